@@ -1,0 +1,47 @@
+"""tropel: crowds, flocks and riders moving through complex, changing worlds.
+
+The public names are loaded when they are first used, so that importing the package costs nothing.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+__version__ = "0.1.0"
+
+_WHERE = {
+    "World": "tropel.world",
+    "Obstacle": "tropel.world",
+    "Door": "tropel.world",
+    "Target": "tropel.world",
+    "Waypoints": "tropel.world",
+    "Orbit": "tropel.world",
+    "Group": "tropel.agents.groups",
+    "Source": "tropel.agents.sources",
+    "Normal": "tropel.agents.distributions",
+    "Uniform": "tropel.agents.distributions",
+    "Direct": "tropel.planning.direct",
+    "Grid": "tropel.environment.grid",
+    "Seek": "tropel.local.seek",
+    "Simulation": "tropel.simulation",
+    "events": "tropel.events",
+    "load_scenario": "tropel.scenario",
+    "read_trajectory": "tropel.recording",
+    "TropelError": "tropel.errors",
+}
+
+__all__ = ["__version__", *_WHERE]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _WHERE:
+        raise AttributeError(f"module 'tropel' has no attribute '{name}'")
+    module = importlib.import_module(_WHERE[name])
+    value = module if name == "events" else getattr(module, name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,80 @@
+"""Agents sorted by the cells of a uniform grid, and how kernels walk them.
+
+Cells are numbered row-major with x fastest, so the cells of a window that share y and z are one contiguous run of
+sorted agents. Within a cell agents are in the order of their rows, which is the order of their ids. In 2D the third
+axis has one cell. A kernel visits everybody who may be within `radius` of a point, in the canonical order, with
+
+    x0, x1, y0, y1, z0, z1 = cell_window(cells, x, y, z, radius)
+    for cz in range(z0, z1 + 1):
+        for cy in range(y0, y1 + 1):
+            first, last = cell_run(cells, x0, x1, cy, cz)
+            for k in range(first, last):
+                j = cells.order[k]  # the row; cells.position[k] is where it is
+
+and keeps those whose squared distance is at most radius · radius.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tropel._kernels.compile import kernel
+
+
+class CellList(NamedTuple):
+    """Hot columns of all agents, sorted by cell; a plain tuple of arrays, so that kernels take it as one argument.
+
+    Numbers that serve as indices are unsigned: Numba then leaves out the test for a negative index, a third of the
+    time of a short inner loop.
+    """
+
+    origin: NDArray[np.float64]  #: (3,): low corner
+    inverse_cell: float
+    shape: NDArray[np.int64]  #: (3,): cells along x, y and z
+    cell_start: NDArray[np.uint32]  #: (cells + 1,): where the agents of a cell begin
+    order: NDArray[np.uint32]  #: (N,): rows of the agents
+    position: NDArray[np.float64]  #: (N, dim)
+    sense_radius: NDArray[np.float64]  #: (N,)
+    velocity: NDArray[np.float64]  #: (N, dim)
+    radius: NDArray[np.float64]  #: (N,)
+    group: NDArray[np.int32]  #: (N,)
+
+
+@kernel
+def axis_cell(coordinate: float, origin: float, inverse_cell: float, count: int) -> int:
+    """Which of the `count` cells along an axis holds a coordinate; what lies outside belongs to the border cells."""
+    # Clamped before it becomes an integer, so that infinity has a cell too. Each operation is monotone even when
+    # rounded, therefore a coordinate between two others always gets a cell between theirs.
+    return np.int64(min(max((coordinate - origin) * inverse_cell, 0.0), count - 1.0))
+
+
+@kernel
+def padded(radius: float) -> float:
+    """A radius beyond which no rounded squared distance is at most radius · radius."""
+    return radius * (1.0 + 1e-12) + 1e-150
+
+
+@kernel
+def cell_window(
+    cells: CellList, x: float, y: float, z: float, radius: float
+) -> tuple[int, int, int, int, int, int]:
+    """First and last cell along x, y and z that may hold somebody within `radius` of a point (z is ignored in 2D)."""
+    reach = padded(radius)
+    return (
+        axis_cell(x - reach, cells.origin[0], cells.inverse_cell, cells.shape[0]),
+        axis_cell(x + reach, cells.origin[0], cells.inverse_cell, cells.shape[0]),
+        axis_cell(y - reach, cells.origin[1], cells.inverse_cell, cells.shape[1]),
+        axis_cell(y + reach, cells.origin[1], cells.inverse_cell, cells.shape[1]),
+        axis_cell(z - reach, cells.origin[2], cells.inverse_cell, cells.shape[2]),
+        axis_cell(z + reach, cells.origin[2], cells.inverse_cell, cells.shape[2]),
+    )
+
+
+@kernel
+def cell_run(cells: CellList, x0: int, x1: int, cy: int, cz: int) -> tuple[int, int]:
+    """First and one past the last sorted agent in the cells x0 to x1 of a row, as uint64."""
+    row = (cz * cells.shape[1] + cy) * cells.shape[0]
+    return np.uint64(cells.cell_start[np.uint64(row + x0)]), np.uint64(cells.cell_start[np.uint64(row + x1 + 1)])

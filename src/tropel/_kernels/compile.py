@@ -1,0 +1,102 @@
+"""How tropel compiles: `@kernel` and `@parallel_kernel`, cached on disk, never at import.
+
+Numba's own cache notices an edit of the file a kernel stands in, but not an edit of another module whose kernels were
+compiled into it: a stale kernel then keeps running. So the cache directory carries a digest of every source file that
+takes part in kernels, and any edit starts a fresh one. Numba's setting is process-wide, therefore it is changed only
+while one of our kernels is being decorated; kernels of the user's own code keep their own cache.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import functools
+import hashlib
+import os
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, TypeVar, cast
+
+import numba
+from numba.core import config
+
+_F = TypeVar("_F", bound=Callable[..., Any])
+
+#: Below this many agents a step is shorter than what waking the other threads costs.
+SMALL_RUN = 2_000
+
+_registry: list[Any] = []
+
+
+@functools.cache
+def kernel_digest() -> str:
+    """Digest of all source files that define or feed kernels (each of them mentions `_kernels`)."""
+    package = Path(__file__).resolve().parent.parent
+    digest = hashlib.sha256(numba.__version__.encode())
+    for source in sorted(package.rglob("*.py")):
+        text = source.read_bytes()
+        if b"_kernels" in text:
+            digest.update(source.relative_to(package).as_posix().encode())
+            digest.update(text)
+    return digest.hexdigest()[:16]
+
+
+@functools.cache
+def cache_directory() -> Path:
+    """Where compiled kernels are kept: NUMBA_CACHE_DIR if set, else the user's cache directory."""
+    root = os.environ.get("NUMBA_CACHE_DIR")
+    if root:
+        base = Path(root)
+    else:
+        home = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
+        base = Path(home) / "tropel"
+    return base / f"kernels-{kernel_digest()}"
+
+
+@contextlib.contextmanager
+def _own_cache() -> Iterator[None]:
+    previous = config.CACHE_DIR
+    config.CACHE_DIR = str(cache_directory())
+    try:
+        yield
+    finally:
+        config.CACHE_DIR = previous
+
+
+def kernel(function: _F) -> _F:
+    """Compile lazily for one thread, without the interpreter lock, cached on disk."""
+    with _own_cache():
+        compiled = numba.njit(cache=True, nogil=True, error_model="numpy")(function)
+    _registry.append(compiled)
+    return cast(_F, compiled)
+
+
+def parallel_kernel(function: _F) -> _F:
+    """The same with `prange` on threads. Each iteration writes its own row, so the thread count never shows."""
+    _find_tbb()
+    with _own_cache():
+        compiled = numba.njit(cache=True, nogil=True, parallel=True, error_model="numpy")(function)
+    _registry.append(compiled)
+    return cast(_F, compiled)
+
+
+@functools.cache
+def _find_tbb() -> None:
+    """Load the TBB library of the `tbb` wheel, which lies outside the loader's search path in a virtual environment."""
+    names = ("libtbb.so.12",) if sys.platform.startswith("linux") else ()
+    for name in names:
+        path = Path(sys.prefix) / "lib" / name
+        if path.exists():
+            with contextlib.suppress(OSError):
+                ctypes.CDLL(str(path), ctypes.RTLD_GLOBAL)
+
+
+def compiled_kernels() -> list[Any]:
+    """Every kernel decorated so far (Numba dispatchers)."""
+    return list(_registry)
+
+
+def use_threads(wanted: int, agents: int) -> None:
+    """Set how many threads the next parallel kernels of this thread of execution use."""
+    numba.set_num_threads(1 if agents < SMALL_RUN else max(1, min(wanted, numba.config.NUMBA_NUM_THREADS)))

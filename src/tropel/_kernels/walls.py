@@ -1,0 +1,161 @@
+"""Walls as kernels see them: segments in a grid whose cells list every segment within reach.
+
+The list of a cell holds each segment that comes within `reach` of any point of the cell. So whoever asks for the walls
+within that distance looks into one cell, finds no segment twice, and walks one contiguous run.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tropel._kernels.compile import kernel
+from tropel._kernels.predicates import segments_touch
+
+
+class WallGrid(NamedTuple):
+    """Segments and the cells that know them; a plain tuple of arrays, so that kernels take it as one argument."""
+
+    segments: NDArray[np.float64]  #: (S, 4): x0, y0, x1, y1
+    blocking: NDArray[np.uint8]  #: (S,): 0 where the segment is an open door
+    origin: NDArray[np.float64]  #: (2,): low corner
+    inverse_cell: float
+    shape: NDArray[np.int64]  #: (2,): cells along x and y
+    reach: float  #: queries up to this distance are complete
+    start: NDArray[np.int64]  #: (cells + 1,): where the list of a cell begins
+    items: NDArray[np.int32]  #: numbers of segments
+
+
+@kernel
+def cell_at(x, y, origin, inverse_cell, shape):
+    """Number of the cell that holds the point; points outside belong to the nearest border cell."""
+    cx = min(max(math.floor((x - origin[0]) * inverse_cell), 0.0), shape[0] - 1.0)
+    cy = min(max(math.floor((y - origin[1]) * inverse_cell), 0.0), shape[1] - 1.0)
+    return np.int64(cy) * shape[0] + np.int64(cx)
+
+
+@kernel
+def nearest_on_segment(px, py, x0, y0, x1, y1):
+    """The point of a closed segment nearest to p."""
+    dx = x1 - x0
+    dy = y1 - y0
+    length2 = dx * dx + dy * dy
+    if length2 == 0.0:
+        return x0, y0
+    t = ((px - x0) * dx + (py - y0) * dy) / length2
+    if t <= 0.0:
+        return x0, y0
+    if t >= 1.0:
+        return x1, y1
+    return x0 + t * dx, y0 + t * dy
+
+
+@kernel
+def clip_to_box(ax, ay, bx, by, low_x, low_y, high_x, high_y):
+    """Parameters (t0, t1) of the part of a → b inside a box; t0 > t1 when none is."""
+    t0 = 0.0
+    t1 = 1.0
+    for axis in range(2):
+        start = ax if axis == 0 else ay
+        delta = (bx - ax) if axis == 0 else (by - ay)
+        low = low_x if axis == 0 else low_y
+        high = high_x if axis == 0 else high_y
+        if delta == 0.0:
+            if start < low or start > high:
+                return 1.0, 0.0
+        else:
+            u = (low - start) / delta
+            v = (high - start) / delta
+            t0 = max(t0, min(u, v))
+            t1 = min(t1, max(u, v))
+    return t0, t1
+
+
+@kernel
+def _touches_in_cell(ax, ay, bx, by, cell, walls):
+    for k in range(walls.start[cell], walls.start[cell + 1]):
+        s = walls.items[k]
+        if walls.blocking[s] and segments_touch(
+            ax, ay, bx, by, walls.segments[s, 0], walls.segments[s, 1], walls.segments[s, 2], walls.segments[s, 3]
+        ):
+            return True
+    return False
+
+
+@kernel
+def chord_blocked(ax, ay, bx, by, walls):
+    """Whether the closed chord a–b touches any blocking segment, exactly, however long the chord is."""
+    if walls.segments.shape[0] == 0:
+        return False
+    length = math.sqrt((bx - ax) ** 2 + (by - ay) ** 2)
+    if length <= walls.reach:
+        return _touches_in_cell(ax, ay, bx, by, cell_at(ax, ay, walls.origin, walls.inverse_cell, walls.shape), walls)
+    # A longer chord is looked at from points on it, no further apart than the reach, and only where walls can be.
+    size = 1.0 / walls.inverse_cell
+    high_x = walls.origin[0] + walls.shape[0] * size
+    high_y = walls.origin[1] + walls.shape[1] * size
+    t0, t1 = clip_to_box(
+        ax, ay, bx, by, walls.origin[0] - size, walls.origin[1] - size, high_x + size, high_y + size
+    )
+    if t0 > t1:
+        return False
+    stops = int((t1 - t0) * length / walls.reach) + 2
+    for k in range(stops):
+        t = t0 + (t1 - t0) * (k / (stops - 1))
+        x = ax + t * (bx - ax)
+        y = ay + t * (by - ay)
+        if _touches_in_cell(ax, ay, bx, by, cell_at(x, y, walls.origin, walls.inverse_cell, walls.shape), walls):
+            return True
+    return False
+
+
+@kernel
+def crossing_fraction(ax, ay, bx, by, walls, cell):
+    """How far along a → b the first blocking segment of a cell's list is met (1 if none is), rounded."""
+    first = 1.0
+    dx = bx - ax
+    dy = by - ay
+    for k in range(walls.start[cell], walls.start[cell + 1]):
+        s = walls.items[k]
+        if not walls.blocking[s]:
+            continue
+        x0 = walls.segments[s, 0]
+        y0 = walls.segments[s, 1]
+        ex = walls.segments[s, 2] - x0
+        ey = walls.segments[s, 3] - y0
+        det = dx * ey - dy * ex
+        if det == 0.0:
+            continue
+        t = ((x0 - ax) * ey - (y0 - ay) * ex) / det
+        u = ((x0 - ax) * dy - (y0 - ay) * dx) / det
+        if -1e-9 <= u <= 1.0 + 1e-9 and 0.0 <= t < first:
+            first = t
+    return first
+
+
+@kernel
+def list_walls(segments, reach, origin, size, shape, start, items, fill):
+    """Enter every segment into the cells it is within reach of: first counting into start[cell + 1], then filling."""
+    half_diagonal = size * math.sqrt(0.5)
+    for s in range(segments.shape[0]):
+        x0, y0, x1, y1 = segments[s, 0], segments[s, 1], segments[s, 2], segments[s, 3]
+        low_x = np.int64(max(math.floor((min(x0, x1) - reach - origin[0]) / size) - 1, 0))
+        low_y = np.int64(max(math.floor((min(y0, y1) - reach - origin[1]) / size) - 1, 0))
+        high_x = np.int64(min(math.floor((max(x0, x1) + reach - origin[0]) / size) + 1, shape[0] - 1))
+        high_y = np.int64(min(math.floor((max(y0, y1) + reach - origin[1]) / size) + 1, shape[1] - 1))
+        for cy in range(low_y, high_y + 1):
+            for cx in range(low_x, high_x + 1):
+                mid_x = origin[0] + (cx + 0.5) * size
+                mid_y = origin[1] + (cy + 0.5) * size
+                qx, qy = nearest_on_segment(mid_x, mid_y, x0, y0, x1, y1)
+                away = math.sqrt((qx - mid_x) ** 2 + (qy - mid_y) ** 2)
+                if away <= (reach + half_diagonal) * (1.0 + 1e-9) + 1e-12:
+                    cell = cy * shape[0] + cx
+                    if fill:
+                        items[start[cell]] = s
+                        start[cell] += 1
+                    else:
+                        start[cell + 1] += 1

@@ -1,0 +1,48 @@
+"""Who has arrived at a goal that takes people out: an open exit, or a target that absorbs."""
+
+from __future__ import annotations
+
+import math
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+
+from tropel._kernels.compile import parallel_kernel
+from tropel._kernels.polygons import inside_edges
+from tropel.agents.state import NEAREST_EXIT, NEAREST_TARGET, AgentState
+from tropel.world import World
+
+STAYS = -1
+
+
+@parallel_kernel
+def _arrived(position, goal, goals, out):
+    dim = position.shape[1]
+    for i in numba.prange(position.shape[0]):
+        out[i] = STAYS
+        for g in range(goals.is_exit.size):
+            if not (goals.absorbs[g] and goals.usable[g]):
+                continue
+            nearest = NEAREST_EXIT if goals.is_exit[g] else NEAREST_TARGET
+            if goal[i] != g and goal[i] != nearest:
+                continue
+            if goals.is_exit[g]:
+                first, last = goals.edge_start[g], goals.edge_start[g + 1]
+                here = inside_edges(position[i, 0], position[i, 1], goals.edges, first, last)
+            else:
+                away2 = 0.0
+                for axis in range(dim):
+                    away2 += (position[i, axis] - goals.position[g, axis]) ** 2
+                here = math.sqrt(away2) <= goals.radius[g]
+            if here:
+                out[i] = g
+                break
+
+
+def arrived(state: AgentState, world: World) -> NDArray[np.int32]:
+    """For each agent the number of the goal through which it leaves now, or STAYS."""
+    out = np.full(len(state), STAYS, dtype=np.int32)
+    if len(state) and world.goal_numbers:
+        _arrived(state.position, state.goal, world.goals(), out)
+    return out

@@ -1,0 +1,253 @@
+"""Everybody: who is there, who comes in, who leaves, and what is changed about them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import shapely
+from numpy.typing import NDArray
+
+from tropel.agents.distributions import draw
+from tropel.agents.groups import Group, goal_number
+from tropel.agents.sources import Source
+from tropel.agents.spawn import check_positions, count_for_density, spawn_positions
+from tropel.agents.state import AgentState, Column
+from tropel.errors import ParameterError, SpawnError, suggest
+from tropel.world import World, shapes
+
+#: Columns that the engine keeps, which no event may set.
+_NOT_SETTABLE = frozenset({"id", "group", "position", "velocity", "heading", "goal", "start_time"})
+_NOT_NEGATIVE = frozenset({"radius", "desired_speed", "sense_radius"})
+
+#: How far from a closing door's line somebody standing exactly on it is put [m].
+_STEP_OFF = 1e-3
+
+
+class Population:
+    """The agents of a simulation, their groups and sources, and the list of those who have left."""
+
+    def __init__(self, world: World, declared: Iterable[Group | Source], *, seed: int) -> None:
+        self.world = world
+        self.seed = seed
+        self._declared: list[Group] = []
+        self.sources: list[Source] = []
+        self.groups: list[str] = []
+        for item in declared:
+            if isinstance(item, Source):
+                self.sources.append(item)
+                if item.group not in self.groups:
+                    self.groups.append(item.group)
+            elif isinstance(item, Group):
+                if item.name in (group.name for group in self._declared):
+                    raise ParameterError(f"two groups are called '{item.name}'")
+                self._declared.append(item)
+                if item.name not in self.groups:
+                    self.groups.append(item.name)
+            else:
+                raise ParameterError(f"agents are given as Group(…) or Source(…), not {item!r}")
+        self.state = AgentState(world.dim)
+        self.waiting: list[int] = [0] * len(self.sources)  #: arrived at the source but found no room yet
+        self.emitted: list[int] = [0] * len(self.sources)
+        self._left_id: list[NDArray[np.int64]] = []
+        self._left_goal: list[NDArray[np.int32]] = []
+        self._left_time: list[NDArray[np.float64]] = []
+        self._members: dict[tuple[int, ...], NDArray[np.int64]] = {}
+
+    def spawn_all(self, columns: Iterable[Column]) -> None:
+        """Place the declared groups, one after the other."""
+        self.state = AgentState(self.world.dim, columns)
+        for group in self._declared:
+            self.add(group, time=0.0, step=0)
+
+    def members(self, numbers: Sequence[int]) -> NDArray[np.int64]:
+        """Sorted rows of the agents that belong to the groups with these numbers."""
+        key = tuple(numbers)
+        if key not in self._members:
+            if len(key) >= len(self.groups):
+                rows = np.arange(len(self.state), dtype=np.int64)
+            else:
+                rows = np.flatnonzero(np.isin(self.state.group, key)).astype(np.int64)
+            self._members[key] = rows
+        return self._members[key]
+
+    def _rows(self, group: str | None) -> NDArray[np.int64]:
+        if group is None:
+            return np.arange(len(self.state), dtype=np.int64)
+        return self.members([self._number(group)])
+
+    def _number(self, group: str) -> int:
+        if group not in self.groups:
+            raise ParameterError(f"there is no group '{group}'; {suggest(group, self.groups)}")
+        return self.groups.index(group)
+
+    # Coming in --------------------------------------------------------------------------------------------------
+
+    def add(self, group: Group, *, time: float, step: int) -> NDArray[np.int64]:
+        """Place the agents of a group now; returns their ids."""
+        number = self._number(group.name)
+        if group.positions is not None:
+            positions = check_positions(self.world, group.positions, who=group.name)
+            count = len(positions)
+        elif group.density is not None:
+            count = count_for_density(self.world, group.region, group.density, group.name)
+        else:
+            count = int(group.count or 0)
+        ids = np.arange(self.state.next_id, self.state.next_id + count, dtype=np.int64)
+        values = group.values(world=self.world, seed=self.seed, group=group.name, ids=ids, time=time)
+        if group.positions is None:
+            positions = spawn_positions(
+                self.world,
+                count=count,
+                radius=values["radius"],
+                region=group.region,
+                seed=self.seed,
+                who=group.name,
+                taken=self.state.position,
+                taken_radius=self.state.radius,
+                first_draw=step,
+            )
+        return self._append(number, positions, values)
+
+    def _append(self, number: int, positions: NDArray[np.float64], values: Mapping[str, Any]) -> NDArray[np.int64]:
+        ids = self.state.add(len(positions), {**values, "position": positions, "group": number})
+        self._members.clear()
+        return ids
+
+    def let_in(self, step: int, dt: float) -> None:
+        """Bring in whom the sources send in this step, as far as there is room."""
+        for number, source in enumerate(self.sources):
+            coming = source.arriving(seed=self.seed, number=number, step=step, dt=dt)
+            if source.total is not None:
+                coming = min(coming, source.total - self.emitted[number] - self.waiting[number])
+            self.waiting[number] += coming
+            if self.waiting[number] == 0:
+                continue
+            count = self.waiting[number]
+            ids = np.arange(self.state.next_id, self.state.next_id + count, dtype=np.int64)
+            values = source.values(world=self.world, seed=self.seed, group=source.group, ids=ids, time=step * dt)
+            positions = spawn_positions(
+                self.world,
+                count=count,
+                radius=values["radius"],
+                region=source.region,
+                seed=self.seed,
+                who=f"source {number} of {source.group}",
+                taken=self.state.position,
+                taken_radius=self.state.radius,
+                first_draw=step,
+                partial=True,
+            )
+            placed = len(positions)
+            if placed:
+                values = {name: v[:placed] if np.ndim(v) else v for name, v in values.items()}
+                self._append(self._number(source.group), positions, values)
+                self.waiting[number] -= placed
+                self.emitted[number] += placed
+
+    def more_will_come(self, time: float) -> bool:
+        """Whether a source has somebody waiting or still to send at a time [s]."""
+        for number, source in enumerate(self.sources):
+            finished = source.total is not None and self.emitted[number] >= source.total
+            if self.waiting[number] or (not finished and time < source.end):
+                return True
+        return False
+
+    # Leaving ----------------------------------------------------------------------------------------------------
+
+    def let_out(self, goals: NDArray[np.int32], time: float) -> None:
+        """Take out everybody with a goal number in `goals` (-1 stays) and remember when and where they left."""
+        leaving = goals >= 0
+        self._left_id.append(self.state.id[leaving])
+        self._left_goal.append(goals[leaving])
+        self._left_time.append(np.full(int(leaving.sum()), time))
+        self._keep(~leaving)
+
+    def departures(self) -> dict[str, NDArray[Any]]:
+        """Who has left: `id`, `goal` (number) and `time` [s], in the order of leaving."""
+        return {
+            "id": np.concatenate(self._left_id) if self._left_id else np.empty(0, dtype=np.int64),
+            "goal": np.concatenate(self._left_goal) if self._left_goal else np.empty(0, dtype=np.int32),
+            "time": np.concatenate(self._left_time) if self._left_time else np.empty(0),
+        }
+
+    def remove(self, *, group: str | None, region: Any, ids: Iterable[int] | None) -> NDArray[np.int64]:
+        """Take out those who meet all conditions given, without counting them as having left."""
+        chosen = np.zeros(len(self.state), dtype=bool)
+        chosen[self._rows(group)] = True
+        if region is not None:
+            chosen &= self._inside(region)
+        if ids is not None:
+            listed = np.zeros(len(self.state), dtype=bool)
+            listed[self.state.rows_of(ids)] = True
+            chosen &= listed
+        gone = self.state.id[chosen]
+        self._keep(~chosen)
+        return gone
+
+    def _inside(self, region: Any) -> NDArray[np.bool_]:
+        place = self.world.region(region) if isinstance(region, str) else region
+        position = self.state.position
+        if self.world.dim == 3:
+            low, high = place
+            return ((position >= np.asarray(low)) & (position <= np.asarray(high))).all(axis=1)
+        area = shapes.polygon(place, "region")
+        return np.asarray(shapely.contains_xy(area, position[:, 0], position[:, 1]), dtype=bool)
+
+    def _keep(self, mask: NDArray[np.bool_]) -> None:
+        self.state.keep(mask)
+        self._members.clear()
+
+    # Changing ---------------------------------------------------------------------------------------------------
+
+    def set_goal(self, goal: str, *, group: str | None) -> None:
+        self.state.goal[self._rows(group)] = goal_number(self.world, goal, group or "everybody")
+
+    def check_parameter(self, name: str) -> None:
+        settable = set(self.state.declared) - _NOT_SETTABLE
+        if name not in settable:
+            raise ParameterError(f"agents have no parameter '{name}' to set; {suggest(name, settable)}")
+
+    def set_parameter(self, name: str, value: Any, *, group: str | None, step: int) -> None:
+        self.check_parameter(name)
+        rows = self._rows(group)
+        purpose = f"{group or 'everybody'}/{name}/{step}"
+        values = draw(value, seed=self.seed, purpose=purpose, ids=self.state.id[rows])
+        if name in _NOT_NEGATIVE and (values < 0.0).any():
+            raise ParameterError(f"{name} must not be negative, got {values.min():g}")
+        self.state.columns[name][rows] = values
+
+    def step_off(self, segments: NDArray[np.float64]) -> None:
+        """Put whoever stands exactly on one of the segments a millimetre back towards where it came from."""
+        if len(self.state) == 0:
+            return
+        lines = shapely.linestrings(segments.reshape(-1, 2, 2))
+        rows, which = shapely.STRtree(lines).query(shapely.points(self.state.position), predicate="intersects")
+        for row, number in zip(rows, which, strict=True):
+            x0, y0, x1, y1 = segments[number]
+            normal = np.array([y0 - y1, x1 - x0]) / np.hypot(x1 - x0, y1 - y0)
+            side = -1.0 if float(normal @ self.state.velocity[row]) > 0.0 else 1.0
+            self.state.position[row] += side * _STEP_OFF * normal
+
+    # Checkpoints ------------------------------------------------------------------------------------------------
+
+    def stored(self) -> dict[str, NDArray[Any]]:
+        """Everything about the agents that the future depends on, as arrays."""
+        return {
+            **{f"agents/{name}": array for name, array in self.state.snapshot().items()},
+            **{f"left/{name}": array for name, array in self.departures().items()},
+            "sources/waiting": np.array(self.waiting, dtype=np.int64),
+            "sources/emitted": np.array(self.emitted, dtype=np.int64),
+        }
+
+    def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        self.state.restore({name[7:]: array for name, array in arrays.items() if name.startswith("agents/")})
+        self._left_id = [arrays["left/id"].astype(np.int64)]
+        self._left_goal = [arrays["left/goal"].astype(np.int32)]
+        self._left_time = [arrays["left/time"].astype(np.float64)]
+        if len(arrays["sources/waiting"]) != len(self.sources):
+            raise SpawnError("the number of sources is not the one of the checkpoint")
+        self.waiting = [int(v) for v in arrays["sources/waiting"]]
+        self.emitted = [int(v) for v in arrays["sources/emitted"]]
+        self._members.clear()

@@ -1,0 +1,276 @@
+"""Placing agents without overlap: darts first, and a hexagonal packing when darts no longer find room.
+
+Random darts look natural but jam when about half of the area is covered. Beyond that the sites of a hexagonal lattice
+are handed out at random. When even those are too few, the error says how many would fit.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import shapely
+from numpy.typing import NDArray
+
+from tropel._kernels.compile import kernel
+from tropel._kernels.philox import random_key, uniforms
+from tropel.errors import ParameterError, SpawnError
+from tropel.world import World, shapes
+
+#: Room left between bodies, so that touching neighbours do not count as overlapping after rounding [m].
+GAP = 1e-6
+
+_DARTS_PER_AGENT = 60
+_BATCH = 1 << 16
+
+
+@kernel
+def _accept(candidates, radius, begin, taken, taken_radius, origin, cell, shape, heads, following, placed):
+    """Throw candidates one after another for agents `begin…`; returns how many agents are placed then."""
+    dim = candidates.shape[1]
+    agent = begin
+    fixed = taken.shape[0]
+    for k in range(candidates.shape[0]):
+        if agent == placed.shape[0]:
+            break
+        index = np.zeros(3, dtype=np.int64)
+        for axis in range(dim):
+            c = math.floor((candidates[k, axis] - origin[axis]) / cell)
+            index[axis] = min(max(c, 0), shape[axis] - 1)
+        free = True
+        for cz in range(max(index[2] - 1, 0), min(index[2] + 1, shape[2] - 1) + 1):
+            for cy in range(max(index[1] - 1, 0), min(index[1] + 1, shape[1] - 1) + 1):
+                for cx in range(max(index[0] - 1, 0), min(index[0] + 1, shape[0] - 1) + 1):
+                    other = heads[(cz * shape[1] + cy) * shape[0] + cx]
+                    while free and other >= 0:
+                        away2 = 0.0
+                        for axis in range(dim):
+                            there = taken[other, axis] if other < fixed else placed[other - fixed, axis]
+                            away2 += (candidates[k, axis] - there) ** 2
+                        other_radius = taken_radius[other] if other < fixed else radius[other - fixed]
+                        free = away2 >= (radius[agent] + other_radius) ** 2
+                        other = following[other]
+        if free:
+            for axis in range(dim):
+                placed[agent, axis] = candidates[k, axis]
+            cell_number = (index[2] * shape[1] + index[1]) * shape[0] + index[0]
+            following[fixed + agent] = heads[cell_number]
+            heads[cell_number] = fixed + agent
+            agent += 1
+    return agent
+
+
+class _Room:
+    """A region and what is free of it for bodies of up to a given radius."""
+
+    def __init__(self, world: World, region: Any, who: str, radius: float) -> None:
+        self.dim = world.dim
+        self.radius = radius
+        self.obstacle_position = world.obstacles.position
+        self.obstacle_radius = world.obstacles.radius
+        if world.dim == 3:
+            box = world.bounds if region is None else _box(world, region, who)
+            self.low = np.maximum(box[0], world.bounds[0] + radius)
+            self.high = np.minimum(box[1], world.bounds[1] - radius)
+            self.size = float(np.prod(np.maximum(self.high - self.low, 0.0)))
+            return
+        area = _area(world, region, who)
+        if world.walkable is not None:
+            area = area.intersection(world.walkable)
+        self.size = area.area
+        barriers = world.segments[world.blocking > 0]
+        if len(barriers):
+            lines = shapely.linestrings(barriers.reshape(-1, 2, 2))
+            near = lines[shapely.dwithin(lines, area, radius)]
+            if len(near):
+                area = area.difference(shapely.union_all(shapely.buffer(near, radius)))
+        shapely.prepare(area)
+        self.area = area
+        x0, y0, x1, y1 = area.bounds if not area.is_empty else (0.0, 0.0, 0.0, 0.0)
+        self.low, self.high = np.array([x0, y0]), np.array([x1, y1])
+
+    @property
+    def empty(self) -> bool:
+        return bool((self.high <= self.low).any())
+
+    def keep(self, points: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Those of the points where a body may stand."""
+        if self.dim == 2:
+            points = points[shapely.contains_xy(self.area, points[:, 0], points[:, 1])]
+        for centre, radius in zip(self.obstacle_position, self.obstacle_radius, strict=True):
+            points = points[((points - centre) ** 2).sum(axis=1) >= (radius + self.radius) ** 2]
+        return points
+
+
+def _area(world: World, region: Any, who: str) -> Any:
+    if region is None:
+        if world.walkable is None:
+            return shapely.box(*world.bounds[0], *world.bounds[1])
+        return world.walkable
+    if isinstance(region, str) and not region.lstrip().upper().startswith(("POLYGON", "MULTIPOLYGON")):
+        return world.region(region)
+    return shapes.polygon(region, f"region of '{who}'")
+
+
+def _box(world: World, region: Any, who: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    if isinstance(region, str):
+        low, high = world.region(region)  # type: ignore[misc]
+        return low, high
+    try:
+        low, high = region
+    except (TypeError, ValueError) as error:
+        raise ParameterError(f"region of '{who}': in 3D a region is a pair of corners, not {region!r}") from error
+    return shapes.point(low, f"region of '{who}'", dim=3), shapes.point(high, f"region of '{who}'", dim=3)
+
+
+def count_for_density(world: World, region: Any, density: float, who: str) -> int:
+    """How many agents a density [1/m², in 3D 1/m³] means in a region."""
+    return round(density * _Room(world, region, who, 0.0).size)
+
+
+def spawn_positions(
+    world: World,
+    *,
+    count: int,
+    radius: NDArray[np.float64],
+    region: Any,
+    seed: int,
+    who: str,
+    taken: NDArray[np.float64],
+    taken_radius: NDArray[np.float64],
+    first_draw: int = 0,
+    partial: bool = False,
+) -> NDArray[np.float64]:
+    """Positions for `count` agents in a region, clear of walls, closed doors, obstacles and those already there.
+
+    `partial` (sources) returns the first few that find room by darts instead of raising.
+    """
+    if count == 0:
+        return np.empty((0, world.dim))
+    grown = radius + GAP / 2.0
+    largest = float(grown.max())
+    room = _Room(world, region, who, largest)
+    placed = np.empty((count, world.dim))
+    done = 0 if room.empty else _throw_darts(room, placed, grown, taken, taken_radius, seed, who, first_draw)
+    if partial or done == count:
+        return placed[:done]
+    sites = _hexagonal_sites(room, largest, taken, taken_radius)
+    if len(sites) < count:
+        fit = max(done, len(sites))
+        where = "the walkable area" if region is None else f"region {region!r}" if isinstance(region, str) else "its region"
+        raise SpawnError(
+            f"group '{who}': {count} agents of up to {largest:.2f} m radius do not fit into {where} "
+            f"({room.size:.1f} m{'²' if world.dim == 2 else '³'}); about {fit} do: "
+            f"use fewer agents, a smaller radius or a larger region"
+        )
+    order = np.argsort(uniforms(random_key(seed, f"{who}/sites"), np.arange(len(sites)))[:, 0], kind="stable")
+    return sites[order[:count]]
+
+
+def _throw_darts(
+    room: _Room,
+    placed: NDArray[np.float64],
+    radius: NDArray[np.float64],
+    taken: NDArray[np.float64],
+    taken_radius: NDArray[np.float64],
+    seed: int,
+    who: str,
+    first_draw: int,
+) -> int:
+    near = ((taken >= room.low - 10.0) & (taken <= room.high + 10.0)).all(axis=1)
+    taken, taken_radius = np.ascontiguousarray(taken[near]), np.ascontiguousarray(taken_radius[near])
+    cell = 2.0 * max(float(radius.max()), float(taken_radius.max(initial=0.0)))
+    extent = room.high - room.low
+    while np.prod(np.ceil(extent / cell) + 2) > 1 << 24:
+        cell *= 2.0
+    shape = np.ones(3, dtype=np.int64)
+    shape[: room.dim] = np.ceil(extent / cell).astype(np.int64) + 2
+    origin = room.low - cell
+    heads = np.full(int(shape.prod()), -1, dtype=np.int64)
+    following = np.full(len(taken) + len(placed), -1, dtype=np.int64)
+    index = np.clip(((taken - origin) // cell).astype(np.int64), 0, shape[: room.dim] - 1)
+    strides = np.array([1, shape[0], shape[0] * shape[1]])[: room.dim]
+    for row, number in enumerate(index @ strides):
+        following[row], heads[number] = heads[number], row
+    key = random_key(seed, f"{who}/darts")
+    thrown, done = 0, 0
+    most = _DARTS_PER_AGENT * len(placed) + 1000
+    while done < len(placed) and thrown < most:
+        batch = min(_BATCH, max(64, 4 * (len(placed) - done)))
+        darts = np.arange(thrown, thrown + batch)
+        unit = uniforms(key, darts, step=first_draw)
+        if room.dim == 3:
+            unit = np.hstack([unit, uniforms(key, darts, step=first_draw, draw=1)[:, :1]])
+        candidates = room.keep(room.low + unit * extent)
+        done = _accept(candidates, radius, done, taken, taken_radius, origin, cell, shape, heads, following, placed)
+        thrown += batch
+    return done
+
+
+def _hexagonal_sites(
+    room: _Room, radius: float, taken: NDArray[np.float64], taken_radius: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Sites of a hexagonal (3D: face-centred cubic) lattice that are free for bodies of the radius."""
+    if room.empty:
+        return np.empty((0, room.dim))
+    step = 2.0 * radius
+    rise = step * math.sqrt(3.0) / 2.0
+    ranges: Sequence[NDArray[np.float64]]
+    if room.dim == 2:
+        ys = np.arange(room.low[1], room.high[1] + 1e-12, rise)
+        xs = np.arange(room.low[0], room.high[0] + step, step)
+        y, x = np.meshgrid(ys, xs, indexing="ij")
+        x = x + (np.arange(len(ys)) % 2 * radius)[:, None]
+        points = np.column_stack([x.ravel(), y.ravel()])
+    else:
+        half = step / math.sqrt(2.0)
+        ranges = [np.arange(room.low[k], room.high[k] + 1e-12, half) for k in range(3)]
+        i, j, k = np.meshgrid(*[np.arange(len(r)) for r in ranges], indexing="ij")
+        even = ((i + j + k) % 2 == 0).ravel()
+        points = np.column_stack([ranges[0][i].ravel(), ranges[1][j].ravel(), ranges[2][k].ravel()])[even]
+    points = room.keep(points[(points <= room.high).all(axis=1)])
+    if len(taken) and len(points):
+        from scipy.spatial import cKDTree
+
+        for other_radius in np.unique(taken_radius):
+            tree = cKDTree(taken[taken_radius == other_radius])
+            away, _ = tree.query(points, distance_upper_bound=radius + other_radius)
+            points = points[~(away < radius + other_radius)]
+            if len(points) == 0:
+                break
+    return points
+
+
+def check_positions(world: World, positions: Any, *, who: str) -> NDArray[np.float64]:
+    """Positions given by the user, checked: right shape, finite, inside the area, not on a wall."""
+    try:
+        points = np.array(positions, dtype=np.float64, ndmin=2)
+    except (TypeError, ValueError) as error:
+        raise SpawnError(f"group '{who}': positions must be an array of shape (N, {world.dim})") from error
+    if points.size == 0:
+        return np.empty((0, world.dim))
+    if points.ndim != 2 or points.shape[1] != world.dim:
+        raise SpawnError(f"group '{who}': positions must have shape (N, {world.dim}), not {points.shape}")
+    bad = ~np.isfinite(points).all(axis=1)
+    why = "is not finite"
+    if not bad.any():
+        if world.walkable is not None:
+            # Strictly inside: who stands exactly on a wall belongs to neither side of it.
+            bad = ~shapely.contains_xy(world.walkable, points[:, 0], points[:, 1])
+            why = "is outside the walkable area"
+        elif world.dim == 3:
+            bad = ((points < world.bounds[0]) | (points > world.bounds[1])).any(axis=1)
+            why = "is outside the box"
+    if not bad.any() and world.dim == 2 and len(world.segments):
+        lines = shapely.linestrings(world.segments.reshape(-1, 2, 2))
+        on_wall, _ = shapely.STRtree(lines).query(shapely.points(points), predicate="intersects")
+        bad[on_wall] = True
+        why = "is exactly on a wall or door"
+    if bad.any():
+        row = int(np.flatnonzero(bad)[0])
+        more = int(bad.sum()) - 1
+        tail = f" (and {more} more)" if more else ""
+        raise SpawnError(f"group '{who}': position {row} at {points[row].tolist()} {why}{tail}; move it inside")
+    return points

@@ -1,0 +1,177 @@
+"""Agents as a struct of arrays.
+
+Every quantity that can differ from agent to agent is one array with a row per agent. Rows stay in the order of the
+ids; removal compacts them stably. Layers read a state that is frozen during the step and write into a `Steered`
+buffer, which is swapped in afterwards, so that no agent ever sees half of another agent's step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tropel.errors import ParameterError, suggest
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+#: Values of the `goal` column that are not the number of a goal of the world.
+NEAREST_EXIT = -1
+NEAREST_TARGET = -2
+NO_GOAL = -3
+
+
+@dataclass(frozen=True, kw_only=True)
+class Column:
+    """A named per-agent array: what it holds, its default and unit."""
+
+    name: str
+    dtype: str = "float64"
+    vector: bool = False
+    default: float = 0.0
+    unit: str = ""
+    about: str = ""
+
+    def filled(self, count: int, dim: int) -> NDArray[Any]:
+        shape = (count, dim) if self.vector else (count,)
+        return np.full(shape, self.default, dtype=self.dtype)
+
+
+CORE_COLUMNS = (
+    Column(name="id", dtype="int64", about="stable, never reused; rows are in this order"),
+    Column(name="group", dtype="int32", about="number of the group"),
+    Column(name="position", vector=True, unit="m"),
+    Column(name="velocity", vector=True, unit="m/s", about="displacement of the last step over dt"),
+    Column(name="heading", vector=True, about="unit vector the body faces"),
+    Column(name="radius", default=0.2, unit="m", about="of the body"),
+    Column(name="desired_speed", default=1.34, unit="m/s", about="when nothing is in the way"),
+    Column(name="sense_radius", default=3.0, unit="m", about="others are near when their centres are within it"),
+    Column(name="goal", dtype="int32", default=NEAREST_EXIT, about="number of a goal of the world, or NEAREST_…"),
+    Column(name="start_time", unit="s", about="stands still until then (pre-movement delay)"),
+)
+
+
+class AgentState:
+    """All agents of a simulation, one array per column.
+
+    Columns are attributes: `state.position[i]` is where the agent in row i is. `state.columns` has them all by name.
+    """
+
+    # Declared for readers and type checkers; the arrays live in `columns`.
+    id: Ints
+    group: NDArray[np.int32]
+    position: Floats
+    velocity: Floats
+    heading: Floats
+    radius: Floats
+    desired_speed: Floats
+    sense_radius: Floats
+    goal: NDArray[np.int32]
+    start_time: Floats
+
+    def __init__(self, dim: int, extra: Iterable[Column] = ()) -> None:
+        if dim not in (2, 3):
+            raise ParameterError(f"a world has 2 or 3 dimensions, not {dim}")
+        self.dim = dim
+        self.declared: dict[str, Column] = {column.name: column for column in CORE_COLUMNS}
+        for column in extra:
+            known = self.declared.setdefault(column.name, column)
+            if (known.dtype, known.vector) != (column.dtype, column.vector):
+                raise ParameterError(f"two models declare the column '{column.name}' with different types")
+        self.columns: dict[str, NDArray[Any]] = {name: c.filled(0, dim) for name, c in self.declared.items()}
+        self.next_id = 0
+
+    def __getattr__(self, name: str) -> NDArray[Any]:
+        columns = self.__dict__.get("columns", {})
+        if name in columns:
+            return columns[name]  # type: ignore[no-any-return]
+        raise AttributeError(f"agents have no column '{name}'; {suggest(name, columns)}")
+
+    def __len__(self) -> int:
+        return len(self.columns["id"])
+
+    def add(self, count: int, values: Mapping[str, Any]) -> Ints:
+        """Append agents with fresh ids; columns not named in `values` take their defaults. Returns the new ids."""
+        unknown = set(values) - set(self.declared)
+        if unknown:
+            name = min(unknown)
+            raise ParameterError(f"agents have no parameter '{name}'; {suggest(name, self.declared)}")
+        ids = np.arange(self.next_id, self.next_id + count, dtype=np.int64)
+        for name, column in self.declared.items():
+            fresh = column.filled(count, self.dim)
+            if name == "id":
+                fresh[:] = ids
+            elif name == "heading" and name not in values:
+                fresh[:, 0] = 1.0
+            elif name in values:
+                fresh[:] = values[name]
+            self.columns[name] = np.concatenate([self.columns[name], fresh])
+        self.next_id += count
+        return ids
+
+    def keep(self, mask: NDArray[np.bool_]) -> None:
+        """Keep the rows where `mask` is true, in their order."""
+        for name, array in self.columns.items():
+            self.columns[name] = array[mask]
+
+    def rows_of(self, ids: Iterable[int]) -> Ints:
+        """Rows of the given ids; ids that have left are skipped."""
+        wanted = np.asarray(list(ids), dtype=np.int64)
+        rows = np.searchsorted(self.id, wanted)
+        inside = rows < len(self)
+        rows = rows[inside]
+        return rows[self.id[rows] == wanted[inside]].astype(np.int64)
+
+    def snapshot(self) -> dict[str, NDArray[Any]]:
+        """Copies of all columns, for checkpoints."""
+        return {name: array.copy() for name, array in self.columns.items()} | {
+            "next_id": np.array(self.next_id, dtype=np.int64)
+        }
+
+    def restore(self, snapshot: Mapping[str, NDArray[Any]]) -> None:
+        """Put back what `snapshot` gave."""
+        names = set(snapshot) - {"next_id"}
+        if names != set(self.declared):
+            odd = sorted(names ^ set(self.declared))
+            raise ParameterError(f"the columns do not match those of this simulation: {', '.join(odd)}")
+        for name, column in self.declared.items():
+            self.columns[name] = np.ascontiguousarray(snapshot[name], dtype=column.dtype).copy()
+        self.next_id = int(snapshot["next_id"])
+
+
+@dataclass
+class Steered:
+    """What the local layer writes: the fresh half of the double buffer.
+
+    `velocity` is what the agent wants to do during the step; `integrate` decides how far it gets. Models that declare
+    `moves_itself` write `position` instead.
+    """
+
+    velocity: Floats
+    heading: Floats
+    position: Floats
+    memory: dict[str, NDArray[Any]] = field(default_factory=dict)
+
+    @classmethod
+    def like(cls, state: AgentState, memory: Iterable[str]) -> Steered:
+        return cls(
+            velocity=np.zeros_like(state.velocity),
+            heading=state.heading.copy(),
+            position=state.position.copy(),
+            memory={name: state.columns[name].copy() for name in memory},
+        )
+
+    def fits(self, state: AgentState) -> bool:
+        return self.velocity.shape == state.velocity.shape
+
+    def begin(self, state: AgentState) -> None:
+        """Start the step from the frozen state, so that rows no model touches stay as they are."""
+        self.velocity.fill(0.0)
+        np.copyto(self.heading, state.heading)
+        np.copyto(self.position, state.position)
+        for name, array in self.memory.items():
+            np.copyto(array, state.columns[name])

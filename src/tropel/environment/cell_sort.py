@@ -1,0 +1,279 @@
+"""Sorting agents by cell: a stable counting sort in two levels, on threads.
+
+Cells are taken together into at most 256 buckets of consecutive cells. Blocks of rows are first dealt out to the
+buckets, then each bucket is sorted by itself. Both levels work in memory that fits the caches, and no thread waits for
+another; one histogram of all cells per thread was rejected because it grows with cells times threads. A stable sort
+has only one result, whatever the number of threads.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numba import prange
+from numpy.typing import NDArray
+
+from tropel._kernels.cells import CellList, axis_cell
+from tropel._kernels.compile import kernel, parallel_kernel
+from tropel.agents.state import AgentState, Floats
+
+_ROWS_PER_BLOCK = 4096
+_MOST_BUCKETS = 256
+
+_ONE = np.uint64(1)
+_HALF = np.uint64(32)
+_LOW_HALF = np.uint64(0xFFFFFFFF)
+
+#: In `faults`, for a block of rows without any.
+_NO_FAULT = -1
+
+
+@parallel_kernel
+def _bin_rows(
+    position: Floats,
+    sense_radius: Floats,
+    origin: Floats,
+    inverse_cell: float,
+    shape: NDArray[np.int64],
+    shift: np.uint32,
+    cell_of_row: NDArray[np.uint32],
+    tally: NDArray[np.uint32],
+    faults: NDArray[np.int64],
+    widest: Floats,
+) -> None:
+    """The cell of every row, how many rows of a block fall into a bucket, and what cannot be sorted."""
+    count = position.shape[0]
+    spatial = position.shape[1] == 3
+    for block in prange(tally.shape[0]):
+        tally[block, :] = 0
+        fault = _NO_FAULT
+        most = 0.0
+        for row in range(block * _ROWS_PER_BLOCK, min(count, (block + 1) * _ROWS_PER_BLOCK)):
+            i = np.uint64(row)
+            x = position[i, 0]
+            y = position[i, 1]
+            z = position[i, 2] if spatial else 0.0
+            cx = axis_cell(x, origin[0], inverse_cell, shape[0])
+            cy = axis_cell(y, origin[1], inverse_cell, shape[1])
+            cz = axis_cell(z, origin[2], inverse_cell, shape[2])
+            radius = sense_radius[i]
+            # Differences of a number to itself are zero unless it is infinite or not a number.
+            if (x - x) + (y - y) + (z - z) != 0.0 or not radius >= 0.0:
+                fault = row
+                break
+            most = max(most, radius)
+            cell = np.uint32((cz * shape[1] + cy) * shape[0] + cx)
+            cell_of_row[i] = cell
+            tally[np.uint64(block), np.uint64(cell >> shift)] += np.uint32(1)
+        faults[block] = fault
+        widest[block] = most
+
+
+@kernel
+def _place_buckets(tally: NDArray[np.uint32], bucket_start: NDArray[np.uint32]) -> None:
+    """Turn counts into the places where each block puts its rows of a bucket."""
+    place = np.uint32(0)
+    for bucket in range(tally.shape[1]):
+        bucket_start[bucket] = place
+        for block in range(tally.shape[0]):
+            here = tally[block, bucket]
+            tally[block, bucket] = place
+            place += here
+    bucket_start[tally.shape[1]] = place
+
+
+@parallel_kernel
+def _deal_rows(
+    cell_of_row: NDArray[np.uint32], shift: np.uint32, tally: NDArray[np.uint32], dealt: NDArray[np.uint64]
+) -> None:
+    """Put cell and row, packed into one word, into the bucket of the cell; rows of a bucket stay in order."""
+    count = cell_of_row.shape[0]
+    for block in prange(tally.shape[0]):
+        for row in range(block * _ROWS_PER_BLOCK, min(count, (block + 1) * _ROWS_PER_BLOCK)):
+            cell = cell_of_row[np.uint64(row)]
+            bucket = np.uint64(cell >> shift)
+            place = tally[np.uint64(block), bucket]
+            tally[np.uint64(block), bucket] = place + np.uint32(1)
+            dealt[np.uint64(place)] = (np.uint64(cell) << _HALF) | np.uint64(row)
+
+
+@parallel_kernel
+def _sort_buckets(
+    dealt: NDArray[np.uint64],
+    bucket_start: NDArray[np.uint32],
+    shift: np.uint32,
+    position: Floats,
+    sense_radius: Floats,
+    cells: CellList,
+) -> None:
+    """Sort every bucket by cell and copy the columns that finding neighbours needs."""
+    cell_start = cells.cell_start
+    order = cells.order
+    sorted_position = cells.position
+    sorted_radius = cells.sense_radius
+    cell_count = np.uint64(cell_start.shape[0] - 1)
+    spatial = position.shape[1] == 3
+    for bucket in prange(bucket_start.shape[0] - 1):
+        first_cell = np.uint64(bucket) << np.uint64(shift)
+        end_cell = min(cell_count, (np.uint64(bucket) + _ONE) << np.uint64(shift))
+        first = np.uint64(bucket_start[bucket])
+        end = np.uint64(bucket_start[bucket + 1])
+        for cell in range(first_cell, end_cell):
+            cell_start[cell] = 0
+        for k in range(first, end):
+            cell_start[dealt[k] >> _HALF] += np.uint32(1)
+        place = np.uint32(first)
+        for cell in range(first_cell, end_cell):
+            place += cell_start[cell]
+            cell_start[cell] = place
+        # From the last row to the first, each cell filled from its end: what is left in cell_start is its beginning.
+        for back in range(end - first):
+            packed = dealt[end - _ONE - back]
+            cell = packed >> _HALF
+            row = packed & _LOW_HALF
+            slot = cell_start[cell] - np.uint32(1)
+            cell_start[cell] = slot
+            k = np.uint64(slot)
+            order[k] = np.uint32(row)
+            sorted_position[k, 0] = position[row, 0]
+            sorted_position[k, 1] = position[row, 1]
+            if spatial:
+                sorted_position[k, 2] = position[row, 2]
+            sorted_radius[k] = sense_radius[row]
+    cell_start[cell_count] = np.uint32(dealt.shape[0])
+
+
+@parallel_kernel
+def _copy_bodies(velocity: Floats, radius: Floats, group: NDArray[np.int32], cells: CellList) -> None:
+    """The sorted columns that only steering models look at."""
+    order, sorted_velocity, sorted_radius, sorted_group = cells.order, cells.velocity, cells.radius, cells.group
+    count = order.shape[0]
+    spatial = velocity.shape[1] == 3
+    for block in prange((count + _ROWS_PER_BLOCK - 1) // _ROWS_PER_BLOCK):
+        for place in range(block * _ROWS_PER_BLOCK, min(count, (block + 1) * _ROWS_PER_BLOCK)):
+            k = np.uint64(place)
+            row = np.uint64(order[k])
+            sorted_velocity[k, 0] = velocity[row, 0]
+            sorted_velocity[k, 1] = velocity[row, 1]
+            if spatial:
+                sorted_velocity[k, 2] = velocity[row, 2]
+            sorted_radius[k] = radius[row]
+            sorted_group[k] = group[row]
+
+
+@kernel
+def _keep_members(
+    order: NDArray[np.uint32], members: NDArray[np.int64], is_member: NDArray[np.uint8], rows: NDArray[np.uint32]
+) -> None:
+    for m in range(members.shape[0]):
+        is_member[members[m]] = 1
+    found = np.uint64(0)
+    for k in range(order.shape[0]):
+        row = order[np.uint64(k)]
+        if is_member[np.uint64(row)]:
+            rows[found] = row
+            found += _ONE
+
+
+class CellSort:
+    """The cells of a fixed grid and the buffers that sorting into them needs, kept from step to step."""
+
+    def __init__(self, *, origin: Floats, cell: float, shape: NDArray[np.int64], dim: int) -> None:
+        self.dim = dim
+        self.version = 0  #: counts the sorts
+        self.widest = 0.0  #: largest sense radius at the last sort [m]
+        self._origin, self._shape, self._inverse_cell = origin, shape, 1.0 / cell
+        cell_count = math.prod(shape.tolist())
+        shift = max((cell_count - 1).bit_length() - _MOST_BUCKETS.bit_length() + 1, 0)
+        self._shift = np.uint32(shift)
+        buckets = ((cell_count - 1) >> shift) + 1
+        self._cell_start = np.zeros(cell_count + 1, dtype=np.uint32)
+        self._bucket_start = np.zeros(buckets + 1, dtype=np.uint32)
+        self._make_room(0)
+        self._cells = self._view(0)
+
+    def _make_room(self, count: int) -> None:
+        self._room = count
+        blocks = -(-count // _ROWS_PER_BLOCK)
+        self._tally = np.zeros((blocks, len(self._bucket_start) - 1), dtype=np.uint32)
+        self._faults = np.zeros(blocks, dtype=np.int64)
+        self._widest = np.zeros(blocks)
+        self._cell_of_row = np.empty(count, dtype=np.uint32)
+        self._dealt = np.empty(count, dtype=np.uint64)
+        self._order = np.empty(count, dtype=np.uint32)
+        self._position = np.empty((count, self.dim))
+        self._velocity = np.empty((count, self.dim))
+        self._sense_radius = np.empty(count)
+        self._radius = np.empty(count)
+        self._group = np.empty(count, dtype=np.int32)
+
+    def _view(self, count: int) -> CellList:
+        return CellList(
+            origin=self._origin,
+            inverse_cell=self._inverse_cell,
+            shape=self._shape,
+            cell_start=self._cell_start,
+            order=self._order[:count],
+            position=self._position[:count],
+            sense_radius=self._sense_radius[:count],
+            velocity=self._velocity[:count],
+            radius=self._radius[:count],
+            group=self._group[:count],
+        )
+
+    def sort(self, state: AgentState) -> int | None:
+        """Sort all agents. Returns the first row that has no place or no valid sense radius, if there is one."""
+        count = len(state)
+        self.version += 1
+        self._bodies_copied = False
+        if count > self._room:
+            self._make_room(count + count // 4)
+        if len(self._cells.order) != count or self._cells.order.base is not self._order:
+            self._cells = self._view(count)
+        blocks = -(-count // _ROWS_PER_BLOCK)
+        tally, faults, widest = self._tally[:blocks], self._faults[:blocks], self._widest[:blocks]
+        cell_of_row = self._cell_of_row[:count]
+        position, sense_radius = state.position, state.sense_radius
+        _bin_rows(
+            position,
+            sense_radius,
+            self._origin,
+            self._inverse_cell,
+            self._shape,
+            self._shift,
+            cell_of_row,
+            tally,
+            faults,
+            widest,
+        )
+        bad = faults[faults != _NO_FAULT]
+        if len(bad):
+            return int(bad[0])
+        self.widest = float(widest.max(initial=0.0))
+        _place_buckets(tally, self._bucket_start)
+        dealt = self._dealt[:count]
+        _deal_rows(cell_of_row, self._shift, tally, dealt)
+        _sort_buckets(dealt, self._bucket_start, self._shift, position, sense_radius, self._cells)
+        return None
+
+    @property
+    def sorted(self) -> CellList:
+        """The cell list as far as finding neighbours needs it: velocity, radius and group may be old."""
+        return self._cells
+
+    def with_bodies(self, state: AgentState) -> CellList:
+        """The whole cell list; copying velocity, radius and group waits until somebody asks."""
+        if not self._bodies_copied:
+            _copy_bodies(state.velocity, state.radius, state.group, self._cells)
+            self._bodies_copied = True
+        return self._cells
+
+    def rows_by_cell(self, members: NDArray[np.int64]) -> NDArray[np.uint32]:
+        """The given rows in the order of the cells."""
+        order = self._cells.order
+        if len(members) == len(order):
+            return order
+        rows = np.empty(len(members), dtype=np.uint32)
+        _keep_members(order, members, np.zeros(len(order), dtype=np.uint8), rows)
+        return rows

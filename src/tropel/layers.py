@@ -1,0 +1,92 @@
+"""What the layers promise each other: the protocols of a planner, an environment and a steering model.
+
+A user's own layer is a small class with the one method that does its work. Everything else is optional and is looked
+up here with a default, so that the smallest useful extension is a few lines long:
+
+| attribute | default | meaning |
+|---|---|---|
+| `columns` | none | per-agent parameters the layer needs (`Column`s), settable per group |
+| `memory` | none | per-agent columns that `steer` writes anew each step (into `out.memory`) |
+| `moves_itself` | False | `steer` writes `out.position` instead of `out.velocity` |
+| `prepare(state, world, seed)` | nothing | called once before the first step |
+| `state()`, `restore(stored)` | nothing | what a checkpoint must keep beyond the agents' columns |
+| `parameters` | none | shown in digests: a resumed run must have the same |
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tropel.agents.state import AgentState, Column, Steered
+from tropel.world import World
+
+Rows = NDArray[np.int64]
+
+
+@runtime_checkable
+class Planner(Protocol):
+    """Says where each agent would like to go."""
+
+    def direct(self, state: AgentState, members: Rows, out: NDArray[np.float64]) -> None:
+        """Write into the rows `members` of `out` (N, dim): a unit vector, shorter to go slower, zero to stand."""
+
+
+@runtime_checkable
+class Environment(Protocol):
+    """Says who and what is near."""
+
+    def sense(self, state: AgentState, world: World) -> Any:
+        """Return a `Near`: cell list, walls and obstacles for this step."""
+
+
+@runtime_checkable
+class Steering(Protocol):
+    """Decides how each agent moves."""
+
+    def steer(
+        self,
+        state: AgentState,
+        near: Any,
+        directions: NDArray[np.float64],
+        members: Rows,
+        dt: float,
+        step: int,
+        out: Steered,
+    ) -> None:
+        """Write velocity, heading and memory of the rows `members` into `out`; read everything else, change nothing."""
+
+
+def columns_of(layer: object) -> tuple[Column, ...]:
+    """All columns a layer declares, parameters and memory."""
+    return (*getattr(layer, "columns", ()), *getattr(layer, "memory", ()))
+
+
+def memory_of(layer: object) -> tuple[str, ...]:
+    return tuple(column.name for column in getattr(layer, "memory", ()))
+
+
+def prepare(layer: object, state: AgentState, world: World, seed: int) -> None:
+    method = getattr(layer, "prepare", None)
+    if method is not None:
+        method(state, world, seed)
+
+
+def stored(layer: object) -> dict[str, NDArray[Any]]:
+    method = getattr(layer, "state", None)
+    return {} if method is None else dict(method())
+
+
+def restore(layer: object, values: Mapping[str, NDArray[Any]]) -> None:
+    method = getattr(layer, "restore", None)
+    if method is not None:
+        method(dict(values))
+
+
+def describe(layer: object) -> str:
+    """Name and parameters of a layer, for digests and error messages."""
+    kind = type(layer)
+    return f"{kind.__module__}.{kind.__qualname__}({getattr(layer, 'parameters', '')})"

@@ -1,0 +1,71 @@
+"""Progress bars for long work, on standard error so that output can be piped."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+if TYPE_CHECKING:
+    from tropel.simulation import Simulation
+
+Tick = Callable[["Simulation"], None]
+
+
+@contextmanager
+def no_progress(tick: Tick) -> Iterator[Tick]:
+    yield tick
+
+
+@contextmanager
+def run_progress(sim: Simulation, last_step: float) -> Iterator[Tick]:
+    """A bar over simulated time with the number of agents still there, refreshed a few times a second."""
+    total = None if math.isinf(last_step) else last_step * sim.dt
+    columns = (
+        SpinnerColumn(),
+        TextColumn("[bold]{task.description}"),
+        BarColumn(),
+        TextColumn("{task.fields[what]}"),
+        TimeElapsedColumn(),
+    )
+    with Progress(*columns, console=Console(stderr=True), transient=False) as bar:
+        task = bar.add_task(sim.title or "running", total=total, what="compiling kernels where needed …")
+        shown = -1.0
+
+        def tick(sim: Simulation) -> None:
+            nonlocal shown
+            now = perf_counter()
+            if now - shown < 0.1:
+                return
+            shown = now
+            bar.update(task, completed=sim.time, what=_what(sim))
+
+        yield tick
+        bar.update(task, completed=total if len(sim.agents) == 0 and total else sim.time, what=_what(sim))
+
+
+def _what(sim: Simulation) -> str:
+    gone = sim.agents.next_id - len(sim.agents)
+    return f"t = {sim.time:6.1f} s   {len(sim.agents):,} there, {gone:,} gone"
+
+
+@contextmanager
+def counting(what: str, total: int) -> Iterator[Callable[[str], Any]]:
+    """A bar that counts items; call it with the name of the item just begun."""
+    columns = (SpinnerColumn(), TextColumn("[bold]{task.description}"), BarColumn(), MofNCompleteColumn())
+    with Progress(*columns, TextColumn("{task.fields[item]}"), TimeElapsedColumn(), console=Console(stderr=True)) as bar:
+        task = bar.add_task(what, total=total, item="")
+        begun = False
+
+        def tick(item: str) -> None:
+            nonlocal begun
+            bar.update(task, advance=1 if begun else 0, item=item)
+            begun = True
+
+        yield tick
+        bar.update(task, completed=total, item="done")

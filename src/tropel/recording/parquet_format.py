@@ -1,0 +1,150 @@
+"""The Parquet trajectory: a directory of closed parts, so that a killed process loses no footer.
+
+    NAME.parquet/
+      scene.json                 format, version, fps, scene
+      parts/part-000000.parquet  frame, id, x, y(, z), heading_x, …, speed, group, radius; whole frames only
+      obstacles/part-000000.…    frame, name, x, y(, z), radius of moving obstacles, if there are any
+      geometry/<digest>.wkt      walkable areas
+      events.jsonl               one event a line
+      summary.json               at the end of the run
+
+Each part's footer lists its frames, with those in which nobody was, their numbers of rows, and their geometry.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tropel.errors import RecordingError
+from tropel.recording.frames import RecordedEvent
+from tropel.recording.scene import Scene
+
+FORMAT = "tropel-trajectory"
+VERSION = 1
+
+SCENE = "scene.json"
+PARTS = "parts"
+OBSTACLES = "obstacles"
+GEOMETRY = "geometry"
+EVENTS = "events.jsonl"
+SUMMARY = "summary.json"
+ENTRIES = frozenset({SCENE, PARTS, OBSTACLES, GEOMETRY, EVENTS, SUMMARY})
+
+_FOOTER_KEY = b"tropel"
+
+
+def part_name(number: int) -> str:
+    return f"part-{number:06d}.parquet"
+
+
+def part_files(directory: Path) -> list[Path]:
+    """The parts in a directory, in their order."""
+    return sorted(directory.glob("part-*.parquet"))
+
+
+@dataclass(frozen=True, kw_only=True)
+class PartIndex:
+    """What the footer of a part says about its frames."""
+
+    frames: list[int]
+    rows: list[int]
+    #: Name of each frame's geometry.
+    geometry: list[str]
+
+    def to_metadata(self) -> dict[bytes, bytes]:
+        # Geometry changes rarely, so only the frames at which it does are stored.
+        changes = [
+            [index, name] for index, name in enumerate(self.geometry) if index == 0 or name != self.geometry[index - 1]
+        ]
+        text = json.dumps({"frames": self.frames, "rows": self.rows, "geometry": changes}, separators=(",", ":"))
+        return {_FOOTER_KEY: text.encode()}
+
+    @classmethod
+    def from_metadata(cls, metadata: dict[bytes, bytes] | None, path: Path) -> PartIndex:
+        try:
+            data = json.loads((metadata or {})[_FOOTER_KEY])
+            geometry: list[str] = []
+            changes = [*data["geometry"], [len(data["frames"]), ""]]
+            for (start, name), (end, _) in itertools.pairwise(changes):
+                geometry.extend([name] * (end - start))
+            index = cls(frames=data["frames"], rows=data["rows"], geometry=geometry)
+        except (KeyError, ValueError, TypeError) as error:
+            raise RecordingError(f"{path} is not a part of a tropel trajectory, or damaged: remove it") from error
+        if not len(index.frames) == len(index.rows) == len(index.geometry):
+            raise RecordingError(f"{path} has a footer that contradicts itself: it is damaged")
+        return index
+
+
+def read_part_index(path: Path) -> PartIndex:
+    import pyarrow
+    import pyarrow.parquet
+
+    try:
+        footer = pyarrow.parquet.read_metadata(path)
+    except (pyarrow.ArrowException, OSError) as error:
+        raise RecordingError(
+            f"{path} is damaged ({error}): remove it and the parts after it to read the rest"
+        ) from error
+    index = PartIndex.from_metadata(footer.metadata, path)
+    if sum(index.rows) != footer.num_rows:
+        raise RecordingError(f"{path} has {footer.num_rows} rows where its frames have {sum(index.rows)}: damaged")
+    return index
+
+
+def write_header(directory: Path, scene: Scene, fps: float) -> None:
+    header = {"format": FORMAT, "version": VERSION, "fps": float(fps), "scene": json.loads(scene.to_json())}
+    (directory / SCENE).write_text(json.dumps(header, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+
+
+def read_header(directory: Path) -> tuple[Scene, float]:
+    """Scene and frames per second."""
+    path = directory / SCENE
+    if not path.is_file():
+        raise RecordingError(f"{directory} has no {SCENE}, so it is no tropel trajectory: give another directory")
+    header = read_json(path)
+    if not isinstance(header, dict) or header.get("format") != FORMAT:
+        raise RecordingError(f"{path} does not describe a tropel trajectory: give another directory")
+    if header.get("version") != VERSION:
+        raise RecordingError(
+            f"{directory} is a trajectory of version {header.get('version')}, this tropel reads {VERSION}: "
+            "read it with the tropel that wrote it"
+        )
+    fps = header.get("fps")
+    if not isinstance(fps, (int, float)) or not fps > 0:
+        raise RecordingError(f"{path}: fps is {fps!r}: it is damaged")
+    try:
+        return Scene.from_dict(header.get("scene")), float(fps)
+    except RecordingError as error:
+        raise RecordingError(f"{path}: {error}") from error
+
+
+def read_json(path: Path) -> Any:
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise RecordingError(f"{path} cannot be read ({error.strerror or error})") from error
+    except ValueError as error:
+        raise RecordingError(f"{path} is not valid JSON ({error}): it is damaged") from error
+
+
+def event_line(event: RecordedEvent) -> bytes:
+    record = {"frame": event.frame, "step": event.step, "event": event.event}
+    return json.dumps(record, ensure_ascii=False).encode() + b"\n"
+
+
+def read_events(directory: Path) -> list[RecordedEvent]:
+    """All events; a last line without its end was being written when the process was killed, and does not count."""
+    path = directory / EVENTS
+    if not path.exists():
+        return []
+    events = []
+    for number, line in enumerate(path.read_bytes().split(b"\n")[:-1], start=1):
+        try:
+            events.append(RecordedEvent(**json.loads(line)))
+        except (ValueError, TypeError) as error:
+            raise RecordingError(f"{path}, line {number} is not an event ({error}): it is damaged") from error
+    return events

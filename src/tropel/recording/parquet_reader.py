@@ -1,0 +1,168 @@
+"""Reading Parquet trajectories, one row group at a time."""
+
+from __future__ import annotations
+
+import functools
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tropel.errors import RecordingError
+from tropel.recording import parquet_format as layout
+from tropel.recording.frames import FrameData, Ints, RecordedEvent
+from tropel.recording.trajectory import Trajectory, vector_columns
+
+#: Row groups kept in memory (8 MB each); a replay visits one after the other.
+_ROW_GROUPS_KEPT = 4
+
+
+class ParquetTrajectory(Trajectory):
+    def __init__(self, directory: Path) -> None:
+        self.path = directory
+        self.scene, self.fps = layout.read_header(directory)
+        self._parts = layout.part_files(directory / layout.PARTS)
+        for number, path in enumerate(self._parts):
+            if path.name != layout.part_name(number):
+                raise RecordingError(f"{directory} lacks {layout.part_name(number)}: it is damaged")
+        indices = [layout.read_part_index(path) for path in self._parts]
+        self.frames = np.array([frame for index in indices for frame in index.frames], dtype=np.int64)
+        if np.any(np.diff(self.frames) <= 0):
+            raise RecordingError(f"{directory} has frames that are not in order: it is damaged")
+        self._rows = np.array([rows for index in indices for rows in index.rows], dtype=np.int64)
+        self._geometry = [name for index in indices for name in index.geometry]
+        self._part = np.repeat(np.arange(len(indices)), [len(index.frames) for index in indices])
+        #: First row of each frame within its part.
+        self._start = np.array(
+            [start for index in indices for start in np.cumsum([0, *index.rows])[:-1].tolist()], dtype=np.int64
+        )
+        self._columns = [
+            *("frame", "id"),
+            *vector_columns("", self.scene.dim),
+            *vector_columns("heading_", self.scene.dim),
+            *("speed", "group", "radius"),
+        ]
+        # Caches of this object only, so that they end with it.
+        self._row_group = functools.lru_cache(_ROW_GROUPS_KEPT)(self._read_row_group)
+        self._file = functools.lru_cache(_ROW_GROUPS_KEPT)(self._open_part)
+
+    def ids(self) -> Ints:
+        distinct = np.zeros(0, dtype=np.int64)
+        for number in range(len(self._parts)):
+            distinct = np.union1d(distinct, self._read(number, None, ["id"])["id"])
+        return distinct
+
+    def frame(self, k: int) -> FrameData:
+        index = self._index_of(k)
+        columns = self._slice(int(self._part[index]), int(self._start[index]), int(self._rows[index]))
+        dim = self.scene.dim
+        return FrameData(
+            id=columns["id"],
+            position=np.stack([columns[name] for name in vector_columns("", dim)], axis=1),
+            heading=np.stack([columns[name] for name in vector_columns("heading_", dim)], axis=1),
+            group=columns["group"],
+            radius=columns["radius"],
+            speed=columns["speed"],
+        )
+
+    def table(self) -> dict[str, NDArray[Any]]:
+        parts = [self._read(number, None, self._columns) for number in range(len(self._parts))]
+        empty = _empty(self._columns)
+        return {name: np.concatenate([empty[name], *(part[name] for part in parts)]) for name in self._columns}
+
+    @property
+    def events(self) -> list[RecordedEvent]:
+        return layout.read_events(self.path)
+
+    @property
+    def summary(self) -> dict[str, Any] | None:
+        path = self.path / layout.SUMMARY
+        return layout.read_json(path) if path.exists() else None
+
+    def obstacles(self, k: int) -> dict[str, dict[str, Any]]:
+        table = self._obstacle_part(int(self._part[self._index_of(k)]))
+        if table is None:
+            return {}
+        rows = np.flatnonzero(table["frame"] == k)
+        position = np.stack([table[name] for name in vector_columns("", self.scene.dim)], axis=1)
+        return {
+            str(table["name"][row]): {"radius": float(table["radius"][row]), "position": position[row].tolist()}
+            for row in rows
+        }
+
+    def geometry(self, k: int) -> str:
+        return self._wkt(self._geometry[self._index_of(k)])
+
+    def geometries(self) -> list[str]:
+        return [self._wkt(name) for name in dict.fromkeys(self._geometry)]
+
+    def close(self) -> None:
+        self._row_group.cache_clear()
+        self._file.cache_clear()
+
+    def _wkt(self, name: str) -> str:
+        path = self.path / layout.GEOMETRY / f"{name}.wkt"
+        try:
+            return path.read_text(encoding="utf-8")
+        except (OSError, ValueError) as error:
+            raise RecordingError(f"{path} cannot be read ({error}): the trajectory is damaged") from error
+
+    def _open_part(self, number: int) -> Any:
+        import pyarrow
+        import pyarrow.parquet
+
+        try:
+            return pyarrow.parquet.ParquetFile(self._parts[number])
+        except (pyarrow.ArrowException, OSError) as error:
+            raise RecordingError(f"{self._parts[number]} cannot be read ({error})") from error
+
+    def _read(self, number: int, group: int | None, columns: list[str]) -> dict[str, NDArray[Any]]:
+        """Columns of a row group of a part, or of the whole part."""
+        import pyarrow
+
+        file = self._file(number)
+        try:
+            table = file.read(columns=columns) if group is None else file.read_row_group(group, columns=columns)
+            return {name: table.column(name).to_numpy() for name in columns}
+        except (pyarrow.ArrowException, OSError, KeyError) as error:
+            raise RecordingError(f"{self._parts[number]} is damaged ({error}): record it again") from error
+
+    def _read_row_group(self, number: int, group: int) -> dict[str, NDArray[Any]]:
+        return self._read(number, group, self._columns)
+
+    def _slice(self, number: int, start: int, count: int) -> dict[str, NDArray[Any]]:
+        """Rows of a part, from the row groups they are in. The arrays belong to the caller."""
+        footer = self._file(number).metadata
+        pieces = [_empty(self._columns)]
+        first = 0
+        for group in range(footer.num_row_groups):
+            size = footer.row_group(group).num_rows
+            low, high = max(start, first), min(start + count, first + size)
+            if low < high:
+                rows = self._row_group(number, group)
+                pieces.append({name: rows[name][low - first : high - first] for name in self._columns})
+            first += size
+        return {name: np.concatenate([piece[name] for piece in pieces]) for name in self._columns}
+
+    @functools.cached_property
+    def _obstacle_parts(self) -> dict[str, Path]:
+        return {path.name: path for path in layout.part_files(self.path / layout.OBSTACLES)}
+
+    def _obstacle_part(self, number: int) -> dict[str, NDArray[Any]] | None:
+        import pyarrow
+        import pyarrow.parquet
+
+        path = self._obstacle_parts.get(layout.part_name(number))
+        if path is None:
+            return None
+        try:
+            table = pyarrow.parquet.read_table(path)
+        except (pyarrow.ArrowException, OSError) as error:
+            raise RecordingError(f"{path} is damaged ({error}): remove it to read the rest") from error
+        return {name: table.column(name).to_numpy() for name in table.column_names}
+
+
+def _empty(columns: list[str]) -> dict[str, NDArray[Any]]:
+    types = {"frame": np.int64, "id": np.int64, "group": np.int32}
+    return {name: np.zeros(0, dtype=types.get(name, np.float64)) for name in columns}

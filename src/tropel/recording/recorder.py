@@ -1,0 +1,131 @@
+"""From the simulation to a trajectory file: which steps are frames, and what of the state goes into them."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import shapely
+
+from tropel.errors import ParameterError
+from tropel.recording.scene import Scene
+from tropel.recording.writer import TrajectoryWriter, open_trajectory
+
+if TYPE_CHECKING:
+    from tropel.simulation import Simulation
+
+
+class Recorder:
+    """Writes a frame every few steps. Frame f is the state after step f · every; frame 0 is the start."""
+
+    def __init__(self, writer: TrajectoryWriter, *, every: int, resumed: bool) -> None:
+        self.writer = writer
+        self.every = every
+        self.resumed = resumed
+        self.summary: dict[str, Any] | None = None
+        self._doors: dict[str, bool] | None = None
+
+    @classmethod
+    def open(cls, sim: Simulation, path: Path, *, fps: float) -> Recorder:
+        """Open a trajectory file for a simulation; one that has been restored goes on where its checkpoint was."""
+        every = steps_per_frame(fps, sim.dt)
+        resumed = sim.step_number > 0 and path.exists()
+        writer = open_trajectory(
+            path,
+            scene=sim.scene,
+            fps=1.0 / (every * sim.dt),
+            append_after=sim.step_number // every if resumed else None,
+            resume_step=sim.step_number if resumed else None,
+        )
+        return cls(writer, every=every, resumed=resumed)
+
+    def begin(self, sim: Simulation) -> None:
+        """Write the frame of the state as it is, unless a resumed file has it already."""
+        if sim.step_number % self.every == 0 and not self.resumed:
+            self._write(sim)
+
+    def step_done(self, sim: Simulation) -> None:
+        if sim.step_number % self.every == 0:
+            self._write(sim)
+
+    def _write(self, sim: Simulation) -> None:
+        agents = sim.agents
+        frame = sim.step_number // self.every
+        obstacles = sim.world.obstacles
+        if obstacles.moving or obstacles.names != list(sim.scene.obstacles):
+            self.writer.obstacles(frame, obstacles.names, obstacles.position, obstacles.radius)
+        self.writer.write(
+            frame,
+            id=agents.id,
+            position=agents.position,
+            heading=agents.heading,
+            group=agents.group,
+            radius=agents.radius,
+            speed=(agents.velocity**2).sum(axis=1) ** 0.5,
+            geometry_wkt=self._changed_geometry(sim),
+        )
+
+    def _changed_geometry(self, sim: Simulation) -> str | None:
+        """The walkable area without closed doors, when a door has changed since the last frame."""
+        doors = {name: door.open for name, door in sim.world.doors.items()}
+        if doors == self._doors:
+            return None
+        self._doors = doors
+        return walkable_now(sim)
+
+    def event(self, step: int, text: str) -> None:
+        """Store an event that has been applied."""
+        self.writer.event(-(-step // self.every), step, text)
+
+    def flush(self) -> None:
+        """Wait until everything handed over is on disk."""
+        self.writer.flush()
+
+    def close(self) -> None:
+        self.writer.close(self.summary)
+
+
+def steps_per_frame(fps: float, dt: float) -> int:
+    """How many steps lie between two frames; at least one."""
+    if not (math.isfinite(fps) and fps > 0):
+        raise ParameterError(f"fps must be a positive number of frames per simulated second, not {fps!r}")
+    return max(1, round(1.0 / (fps * dt)))
+
+
+def walkable_now(sim: Simulation) -> str:
+    """The walkable area as WKT, with closed doors cut out as slits a millimetre wide."""
+    area = sim.world.walkable
+    if area is None:
+        return ""
+    closed = [door.line.buffer(5e-4, cap_style="flat") for door in sim.world.doors.values() if not door.open]
+    if closed:
+        area = area.difference(shapely.union_all(closed))
+    return str(shapely.to_wkt(area, rounding_precision=-1))
+
+
+def scene_of(sim: Simulation) -> Scene:
+    """What pictures and replays need to know of the world."""
+    world = sim.world
+    exact = {"rounding_precision": -1}
+    numbers = {name: world.goals().position[number].tolist() for name, number in world.goal_numbers.items()}
+    return Scene(
+        dim=world.dim,
+        bounds=world.bounds.tolist(),
+        walkable_wkt="" if world.walkable is None else shapely.to_wkt(world.walkable, **exact),
+        walls_wkt=shapely.to_wkt(shapely.union_all(world.walls), **exact) if world.walls else "",
+        exits={name: shapely.to_wkt(e.polygon, **exact) for name, e in world.exits.items()},
+        regions={name: shapely.to_wkt(r, **exact) for name, r in world.regions.items()},
+        doors={n: {"wkt": shapely.to_wkt(d.line, **exact), "open": d.open} for n, d in world.doors.items()},
+        groups=list(sim.groups),
+        targets={name: {"position": numbers[name]} for name in world.targets},
+        obstacles={
+            name: {"radius": float(radius), "position": position.tolist()}
+            for name, radius, position in zip(
+                world.obstacles.names, world.obstacles.radius, world.obstacles.position, strict=True
+            )
+        },
+        title=sim.title,
+        dt=sim.dt,
+        seed=sim.seed,
+    )

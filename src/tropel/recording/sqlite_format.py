@@ -1,0 +1,94 @@
+"""The SQLite trajectory format: JuPedSim's version 2, and tropel's own tables beside it.
+
+PedPy and JuPedSim read the first four tables and ignore those with the prefix `tropel_`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+
+from tropel.errors import RecordingError
+
+VERSION = 2
+#: Of the tropel_ tables.
+EXTRA_VERSION = 1
+
+SCHEMA = """
+CREATE TABLE trajectory_data(
+  frame INTEGER NOT NULL, id INTEGER NOT NULL,
+  pos_x REAL NOT NULL, pos_y REAL NOT NULL, ori_x REAL NOT NULL, ori_y REAL NOT NULL);
+CREATE INDEX frame_id_idx ON trajectory_data(frame, id);
+CREATE TABLE metadata(key TEXT NOT NULL UNIQUE PRIMARY KEY, value TEXT NOT NULL);
+CREATE TABLE geometry(hash INTEGER NOT NULL, wkt TEXT NOT NULL);
+CREATE UNIQUE INDEX geometry_hash ON geometry(hash);
+CREATE TABLE frame_data(frame INTEGER NOT NULL, geometry_hash INTEGER NOT NULL);
+CREATE TABLE tropel_metadata(key TEXT NOT NULL PRIMARY KEY, value TEXT NOT NULL);
+-- An agent has a row in the frame in which it appears and in every one in which its group or radius changes.
+CREATE TABLE tropel_agents(
+  id INTEGER NOT NULL, frame INTEGER NOT NULL, agent_group INTEGER NOT NULL, radius REAL NOT NULL,
+  PRIMARY KEY(id, frame)) WITHOUT ROWID;
+CREATE TABLE tropel_events(frame INTEGER NOT NULL, step INTEGER NOT NULL, event TEXT NOT NULL);
+CREATE TABLE tropel_obstacles(
+  frame INTEGER NOT NULL, name TEXT NOT NULL, pos_x REAL NOT NULL, pos_y REAL NOT NULL, radius REAL NOT NULL);
+CREATE INDEX tropel_obstacles_frame ON tropel_obstacles(frame);
+"""
+
+_HEADER = b"SQLite format 3\x00"
+_TABLES = frozenset({"trajectory_data", "metadata", "geometry", "frame_data"})
+#: Files SQLite keeps beside a database; one that was left by another database would be applied to the new one.
+SIDECARS = ("-journal", "-wal", "-shm")
+
+
+def connect(path: Path, mode: str, *, timeout: float = 30.0) -> sqlite3.Connection:
+    """Open with mode ro, rw or rwc, without Python's own transactions, for use by any one thread at a time."""
+    address = f"{path.absolute().as_uri()}?mode={mode}"
+    return sqlite3.connect(address, uri=True, isolation_level=None, check_same_thread=False, timeout=timeout)
+
+
+def has_sqlite_header(path: Path) -> bool:
+    with path.open("rb") as file:
+        return file.read(len(_HEADER)) == _HEADER
+
+
+@contextlib.contextmanager
+def explaining(path: Path) -> Iterator[None]:
+    """Turn SQLite's errors while reading into one that says which file and what to do."""
+    try:
+        yield
+    except sqlite3.OperationalError as error:
+        if error.sqlite_errorcode in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+            raise RecordingError(f"{path} is being written or held by another program: try again later") from error
+        raise RecordingError(f"{path} cannot be read ({error})") from error
+    except (sqlite3.DatabaseError, OverflowError, UnicodeDecodeError) as error:
+        raise RecordingError(
+            f"{path} is damaged ({error}): record it again, or try  sqlite3 {path.name} .recover  to save what is left"
+        ) from error
+
+
+def table_names(connection: sqlite3.Connection) -> set[str]:
+    return {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+
+
+def check_is_trajectory(connection: sqlite3.Connection, path: Path) -> set[str]:
+    """The names of the tables of a version-2 trajectory; anything else is an error."""
+    with explaining(path):
+        tables = table_names(connection)
+        missing = sorted({"trajectory_data", "metadata"} - tables)
+        if missing:
+            raise RecordingError(
+                f"{path} is a SQLite file without the table '{missing[0]}', so it is no trajectory: give another file"
+            )
+        row = connection.execute("SELECT value FROM metadata WHERE key = 'version'").fetchone()
+    version = None if row is None else str(row[0])
+    if version != str(VERSION):
+        raise RecordingError(
+            f"{path} is a trajectory of version {version}; tropel reads version {VERSION}: "
+            "convert it with JuPedSim's tools or record it again"
+        )
+    missing = sorted(_TABLES - tables)
+    if missing:
+        raise RecordingError(f"{path} lacks the table '{missing[0]}' of a version-{VERSION} trajectory: it is damaged")
+    return tables

@@ -1,0 +1,98 @@
+"""A recorded run, read back frame by frame."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tropel.errors import RecordingError
+from tropel.recording.frames import AXES, FrameData, Ints, RecordedEvent
+from tropel.recording.scene import Scene
+
+
+class Trajectory(ABC):
+    """A trajectory file, opened for reading. Opening reads an index; agents are read when they are asked for.
+
+    Close it with `close()` or use it in a `with` block.
+    """
+
+    path: Path
+    scene: Scene
+    #: Frames per second of simulated time.
+    fps: float
+    #: Numbers of all recorded frames, ascending; also those in which there was no agent.
+    frames: Ints
+
+    @abstractmethod
+    def ids(self) -> Ints:
+        """The ids of all agents that are in any frame, ascending."""
+
+    @abstractmethod
+    def frame(self, k: int) -> FrameData:
+        """The agents in frame number k."""
+
+    @abstractmethod
+    def table(self) -> dict[str, NDArray[Any]]:
+        """All rows as columns, ordered by frame and id: frame, id, x, y(, z), heading_x, … , group, radius, and speed
+        where the file holds it."""
+
+    @property
+    @abstractmethod
+    def events(self) -> list[RecordedEvent]:
+        """What happened during the run, in order."""
+
+    @property
+    @abstractmethod
+    def summary(self) -> dict[str, Any] | None:
+        """What the run reported at its end; None if it did not get there."""
+
+    @abstractmethod
+    def obstacles(self, k: int) -> dict[str, dict[str, Any]]:
+        """The moving obstacles in frame k, in the form of `scene.obstacles`: {"radius": …, "position": […]}."""
+
+    @abstractmethod
+    def geometry(self, k: int) -> str:
+        """The walkable area in frame k as WKT; it changes when doors do."""
+
+    @abstractmethod
+    def geometries(self) -> list[str]:
+        """All walkable areas of the run, each once."""
+
+    @abstractmethod
+    def close(self) -> None: ...
+
+    def time(self, k: int) -> float:
+        """Simulated seconds at frame k."""
+        return k / self.fps
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __len__(self) -> int:
+        return len(self.frames)
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.path.name}: {len(self.frames)} frames at {self.fps:g} per second>"
+
+    def _index_of(self, k: int) -> int:
+        """Where frame k stands in `frames`."""
+        index = int(np.searchsorted(self.frames, k))
+        if index == len(self.frames) or self.frames[index] != k:
+            held = f"{self.frames[0]} to {self.frames[-1]}" if len(self.frames) else "none at all"
+            raise RecordingError(f"{self.path} has no frame {k}: its frames are {held}, listed in `.frames`")
+        return index
+
+
+def vector_columns(prefix: str, dim: int) -> list[str]:
+    """Column names of a vector: x, y(, z) with an optional prefix."""
+    return [f"{prefix}{axis}" for axis in AXES[:dim]]

@@ -1,0 +1,244 @@
+"""Running a simulation to its end: when to stop, what to write on the way, and what to say afterwards."""
+
+from __future__ import annotations
+
+import math
+import os
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tropel.errors import ParameterError
+from tropel.events import step_at
+from tropel.recording.recorder import Recorder
+from tropel.timing import STAGES
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from tropel.simulation import Simulation
+
+
+@dataclass(frozen=True, kw_only=True)
+class Summary:
+    """What a run was: how many, how long, how fast."""
+
+    title: str
+    seed: int
+    threads: int
+    agents: int  #: who was there at any time
+    remaining: int  #: still there at the end
+    evacuated: int  #: left through an exit or an absorbing target
+    simulated_time: float  #: [s]
+    evacuation_time: float | None  #: when the last one left [s]; None while somebody is still there
+    mean_exit_time: float | None  #: [s]
+    exits: dict[str, int] = field(default_factory=dict)  #: how many left where
+    steps: int
+    agent_steps: int
+    wall_time: float  #: [s]
+    stages: dict[str, float] = field(default_factory=dict)  #: wall time per stage of the step [s]
+    reason: str  #: why the run ended
+    state_hash: str
+    trajectory: str | None = None
+
+    @property
+    def agent_steps_per_second(self) -> float:
+        return self.agent_steps / self.wall_time if self.wall_time > 0 else 0.0
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain data, for JSON."""
+        return asdict(self) | {"agent_steps_per_second": self.agent_steps_per_second}
+
+    def table(self) -> Table:
+        """A table for the terminal."""
+        from rich.table import Table
+
+        table = Table(title=self.title or "run", show_header=False, title_justify="left")
+        table.add_column(style="bold")
+        table.add_column(justify="right")
+        table.add_row("agents", f"{self.agents:,}")
+        table.add_row("simulated time", f"{self.simulated_time:.1f} s ({self.steps:,} steps)")
+        table.add_row("evacuated", f"{self.evacuated:,}" + (f" ({self.remaining:,} remain)" if self.remaining else ""))
+        for name, count in self.exits.items():
+            table.add_row(f"  through {name}", f"{count:,}")
+        if self.evacuation_time is not None:
+            table.add_row("evacuation time", f"{self.evacuation_time:.1f} s")
+        if self.mean_exit_time is not None:
+            table.add_row("mean exit time", f"{self.mean_exit_time:.1f} s")
+        table.add_row("ended because", self.reason)
+        table.add_row("wall time", f"{self.wall_time:.2f} s on {self.threads} thread{'s' * (self.threads != 1)}")
+        table.add_row("agent-steps per second", f"{self.agent_steps_per_second:,.0f}")
+        table.add_section()
+        total = sum(self.stages.values()) or 1.0
+        for stage in STAGES:
+            seconds = self.stages.get(stage, 0.0)
+            table.add_row(f"  {stage}", f"{seconds:.3f} s  {100 * seconds / total:3.0f} %")
+        return table
+
+
+class Run:
+    """One call of `Simulation.run`."""
+
+    def __init__(
+        self,
+        sim: Simulation,
+        *,
+        until: Any,
+        limit: float | None,
+        record: str | os.PathLike[str] | None,
+        fps: float,
+        checkpoint: str | os.PathLike[str] | None,
+        checkpoint_every: float,
+        progress: bool | Callable[[Simulation], None],
+    ) -> None:
+        self.sim = sim
+        self.until, self.limit_step = _stop_rule(sim, until, limit)
+        self.record = None if record is None else Path(record)
+        self.fps = fps
+        self.checkpoint = None if checkpoint is None else Path(checkpoint)
+        if not (math.isfinite(checkpoint_every) and checkpoint_every > 0):
+            raise ParameterError(f"checkpoint_every must be a positive number of seconds, not {checkpoint_every!r}")
+        self.checkpoint_steps = max(1, round(checkpoint_every / sim.dt))
+        self.progress = progress
+        self.agent_steps = 0
+        self.interrupted = False
+        self.first_step = sim.step_number
+        self.seconds_before = dict(sim.timing.seconds)
+        self.begin = perf_counter()
+
+    def go(self) -> Summary:
+        sim = self.sim
+        with ExitStack() as stack:
+            if self.record is not None:
+                sim.recorder = Recorder.open(sim, self.record, fps=self.fps)
+                stack.callback(self._close_recorder)
+            stack.enter_context(self._ctrl_c_at_step_boundaries())
+            tick = stack.enter_context(_progress(self.progress, sim, self.limit_step))
+            if sim.recorder is not None:
+                sim.recorder.begin(sim)
+            reason = self._loop(tick)
+            summary = self._summary(reason)
+            if sim.recorder is not None:
+                sim.recorder.summary = summary.as_dict()
+        return summary
+
+    def _loop(self, tick: Callable[[Simulation], None]) -> str:
+        sim = self.sim
+        whole = True  # whether the state is that of a step boundary, fit to be resumed from
+        try:
+            while True:
+                reason = self._why_stop()
+                if reason is not None:
+                    return reason
+                self.agent_steps += len(sim.agents)
+                whole = False
+                sim.guarded_step()
+                whole = True
+                if self.checkpoint is not None and sim.step_number % self.checkpoint_steps == 0:
+                    self._save()
+                tick(sim)
+                if self.interrupted:
+                    raise KeyboardInterrupt
+        finally:
+            if self.checkpoint is not None and whole:
+                self._save()
+
+    @contextmanager
+    def _ctrl_c_at_step_boundaries(self) -> Iterator[None]:
+        """The first Ctrl-C waits for the step to end, so that nothing is left half-way; the second does not wait."""
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+
+        def stop(signum: int, frame: Any) -> None:
+            if self.interrupted:
+                raise KeyboardInterrupt
+            self.interrupted = True
+
+        previous = signal.signal(signal.SIGINT, stop)
+        try:
+            yield
+        finally:
+            signal.signal(signal.SIGINT, previous)
+
+    def _save(self) -> None:
+        assert self.checkpoint is not None
+        if self.sim.recorder is not None:
+            self.sim.recorder.flush()
+        self.sim.save(self.checkpoint)
+
+    def _why_stop(self) -> str | None:
+        sim = self.sim
+        if self.until == "empty":
+            if len(sim.agents) == 0 and not sim.population.more_will_come(sim.time) and not sim.events.adds_agents():
+                return "everybody has left"
+        elif self.until is not None and self.until(sim):
+            return "the condition to stop holds"
+        if sim.step_number >= self.limit_step:
+            return "the time is up"
+        return None
+
+    def _close_recorder(self) -> None:
+        recorder, self.sim.recorder = self.sim.recorder, None
+        if recorder is not None:
+            recorder.close()
+
+    def _summary(self, reason: str) -> Summary:
+        sim = self.sim
+        left = sim.population.departures()
+        names = {number: name for name, number in sim.world.goal_numbers.items()}
+        counts = {names[int(g)]: int(n) for g, n in zip(*np.unique(left["goal"], return_counts=True), strict=True)}
+        gone = len(left["time"])
+        empty = len(sim.agents) == 0
+        seconds = {stage: sim.timing.seconds[stage] - self.seconds_before[stage] for stage in STAGES}
+        return Summary(
+            title=sim.title,
+            seed=sim.seed,
+            threads=sim.threads,
+            agents=sim.agents.next_id,
+            remaining=len(sim.agents),
+            evacuated=gone,
+            simulated_time=sim.time,
+            evacuation_time=float(left["time"].max()) if gone and empty else None,
+            mean_exit_time=float(left["time"].mean()) if gone else None,
+            exits=counts,
+            steps=sim.step_number - self.first_step,
+            agent_steps=self.agent_steps,
+            wall_time=perf_counter() - self.begin,
+            stages=seconds,
+            reason=reason,
+            state_hash=sim.state_hash(),
+            trajectory=None if self.record is None else str(self.record),
+        )
+
+
+def _stop_rule(sim: Simulation, until: Any, limit: float | None) -> tuple[Any, float]:
+    if limit is not None and not limit > 0:
+        raise ParameterError(f"limit must be a positive number of seconds, not {limit!r}")
+    last = math.inf if limit is None or math.isinf(limit) else step_at(limit, sim.dt)
+    if until is None or isinstance(until, int | float):
+        if until is None and limit is None:
+            raise ParameterError("say when to stop: until= seconds, 'empty' or a predicate, or limit= seconds")
+        if until is not None and not (math.isfinite(until) and until >= 0):
+            raise ParameterError(f"until must be a finite number of seconds that is not negative, not {until!r}")
+        return None, min(last, math.inf if until is None else step_at(float(until), sim.dt))
+    if until != "empty" and not callable(until):
+        raise ParameterError(f"until is a time in seconds, 'empty' or a predicate of the simulation, not {until!r}")
+    if limit is None:
+        raise ParameterError("give a limit in seconds too: a run until 'empty' may otherwise never end")
+    return until, last
+
+
+def _progress(progress: bool | Callable[[Simulation], None], sim: Simulation, last_step: float) -> Any:
+    from tropel.progress import no_progress, run_progress
+
+    if callable(progress):
+        return no_progress(progress)
+    return run_progress(sim, last_step) if progress else no_progress(lambda _: None)

@@ -1,0 +1,295 @@
+"""The simulation: a world full of agents that moves forward one step at a time.
+
+`Simulation.step` is the architecture: events → planning → environment → local → integrate → exits → record. This is
+the only module that knows all layers.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tropel import layers
+from tropel._kernels.compile import use_threads
+from tropel.agents.departures import STAYS, arrived
+from tropel.agents.groups import Group
+from tropel.agents.population import Population
+from tropel.agents.sources import Source
+from tropel.agents.state import AgentState, Steered
+from tropel.errors import ModelError, ParameterError, TropelError, suggest
+from tropel.events import EventLike, EventQueue, apply_event, event_json, step_at
+from tropel.integrate import integrate
+from tropel.layers import Environment, Planner, Rows, Steering
+from tropel.recording.recorder import Recorder, scene_of
+from tropel.running import Run, Summary
+from tropel.snapshot import digest_of_setup, hash_simulation, restore_simulation, save_simulation
+from tropel.timing import Timing
+from tropel.world import World
+
+Until = float | str | Callable[["Simulation"], bool]
+
+
+class Simulation:
+    """Agents in a world, a planner, an environment and a steering model, and a clock that runs in steps of dt [s].
+
+    `planning` and `local` may be one layer for all, or a mapping from group names to layers. The same seed gives the
+    same bits on any number of threads.
+    """
+
+    def __init__(
+        self,
+        world: World,
+        agents: Iterable[Group | Source] | Group,
+        *,
+        planning: Planner | Mapping[str, Planner] | None = None,
+        environment: Environment | None = None,
+        local: Steering | Mapping[str, Steering] | None = None,
+        dt: float = 0.05,
+        seed: int = 0,
+        threads: int | None = None,
+        title: str = "",
+    ) -> None:
+        from tropel.environment.grid import Grid
+        from tropel.local.seek import Seek
+        from tropel.planning.direct import Direct
+
+        if not (isinstance(dt, int | float) and math.isfinite(dt) and dt > 0):
+            raise ParameterError(f"dt must be a positive number of seconds, not {dt!r}")
+        if threads is not None and threads < 1:
+            raise ParameterError(f"threads must be at least 1, not {threads}")
+        self.world = world
+        self.dt = float(dt)
+        self.seed = int(seed)
+        self.threads = threads or os.cpu_count() or 1
+        self.title = title
+        self.step_number = 0
+        declared = [agents] if isinstance(agents, Group | Source) else list(agents)
+        self.population = Population(world, declared, seed=self.seed)
+        self.environment = Grid() if environment is None else environment
+        self._planners = self._per_group(Direct() if planning is None else planning, Planner, "planning")
+        self._models = self._per_group(Seek() if local is None else local, Steering, "local")
+        if not isinstance(self.environment, Environment):
+            raise ParameterError(f"environment needs a method sense(state, world); got {self.environment!r}")
+        self.population.spawn_all(self._columns())
+        self.events = EventQueue()
+        self.timing = Timing()
+        self.recorder: Recorder | None = None
+        self._steered = Steered.like(self.agents, self._memory())
+        self._directions: NDArray[np.float64] = np.zeros_like(self.agents.position)
+        for layer in self.all_layers():
+            layers.prepare(layer, self.agents, world, self.seed)
+        self.scene = scene_of(self)  #: the world as declared, for pictures and replays
+        self.setup_digest = digest_of_setup(self)  #: a checkpoint can be restored by a simulation with the same one
+
+    def step(self) -> None:
+        """Move the world forward by dt. This is the whole architecture."""
+        with self.timing("events"):
+            self._apply_events()
+        with self.timing("planning"):
+            directions = self._plan()
+        with self.timing("environment"):
+            near = self.environment.sense(self.agents, self.world)
+        with self.timing("local"):
+            self._steer(near, directions)
+        with self.timing("integrate"):
+            integrate(self.agents, self._steered, self.world, self.dt, moves_itself=self._moves_itself())
+            self.step_number += 1
+        with self.timing("exits"):
+            self._let_out()
+        with self.timing("record"):
+            self._record()
+
+    # The stages -------------------------------------------------------------------------------------------------
+
+    def _apply_events(self) -> None:
+        use_threads(self.threads, len(self.agents))
+        self.world.advance(self.time, self.dt)
+        for event in self.events.due(self.step_number):
+            apply_event(event, self)
+            if self.recorder is not None:
+                self.recorder.event(self.step_number, event_json(event))
+        self.population.let_in(self.step_number, self.dt)
+
+    def _plan(self) -> NDArray[np.float64]:
+        if self._directions.shape != self.agents.position.shape:
+            self._directions = np.zeros_like(self.agents.position)
+        self._directions.fill(0.0)
+        for planner, members in self._members_of(self._planners):
+            planner.direct(self.agents, members, self._directions)
+        self._directions[self.agents.start_time > self.time + 1e-9 * self.dt] = 0.0
+        return self._directions
+
+    def _steer(self, near: Any, directions: NDArray[np.float64]) -> None:
+        if not self._steered.fits(self.agents):
+            self._steered = Steered.like(self.agents, self._memory())
+        self._steered.begin(self.agents)
+        for model, members in self._members_of(self._models):
+            model.steer(self.agents, near, directions, members, self.dt, self.step_number, self._steered)
+
+    def _let_out(self) -> None:
+        goals = arrived(self.agents, self.world)
+        if (goals != STAYS).any():
+            self.population.let_out(goals, self.time)
+
+    def _record(self) -> None:
+        if self.recorder is not None:
+            self.recorder.step_done(self)
+
+    # What is there ----------------------------------------------------------------------------------------------
+
+    @property
+    def agents(self) -> AgentState:
+        """The agents as a struct of arrays."""
+        return self.population.state
+
+    @property
+    def groups(self) -> list[str]:
+        return self.population.groups
+
+    @property
+    def time(self) -> float:
+        """Simulated time [s]: the number of steps times dt, never accumulated."""
+        return self.step_number * self.dt
+
+    def _per_group(self, given: Any, protocol: Any, what: str) -> list[Any]:
+        """One layer per group, in the order of the groups."""
+        if isinstance(given, Mapping):
+            for name in given:
+                if name not in self.groups:
+                    raise ParameterError(f"{what}: there is no group '{name}'; {suggest(name, self.groups)}")
+            missing = [name for name in self.groups if name not in given]
+            if missing:
+                raise ParameterError(f"{what}: nothing is given for the group '{missing[0]}'")
+            per_group = [given[name] for name in self.groups]
+        else:
+            per_group = [given] * max(len(self.groups), 1)
+        for layer in per_group:
+            if isinstance(layer, type) or not isinstance(layer, protocol):
+                method = "direct" if protocol is Planner else "steer"
+                raise ParameterError(f"{what} needs an object with a method {method}(…); got {layer!r}")
+        return per_group
+
+    def all_layers(self) -> list[Any]:
+        """Every layer once, in a fixed order."""
+        unique: list[Any] = []
+        for layer in (self.environment, *self._planners, *self._models):
+            if not any(layer is known for known in unique):
+                unique.append(layer)
+        return unique
+
+    def _columns(self) -> list[Any]:
+        return [column for layer in self.all_layers() for column in layers.columns_of(layer)]
+
+    def _memory(self) -> list[str]:
+        return sorted({name for layer in self.all_layers() for name in layers.memory_of(layer)})
+
+    def _members_of(self, per_group: list[Any]) -> Iterable[tuple[Any, Rows]]:
+        """Each distinct layer with the rows of all groups that use it."""
+        for layer in dict.fromkeys(map(id, per_group)):
+            numbers = [number for number, candidate in enumerate(per_group) if id(candidate) == layer]
+            yield per_group[numbers[0]], self.population.members(numbers)
+
+    def _moves_itself(self) -> NDArray[np.bool_]:
+        by_group = np.array([bool(getattr(model, "moves_itself", False)) for model in self._models])
+        return by_group[self.agents.group]
+
+    # What can be changed ----------------------------------------------------------------------------------------
+
+    def at(self, time: float, event: EventLike) -> None:
+        """Schedule an event, or a function of the simulation, for a time [s]."""
+        if not math.isfinite(time):
+            raise ParameterError(f"an event needs a finite time, not {time!r}")
+        step = step_at(time, self.dt)
+        if step < self.step_number:
+            raise ParameterError(f"t = {time:g} s is over already (it is {self.time:g} s now)")
+        if hasattr(event, "check"):
+            event.check(self)
+        elif not callable(event):
+            raise ParameterError(f"an event is one of tropel.events or a function of the simulation, not {event!r}")
+        self.events.add(step, event)
+
+    def add_agents(self, group: str, **what: Any) -> NDArray[np.int64]:
+        """Add agents of a group now (the fields of `Group`); returns their ids."""
+        return self.population.add(Group(group, **what), time=self.time, step=self.step_number)
+
+    def remove_agents(
+        self, *, group: str | None = None, region: Any = None, ids: Iterable[int] | None = None
+    ) -> NDArray[np.int64]:
+        """Take out agents that meet all given conditions; returns their ids."""
+        return self.population.remove(group=group, region=region, ids=ids)
+
+    def set_goal(self, goal: str, *, group: str | None = None) -> None:
+        """Send a group, or everybody, to an exit or target by name, "nearest exit", "nearest target" or "none"."""
+        self.population.set_goal(goal, group=group)
+
+    def set_parameter(self, name: str, value: Any, *, group: str | None = None) -> None:
+        """Give a group, or everybody, a new value of a parameter: a number or a distribution."""
+        self.population.set_parameter(name, value, group=group, step=self.step_number)
+
+    def check_parameter(self, name: str) -> None:
+        """Raise when agents have no settable parameter of that name."""
+        self.population.check_parameter(name)
+
+    def clear_doorway(self, door: str) -> None:
+        """Nobody may stand exactly on the line of a door that closes: such agents step back to where they came from."""
+        self.population.step_off(self.world.door_segments(door))
+
+    # Running ----------------------------------------------------------------------------------------------------
+
+    def run(
+        self,
+        *,
+        until: Until | None = None,
+        limit: float | None = None,
+        record: str | os.PathLike[str] | None = None,
+        fps: float = 10.0,
+        checkpoint: str | os.PathLike[str] | None = None,
+        checkpoint_every: float = 60.0,
+        progress: bool | Callable[[Simulation], None] = False,
+    ) -> Summary:
+        """Step until a time [s], until "empty", or until a predicate of the simulation holds.
+
+        `limit` [s] ends the run in any case. `record` names a trajectory file (`.sqlite` or `.parquet`) with `fps`
+        frames per simulated second; `checkpoint` a file that is rewritten every `checkpoint_every` simulated seconds
+        and at the end. Ctrl-C and errors close the files properly before they are raised again.
+        """
+        return Run(
+            self,
+            until=until,
+            limit=limit,
+            record=record,
+            fps=fps,
+            checkpoint=checkpoint,
+            checkpoint_every=checkpoint_every,
+            progress=progress,
+        ).go()
+
+    def guarded_step(self) -> None:
+        """`step`, with errors of a layer's own code turned into a ModelError that says when and where."""
+        try:
+            self.step()
+        except TropelError:
+            raise
+        except Exception as error:
+            raise ModelError(
+                f"step {self.step_number} (t = {self.time:g} s), stage '{self.timing.stage}': "
+                f"{type(error).__name__}: {error}"
+            ) from error
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write a checkpoint, atomically."""
+        save_simulation(self, Path(path))
+
+    def restore(self, path: str | os.PathLike[str]) -> None:
+        """Continue from a checkpoint that a simulation built in the same way has written."""
+        restore_simulation(self, Path(path))
+
+    def state_hash(self) -> str:
+        """Digest of everything the future depends on."""
+        return hash_simulation(self)

@@ -1,0 +1,86 @@
+"""Checkpoints of a whole simulation: what is stored, how it is put back, and the digests that guard both."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import warnings
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tropel import layers
+from tropel.errors import CheckpointError, TropelError
+from tropel.recording.checkpoint import environment_differences, load_checkpoint, save_checkpoint
+
+if TYPE_CHECKING:
+    from tropel.simulation import Simulation
+
+
+def _stored_layers(sim: Simulation) -> dict[str, NDArray[Any]]:
+    return {
+        f"layers/{number}/{name}": array
+        for number, layer in enumerate(sim.all_layers())
+        for name, array in layers.stored(layer).items()
+    }
+
+
+def _changing(sim: Simulation) -> dict[str, Any]:
+    """The part of the state that is not arrays."""
+    return {"step": sim.step_number, "world": sim.world.state(), "events": sim.events.state()}
+
+
+def _digest(meta: Any, arrays: dict[str, NDArray[Any]]) -> str:
+    digest = hashlib.sha256(json.dumps(meta, sort_keys=True).encode())
+    for name in sorted(arrays):
+        array = np.ascontiguousarray(arrays[name])
+        digest.update(f"{name} {array.dtype.str} {array.shape}".encode())
+        digest.update(array.tobytes())
+    return digest.hexdigest()
+
+
+def hash_simulation(sim: Simulation) -> str:
+    """Digest of step, agents, world, pending events and the memory of every layer."""
+    return _digest(_changing(sim), sim.population.stored() | _stored_layers(sim))
+
+
+def digest_of_setup(sim: Simulation) -> str:
+    """Digest of how a simulation was built, taken before its first step: a checkpoint belongs to one such setup."""
+    built = {
+        "dt": sim.dt,
+        "seed": sim.seed,
+        "world": sim.world.digest(),
+        "groups": sim.groups,
+        "sources": [repr(source) for source in sim.population.sources],
+        "layers": [layers.describe(layer) for layer in sim.all_layers()],
+        "start": sim.world.state(),
+    }
+    return _digest(built, sim.population.stored())
+
+
+def save_simulation(sim: Simulation, path: Path) -> None:
+    meta = {"setup": sim.setup_digest, "title": sim.title, **_changing(sim)}
+    save_checkpoint(path, arrays=sim.population.stored() | _stored_layers(sim), meta=meta)
+
+
+def restore_simulation(sim: Simulation, path: Path) -> None:
+    arrays, meta = load_checkpoint(path)
+    if meta.get("setup") != sim.setup_digest:
+        raise CheckpointError(
+            f"{path} belongs to another simulation ('{meta.get('title', '')}'): its world, agents, layers, dt or seed "
+            f"differ; resume with the same scenario file or script it was written by"
+        )
+    for difference in environment_differences(meta):
+        warnings.warn(f"{path}: {difference}; the same bits are promised only on equal machines", stacklevel=3)
+    try:
+        sim.step_number = int(meta["step"])
+        sim.world.restore(meta["world"], dt=sim.dt)
+        sim.events.restore(meta["events"])
+        sim.population.restore(arrays)
+        for number, layer in enumerate(sim.all_layers()):
+            prefix = f"layers/{number}/"
+            layers.restore(layer, {n[len(prefix) :]: a for n, a in arrays.items() if n.startswith(prefix)})
+    except (KeyError, TropelError) as error:
+        raise CheckpointError(f"{path} does not fit this simulation: {error}") from error

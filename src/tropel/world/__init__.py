@@ -1,0 +1,8 @@
+"""The world: geometry, doors, exits, obstacles, targets, and how they move."""
+
+from tropel.world.goals import Exit, GoalArrays, Target
+from tropel.world.motion import Orbit, Waypoints
+from tropel.world.obstacles import Obstacle, ObstacleSet
+from tropel.world.world import Door, World
+
+__all__ = ["Door", "Exit", "GoalArrays", "Obstacle", "ObstacleSet", "Orbit", "Target", "Waypoints", "World"]

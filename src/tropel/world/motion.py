@@ -1,0 +1,107 @@
+"""How obstacles and targets move: along waypoints, on a circle, or by a function of time.
+
+A motion is a pure function of time, so that it needs no memory and a resumed run finds everything where it was.
+"""
+
+from __future__ import annotations
+
+import bisect
+import itertools
+import math
+from collections.abc import Callable, Sequence
+from typing import Annotated, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import BaseModel, ConfigDict, Field, PositiveFloat, model_validator
+
+from tropel.errors import GeometryError
+
+Point = tuple[float, ...]
+Finite = Annotated[float, Field(allow_inf_nan=False)]
+PointField = Annotated[tuple[Finite, ...], Field(min_length=2, max_length=3)]
+
+
+class _Motion(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Waypoints(_Motion):
+    """Along a polyline at constant speed [m/s]: once, round and round, or back and forth."""
+
+    kind: Literal["waypoints"] = "waypoints"
+    points: Annotated[tuple[PointField, ...], Field(min_length=2)]
+    speed: PositiveFloat
+    repeat: Literal["once", "cycle", "back_and_forth"] = "back_and_forth"
+
+    @model_validator(mode="after")
+    def _some_way_to_go(self) -> Waypoints:
+        if len({len(point) for point in self.points}) != 1:
+            raise ValueError("all waypoints need the same number of coordinates")
+        if self._marks()[-1] == 0.0:
+            raise ValueError("the waypoints must not all be the same point")
+        return self
+
+    def _way(self) -> Sequence[Point]:
+        return (*self.points, self.points[0]) if self.repeat == "cycle" else self.points
+
+    def _marks(self) -> list[float]:
+        way = self._way()
+        return list(itertools.accumulate((math.dist(a, b) for a, b in itertools.pairwise(way)), initial=0.0))
+
+    def at(self, time: float) -> Point:
+        way, marks = self._way(), self._marks()
+        length = marks[-1]
+        done = max(time, 0.0) * self.speed
+        if self.repeat == "once":
+            done = min(done, length)
+        elif self.repeat == "cycle":
+            done = math.fmod(done, length)
+        else:
+            done = math.fmod(done, 2.0 * length)
+            done = min(done, 2.0 * length - done)
+        leg = min(max(bisect.bisect_right(marks, done) - 1, 0), len(way) - 2)
+        while marks[leg + 1] == marks[leg]:
+            leg -= 1
+        share = (done - marks[leg]) / (marks[leg + 1] - marks[leg])
+        return tuple(a + share * (b - a) for a, b in zip(way[leg], way[leg + 1], strict=True))
+
+
+class Orbit(_Motion):
+    """On a circle of the given radius [m] about a centre, one turn a period [s]; in 3D in the horizontal plane."""
+
+    kind: Literal["orbit"] = "orbit"
+    center: PointField
+    radius: PositiveFloat
+    period: Annotated[float, Field(allow_inf_nan=False, description="seconds a turn; negative runs clockwise")]
+    phase: Annotated[Finite, Field(description="angle at time zero, in radians")] = 0.0
+
+    @model_validator(mode="after")
+    def _period_is_not_zero(self) -> Orbit:
+        if self.period == 0.0:
+            raise ValueError("the period must not be zero")
+        return self
+
+    def at(self, time: float) -> Point:
+        angle = self.phase + 2.0 * math.pi * time / self.period
+        x = self.center[0] + self.radius * math.cos(angle)
+        y = self.center[1] + self.radius * math.sin(angle)
+        return (x, y, *self.center[2:])
+
+
+#: A motion that a file can hold.
+Motion = Annotated[Waypoints | Orbit, Field(discriminator="kind")]
+
+#: What moves a thing: a motion, or any pure function of time that returns a point.
+MotionLike = Waypoints | Orbit | Callable[[float], Sequence[float]]
+
+
+def position_at(motion: MotionLike, time: float, *, what: str, dim: int) -> NDArray[np.float64]:
+    """Where a motion is at a time [s], checked: as many coordinates as the world has, all of them numbers."""
+    point = motion.at(time) if isinstance(motion, Waypoints | Orbit) else motion(time)
+    position = np.asarray(point, dtype=np.float64)
+    if position.shape != (dim,) or not np.isfinite(position).all():
+        raise GeometryError(
+            f"{what}: its motion gives {point!r} at t = {time:g} s; it must give {dim} finite coordinates at every time"
+        )
+    return position

@@ -1,0 +1,160 @@
+"""Round obstacles, static or moving, and the arrays that kernels see of them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tropel._kernels.discs import DiscGrid, disc_grid
+from tropel.errors import GeometryError, ParameterError, suggest
+from tropel.world.motion import MotionLike, Orbit, Waypoints, position_at
+from tropel.world.shapes import point
+
+
+@dataclass(frozen=True, kw_only=True)
+class Obstacle:
+    """A disk (2D) or ball (3D) that nobody walks into. Give a position, or a motion that moves it."""
+
+    radius: float
+    position: Sequence[float] | None = None
+    motion: MotionLike | None = None
+
+    def __post_init__(self) -> None:
+        if not (math.isfinite(self.radius) and self.radius > 0.0):
+            raise GeometryError(f"an obstacle needs a positive radius, not {self.radius!r}")
+        if (self.position is None) == (self.motion is None):
+            raise GeometryError("an obstacle needs either a position or a motion")
+
+
+class ObstacleSet:
+    """The obstacles of a world by name, and their positions, velocities and radii as arrays in the order of adding."""
+
+    def __init__(self, dim: int, low: NDArray[np.float64], high: NDArray[np.float64]) -> None:
+        self.dim = dim
+        self._low, self._high = low, high
+        self._items: dict[str, Obstacle] = {}
+        self._grids: dict[float, tuple[int, DiscGrid]] = {}
+        self.version = 0  #: changes whenever a position or radius does
+        self.position: NDArray[np.float64] = np.empty((0, dim))
+        self.velocity: NDArray[np.float64] = np.empty((0, dim))
+        self.radius: NDArray[np.float64] = np.empty(0)
+        self._moving: list[tuple[int, str]] = []
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._items
+
+    def __getitem__(self, name: str) -> Obstacle:
+        return self._items[name]
+
+    @property
+    def names(self) -> list[str]:
+        return list(self._items)
+
+    @property
+    def moving(self) -> list[str]:
+        return [name for _, name in self._moving]
+
+    def add(self, name: str, obstacle: Obstacle, *, time: float = 0.0, dt: float = 0.0) -> None:
+        if name in self._items:
+            raise GeometryError(f"there is an obstacle '{name}' already; remove it first or choose another name")
+        if obstacle.position is not None:
+            point(obstacle.position, f"obstacle '{name}'", dim=self.dim)
+        self._append(name, obstacle)
+        self.advance(time, dt)
+
+    def remove(self, name: str) -> None:
+        self.find(name)
+        row = self.names.index(name)
+        del self._items[name]
+        self.position = np.delete(self.position, row, axis=0)
+        self.velocity = np.delete(self.velocity, row, axis=0)
+        self.radius = np.delete(self.radius, row)
+        self._changed()
+
+    def move(self, name: str, position: Sequence[float]) -> None:
+        """Put an obstacle elsewhere, to stay there."""
+        old = self.find(name)
+        where = point(position, f"obstacle '{name}'", dim=self.dim)
+        self._items[name] = Obstacle(radius=old.radius, position=tuple(where.tolist()))
+        row = self.names.index(name)
+        self.position[row] = where
+        self.velocity[row] = 0.0
+        self._changed()
+
+    def find(self, name: str) -> Obstacle:
+        if name not in self._items:
+            raise ParameterError(f"there is no obstacle '{name}'; {suggest(name, self._items)}")
+        return self._items[name]
+
+    def _append(self, name: str, obstacle: Obstacle) -> None:
+        self._items[name] = obstacle
+        place = np.zeros(self.dim) if obstacle.position is None else np.asarray(obstacle.position, dtype=np.float64)
+        self.position = np.vstack([self.position, place])
+        self.velocity = np.vstack([self.velocity, np.zeros(self.dim)])
+        self.radius = np.append(self.radius, obstacle.radius)
+        if obstacle.motion is not None:
+            self._moving.append((len(self._items) - 1, name))
+        self.version += 1
+
+    def _changed(self) -> None:
+        self.version += 1
+        self._moving = [(row, name) for row, (name, item) in enumerate(self._items.items()) if item.motion is not None]
+
+    def advance(self, time: float, dt: float) -> None:
+        """Bring the moving ones to where they are at `time`; velocity is that of the step about to come."""
+        for row, name in self._moving:
+            motion = self._items[name].motion
+            assert motion is not None
+            what = f"obstacle '{name}'"
+            self.position[row] = position_at(motion, time, what=what, dim=self.dim)
+            if dt > 0.0:
+                ahead = position_at(motion, time + dt, what=what, dim=self.dim)
+                self.velocity[row] = (ahead - self.position[row]) / dt
+            self.version += 1
+
+    def grid(self, reach: float) -> DiscGrid:
+        """Cells that list every obstacle whose surface is within `reach` of any point of the cell."""
+        version, grid = self._grids.get(reach, (-1, None))
+        if grid is None or version != self.version:
+            grid = disc_grid(self.position, self.velocity, self.radius, self._low, self._high, reach)
+            self._grids[reach] = (self.version, grid)
+        return grid
+
+    def state(self) -> dict[str, Any]:
+        """What a checkpoint stores: names, radii, places and motions (a function is stored by its obstacle's name)."""
+        stored: dict[str, Any] = {}
+        for row, (name, item) in enumerate(self._items.items()):
+            entry: dict[str, Any] = {"radius": item.radius}
+            if item.motion is None:
+                entry["position"] = self.position[row].tolist()
+            elif isinstance(item.motion, Waypoints | Orbit):
+                entry["motion"] = item.motion.model_dump(mode="json")
+            else:
+                entry["motion"] = "function"
+            stored[name] = entry
+        return stored
+
+    def restore(self, stored: Mapping[str, Any], *, time: float, dt: float) -> None:
+        declared = dict(self._items)
+        for name in self.names:
+            self.remove(name)
+        for name, entry in stored.items():
+            motion = entry.get("motion")
+            if motion == "function":
+                if name not in declared:
+                    raise ParameterError(f"obstacle '{name}' moves by a function that this script does not define")
+                self._append(name, declared[name])
+            elif motion is not None:
+                moving = {"waypoints": Waypoints, "orbit": Orbit}[motion["kind"]].model_validate(motion)
+                self._append(name, Obstacle(radius=entry["radius"], motion=moving))
+            else:
+                self._append(name, Obstacle(radius=entry["radius"], position=tuple(entry["position"])))
+        self.advance(time, dt)

@@ -1,0 +1,130 @@
+"""Shapes in, checked: shapely geometries, WKT, GeoJSON or lists of points become valid polygons and polylines.
+
+Everything that enters the world passes here, so that kernels may trust what they are given.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import shapely
+from numpy.typing import NDArray
+from shapely.geometry.base import BaseGeometry
+
+from tropel.errors import GeometryError
+
+#: Anything `polygon` and `polyline` understand.
+ShapeLike = BaseGeometry | str | Mapping[str, Any] | Sequence[Sequence[float]]
+
+
+def _read(shape: ShapeLike, what: str, *, ring: bool) -> BaseGeometry:
+    if isinstance(shape, BaseGeometry):
+        return shape
+    if isinstance(shape, str):
+        try:
+            return shapely.from_wkt(shape)
+        except shapely.errors.GEOSException as error:
+            raise GeometryError(f"{what}: not a WKT text: {error}; an example: POLYGON ((0 0, 9 0, 9 5, 0 0))") from error
+    if isinstance(shape, Mapping):
+        return _read_geojson(shape, what)
+    try:
+        points = np.asarray(shape, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise GeometryError(f"{what}: expected a shapely geometry, WKT, GeoJSON or a list of [x, y] points") from error
+    if points.ndim != 2 or points.shape[1] != 2:
+        raise GeometryError(f"{what}: a list of points must look like [[x, y], [x, y], …]")
+    if not np.isfinite(points).all():
+        _refuse_nan(points, what)
+    least = 3 if ring else 2
+    if len(points) < least:
+        raise GeometryError(f"{what}: needs at least {least} points, got {len(points)}")
+    return shapely.Polygon(points) if ring else shapely.LineString(points)
+
+
+def _read_geojson(shape: Mapping[str, Any], what: str) -> BaseGeometry:
+    kind = shape.get("type")
+    if kind == "Feature":
+        return _read_geojson(shape.get("geometry") or {}, what)
+    if kind == "FeatureCollection":
+        parts = [_read_geojson(feature, what) for feature in shape.get("features", [])]
+        if not parts:
+            raise GeometryError(f"{what}: the GeoJSON feature collection is empty")
+        return shapely.union_all(parts)
+    try:
+        return shapely.from_geojson(json.dumps(shape))
+    except (shapely.errors.GEOSException, TypeError, ValueError) as error:
+        raise GeometryError(f"{what}: not a GeoJSON geometry or feature: {error}") from error
+
+
+def _refuse_nan(points: NDArray[np.float64], what: str) -> None:
+    bad = int(np.flatnonzero(~np.isfinite(points).all(axis=1))[0])
+    raise GeometryError(f"{what}: point {bad} is {points[bad].tolist()}; coordinates must be finite numbers")
+
+
+def _finite(geometry: BaseGeometry, what: str) -> None:
+    points = shapely.get_coordinates(geometry)
+    if not np.isfinite(points).all():
+        _refuse_nan(points, what)
+
+
+def _why_invalid(geometry: BaseGeometry) -> str:
+    reason = shapely.is_valid_reason(geometry)
+    return re.sub(r"\[([^\]]+)\]", lambda m: " at (" + ", ".join(m.group(1).split()) + ")", reason)
+
+
+def polygon(shape: ShapeLike, what: str) -> shapely.Polygon | shapely.MultiPolygon:
+    """A valid polygon (or several, with holes or without), or a GeometryError that names the shape and the place."""
+    geometry = _read(shape, what, ring=True)
+    if geometry.is_empty:
+        raise GeometryError(f"{what}: the shape is empty")
+    _finite(geometry, what)
+    if geometry.geom_type not in ("Polygon", "MultiPolygon"):
+        raise GeometryError(f"{what}: expected a polygon, got a {geometry.geom_type}")
+    if not geometry.is_valid:
+        raise GeometryError(f"{what}: {_why_invalid(geometry)}; draw the ring so that it does not cross itself")
+    if geometry.area <= 0.0:
+        raise GeometryError(f"{what}: the polygon has no area")
+    return shapely.force_2d(geometry)
+
+
+def polyline(shape: ShapeLike, what: str) -> shapely.LineString | shapely.MultiLineString:
+    """A polyline of some length."""
+    geometry = _read(shape, what, ring=False)
+    if geometry.geom_type == "LinearRing":
+        geometry = shapely.LineString(geometry.coords)
+    if geometry.is_empty:
+        raise GeometryError(f"{what}: the shape is empty")
+    _finite(geometry, what)
+    if geometry.geom_type not in ("LineString", "MultiLineString"):
+        raise GeometryError(f"{what}: expected a line, got a {geometry.geom_type}")
+    if geometry.length <= 0.0:
+        raise GeometryError(f"{what}: the line has no length")
+    return shapely.force_2d(geometry)
+
+
+def point(value: Sequence[float], what: str, *, dim: int) -> NDArray[np.float64]:
+    """A position with `dim` finite coordinates."""
+    try:
+        position = np.asarray(value, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise GeometryError(f"{what}: {value!r} is not a position") from error
+    if position.shape != (dim,):
+        raise GeometryError(f"{what}: expected {dim} coordinates, got {value!r}")
+    if not np.isfinite(position).all():
+        raise GeometryError(f"{what}: {position.tolist()} has coordinates that are not finite numbers")
+    return position
+
+
+def segments_of(geometry: BaseGeometry) -> NDArray[np.float64]:
+    """All straight pieces of a polygon's rings or of a polyline, as rows x0, y0, x1, y1; pieces without length go."""
+    pieces = []
+    boundary = geometry.boundary if geometry.geom_type.endswith("Polygon") else geometry
+    for line in shapely.get_parts(boundary):
+        xy = shapely.get_coordinates(line)
+        pieces.append(np.hstack([xy[:-1], xy[1:]]))
+    rows = np.concatenate(pieces) if pieces else np.empty((0, 4))
+    return np.ascontiguousarray(rows[(rows[:, :2] != rows[:, 2:]).any(axis=1)])

@@ -1,0 +1,338 @@
+"""The world: where one can walk, what stands or moves in the way, and where one may want to go.
+
+Shapely geometries come in and are checked; arrays go out to the kernels. 2D worlds are a walkable polygon with walls,
+doors, exits and regions; 3D worlds are a box. Both may have round obstacles and targets, static or moving.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import shapely
+from numpy.typing import NDArray
+
+from tropel._kernels.walls import WallGrid
+from tropel.errors import GeometryError, ParameterError, suggest
+from tropel.world import shapes
+from tropel.world.goals import Exit, GoalArrays, Target
+from tropel.world.motion import Orbit, Waypoints, position_at
+from tropel.world.obstacles import Obstacle, ObstacleSet
+from tropel.world.shapes import ShapeLike
+from tropel.world.wall_grid import build_wall_grid, quantised
+
+Polygonal = shapely.Polygon | shapely.MultiPolygon
+Box = tuple[NDArray[np.float64], NDArray[np.float64]]
+
+
+class Door:
+    """A line that nobody passes while it is closed."""
+
+    def __init__(self, line: ShapeLike, *, open: bool = False) -> None:
+        self.line = shapes.polyline(line, "door")
+        self.open = bool(open)
+
+
+class World:
+    """A world of two dimensions, or of three when made with `World.box`.
+
+    `walkable` may be left out (with `bounds` given) for open space, where only walls, doors and obstacles stand in
+    the way. All lengths are metres.
+    """
+
+    def __init__(
+        self,
+        walkable: ShapeLike | None = None,
+        *,
+        walls: Iterable[ShapeLike] = (),
+        exits: Mapping[str, ShapeLike] | None = None,
+        regions: Mapping[str, ShapeLike] | None = None,
+        doors: Mapping[str, Door | ShapeLike] | None = None,
+        obstacles: Mapping[str, Obstacle] | None = None,
+        targets: Mapping[str, Target | Sequence[float]] | None = None,
+        bounds: Sequence[float] | None = None,
+    ) -> None:
+        self.walkable: Polygonal | None = None if walkable is None else shapes.polygon(walkable, "walkable area")
+        self.walls = [shapes.polyline(wall, f"wall {k}") for k, wall in enumerate(walls)]
+        self.doors = {name: _door(name, door) for name, door in (doors or {}).items()}
+        self.exits = {name: Exit(shapes.polygon(s, f"exit '{name}'")) for name, s in (exits or {}).items()}
+        self.regions = {name: shapes.polygon(s, f"region '{name}'") for name, s in (regions or {}).items()}
+        low, high = self._extent(bounds)
+        self._begin(2, low, high, obstacles or {}, targets or {})
+        self._check_places()
+
+    @classmethod
+    def box(
+        cls,
+        low: Sequence[float],
+        high: Sequence[float],
+        *,
+        obstacles: Mapping[str, Obstacle] | None = None,
+        targets: Mapping[str, Target | Sequence[float]] | None = None,
+        regions: Mapping[str, tuple[Sequence[float], Sequence[float]]] | None = None,
+    ) -> World:
+        """A 3D world: the box between two corners, with balls as obstacles. Regions are boxes (low, high) too."""
+        world = cls.__new__(cls)
+        world.walkable, world.walls, world.doors, world.exits, world.regions = None, [], {}, {}, {}
+        corners = _box_corners(low, high, "the box")
+        world._begin(3, *corners, obstacles or {}, targets or {})
+        world.region_boxes = {name: _box_corners(*box, f"region '{name}'") for name, box in (regions or {}).items()}
+        for name, (region_low, region_high) in world.region_boxes.items():
+            if (region_high < corners[0]).any() or (region_low > corners[1]).any():
+                raise GeometryError(f"region '{name}' lies outside the box")
+        return world
+
+    def _begin(
+        self,
+        dim: int,
+        low: NDArray[np.float64],
+        high: NDArray[np.float64],
+        obstacles: Mapping[str, Obstacle],
+        targets: Mapping[str, Target | Sequence[float]],
+    ) -> None:
+        self.dim = dim
+        self.bounds = np.array([low, high], dtype=np.float64)
+        self.region_boxes: dict[str, Box] = {}
+        self.time = 0.0
+        self.targets: dict[str, Target] = {}
+        self._target_position: dict[str, NDArray[np.float64]] = {}
+        self.goal_numbers: dict[str, int] = {name: k for k, name in enumerate(self.exits)}
+        self._goals: GoalArrays | None = None
+        self._wall_grids: dict[float, WallGrid] = {}
+        self.obstacles = ObstacleSet(dim, self.bounds[0], self.bounds[1])
+        self._collect_segments()
+        for name, obstacle in obstacles.items():
+            self.obstacles.add(name, obstacle)
+        for name, target in targets.items():
+            self.add_target(name, target)
+
+    def _extent(self, bounds: Sequence[float] | None) -> Box:
+        if bounds is not None:
+            corners = np.asarray(bounds, dtype=np.float64)
+            if corners.shape != (4,) or not np.isfinite(corners).all() or (corners[:2] >= corners[2:]).any():
+                raise GeometryError(f"bounds must be (x_min, y_min, x_max, y_max), got {bounds!r}")
+            return corners[:2], corners[2:]
+        if self.walkable is None:
+            raise GeometryError("a world needs a walkable area, or bounds (x_min, y_min, x_max, y_max) for open space")
+        lines = [self.walkable, *self.walls, *(door.line for door in self.doors.values())]
+        box = shapely.total_bounds(lines)
+        return box[:2], box[2:]
+
+    def _check_places(self) -> None:
+        if self.walkable is None:
+            return
+        for kind, places in (
+            ("exit", {name: e.polygon for name, e in self.exits.items()}),
+            ("region", self.regions),
+        ):
+            for name, place in places.items():
+                if self.walkable.intersection(place).area <= 0.0:
+                    away = self.walkable.distance(place)
+                    raise GeometryError(
+                        f"{kind} '{name}' lies outside the walkable area ({away:.3g} m away, around "
+                        f"({place.centroid.x:g}, {place.centroid.y:g})); it must overlap it"
+                    )
+        for name, target in self.targets.items():
+            where = shapely.Point(self._target_position[name])
+            if target.motion is None and not self.walkable.covers(where):
+                raise GeometryError(f"target '{name}' at ({where.x:g}, {where.y:g}) lies outside the walkable area")
+
+    def _collect_segments(self) -> None:
+        rows = [] if self.walkable is None else [shapes.segments_of(self.walkable)]
+        rows += [shapes.segments_of(wall) for wall in self.walls]
+        solid = sum(len(r) for r in rows)
+        self._door_rows: dict[str, slice] = {}
+        for name, door in self.doors.items():
+            pieces = shapes.segments_of(door.line)
+            self._door_rows[name] = slice(solid, solid + len(pieces))
+            solid += len(pieces)
+            rows.append(pieces)
+        self.segments: NDArray[np.float64] = np.concatenate(rows) if rows else np.empty((0, 4))
+        self.blocking: NDArray[np.uint8] = np.ones(len(self.segments), dtype=np.uint8)
+        for name, door in self.doors.items():
+            self.blocking[self._door_rows[name]] = not door.open
+
+    # What kernels look into -------------------------------------------------------------------------------------
+
+    def wall_grid(self, reach: float) -> WallGrid:
+        """Cells that list every wall within `reach` [m]; kept, and true while doors open and close."""
+        wanted = quantised(reach)
+        if wanted not in self._wall_grids:
+            low, high = self.bounds[0][:2], self.bounds[1][:2]
+            self._wall_grids[wanted] = build_wall_grid(self.segments, self.blocking, low, high, wanted)
+        return self._wall_grids[wanted]
+
+    def goals(self) -> GoalArrays:
+        """Exits and targets by number, as arrays."""
+        if self._goals is None:
+            self._goals = self._collect_goals()
+        return self._goals
+
+    def _collect_goals(self) -> GoalArrays:
+        count = len(self.goal_numbers)
+        is_exit = np.zeros(count, dtype=np.uint8)
+        usable = np.ones(count, dtype=np.uint8)
+        absorbs = np.zeros(count, dtype=np.uint8)
+        position = np.zeros((count, self.dim))
+        radius = np.zeros(count)
+        edges: list[NDArray[np.float64]] = []
+        for name, number in self.goal_numbers.items():
+            if name in self.exits:
+                is_exit[number] = absorbs[number] = 1
+                usable[number] = self.exits[name].open
+                edges.append(shapes.segments_of(self.exits[name].polygon))
+            else:
+                target = self.targets[name]
+                position[number] = self._target_position[name]
+                radius[number] = target.radius
+                absorbs[number] = target.absorbs
+                edges.append(np.empty((0, 4)))
+        start = np.concatenate([[0], np.cumsum([len(e) for e in edges])]).astype(np.int64)
+        rows = np.concatenate(edges) if edges else np.empty((0, 4))
+        return GoalArrays(is_exit, usable, absorbs, position, radius, start, np.ascontiguousarray(rows))
+
+    def advance(self, time: float, dt: float) -> None:
+        """Bring everything that moves by itself to where it is at `time` [s]."""
+        self.time = time
+        self.obstacles.advance(time, dt)
+        for name, target in self.targets.items():
+            if target.motion is not None:
+                what = f"target '{name}'"
+                self._target_position[name][:] = position_at(target.motion, time, what=what, dim=self.dim)
+                self.goals().position[self.goal_numbers[name]] = self._target_position[name]
+
+    # What events change -----------------------------------------------------------------------------------------
+
+    def set_door(self, name: str, *, open: bool) -> None:
+        if name not in self.doors:
+            raise ParameterError(f"there is no door '{name}'; {suggest(name, self.doors)}")
+        self.doors[name].open = open
+        self.blocking[self._door_rows[name]] = not open
+
+    def door_segments(self, name: str) -> NDArray[np.float64]:
+        return self.segments[self._door_rows[name]]
+
+    def set_exit(self, name: str, *, open: bool) -> None:
+        if name not in self.exits:
+            raise ParameterError(f"there is no exit '{name}'; {suggest(name, self.exits)}")
+        self.exits[name].open = open
+        self._goals = None
+
+    def add_target(self, name: str, target: Target | Sequence[float]) -> None:
+        if name in self.goal_numbers:
+            raise GeometryError(f"there is a goal '{name}' already; exits and targets need different names")
+        if not isinstance(target, Target):
+            target = Target(position=target)
+        self._place_target(name, target)
+        self.goal_numbers[name] = len(self.goal_numbers)
+
+    def move_target(self, name: str, position: Sequence[float]) -> None:
+        """Put a target elsewhere, to stay there."""
+        if name not in self.targets:
+            raise ParameterError(f"there is no target '{name}'; {suggest(name, self.targets)}")
+        old = self.targets[name]
+        self._place_target(name, Target(position=tuple(position), radius=old.radius, absorbs=old.absorbs))
+
+    def _place_target(self, name: str, target: Target) -> None:
+        what = f"target '{name}'"
+        if target.position is not None:
+            place = shapes.point(target.position, what, dim=self.dim)
+        else:
+            assert target.motion is not None
+            place = position_at(target.motion, self.time, what=what, dim=self.dim)
+        self.targets[name] = target
+        self._target_position[name] = place.copy()
+        self._goals = None
+
+    def region(self, name: str) -> Polygonal | Box:
+        """A named region; an exit's polygon counts as one too."""
+        if self.dim == 3:
+            if name in self.region_boxes:
+                return self.region_boxes[name]
+            raise ParameterError(f"there is no region '{name}'; {suggest(name, self.region_boxes)}")
+        if name in self.regions:
+            return self.regions[name]
+        if name in self.exits:
+            return self.exits[name].polygon
+        raise ParameterError(f"there is no region '{name}'; {suggest(name, [*self.regions, *self.exits])}")
+
+    # What checkpoints and hashes need ---------------------------------------------------------------------------
+
+    def state(self) -> dict[str, Any]:
+        """What may have changed since the start, as plain data."""
+        return {
+            "time": self.time,
+            "doors": {name: door.open for name, door in self.doors.items()},
+            "exits": {name: e.open for name, e in self.exits.items()},
+            "targets": {name: _target_state(t, self._target_position[name]) for name, t in self.targets.items()},
+            "goal_numbers": self.goal_numbers,
+            "obstacles": self.obstacles.state(),
+        }
+
+    def restore(self, stored: Mapping[str, Any], *, dt: float) -> None:
+        """Put back what `state` gave."""
+        self.time = float(stored["time"])
+        for name, is_open in stored["doors"].items():
+            self.set_door(name, open=is_open)
+        for name, is_open in stored["exits"].items():
+            self.set_exit(name, open=is_open)
+        declared = dict(self.targets)
+        self.targets = {}
+        for name, entry in stored["targets"].items():
+            self._place_target(name, _restored_target(name, entry, declared))
+        self.goal_numbers = {name: int(number) for name, number in stored["goal_numbers"].items()}
+        self._goals = None
+        self.obstacles.restore(stored["obstacles"], time=self.time, dt=dt)
+
+    def digest(self) -> str:
+        """Digest of what was declared: the geometry and the names in it."""
+        parts = {
+            "dim": self.dim,
+            "bounds": self.bounds.tolist(),
+            "segments": hashlib.sha256(self.segments.tobytes()).hexdigest(),
+            "exits": {name: e.polygon.wkt for name, e in self.exits.items()},
+            "regions": {name: r.wkt for name, r in self.regions.items()},
+            "region_boxes": {name: [b.tolist() for b in box] for name, box in self.region_boxes.items()},
+            "doors": {name: [s.start, s.stop] for name, s in self._door_rows.items()},
+        }
+        return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
+
+
+def _door(name: str, door: Door | ShapeLike) -> Door:
+    if isinstance(door, Door):
+        return Door(door.line, open=door.open)
+    return Door(shapes.polyline(door, f"door '{name}'"))
+
+
+def _box_corners(low: Sequence[float], high: Sequence[float], what: str) -> Box:
+    a, b = shapes.point(low, what, dim=3), shapes.point(high, what, dim=3)
+    if (a >= b).any():
+        raise GeometryError(f"{what}: the low corner {a.tolist()} must be below the high corner {b.tolist()}")
+    return a, b
+
+
+def _target_state(target: Target, position: NDArray[np.float64]) -> dict[str, Any]:
+    entry: dict[str, Any] = {"radius": target.radius, "absorbs": target.absorbs}
+    if target.motion is None:
+        entry["position"] = position.tolist()
+    elif isinstance(target.motion, Waypoints | Orbit):
+        entry["motion"] = target.motion.model_dump(mode="json")
+    else:
+        entry["motion"] = "function"
+    return entry
+
+
+def _restored_target(name: str, entry: Mapping[str, Any], declared: Mapping[str, Target]) -> Target:
+    motion = entry.get("motion")
+    common = {"radius": entry["radius"], "absorbs": entry["absorbs"]}
+    if motion is None:
+        return Target(position=tuple(entry["position"]), **common)
+    if motion == "function":
+        if name not in declared:
+            raise ParameterError(f"target '{name}' moves by a function that this script does not define")
+        return declared[name]
+    kinds = {"waypoints": Waypoints, "orbit": Orbit}
+    return Target(motion=kinds[motion["kind"]].model_validate(motion), **common)
