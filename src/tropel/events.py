@@ -12,7 +12,7 @@ import json
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Union
 
 from pydantic import BaseModel, ConfigDict, Field, NonNegativeFloat, PositiveFloat, PositiveInt, TypeAdapter
 
@@ -224,25 +224,25 @@ class RemoveAgents(_Event):
         sim.remove_agents(group=self.group, region=self.region)
 
 
-Event = Annotated[
-    OpenDoor
-    | CloseDoor
-    | OpenExit
-    | CloseExit
-    | AddObstacle
-    | MoveObstacle
-    | RemoveObstacle
-    | AddTarget
-    | MoveTarget
-    | SetGoal
-    | SetParameter
-    | AddAgents
-    | RemoveAgents,
-    Field(discriminator="kind"),
-]
+#: Every kind of event that a file can hold.
+KINDS = (
+    OpenDoor,
+    CloseDoor,
+    OpenExit,
+    CloseExit,
+    AddObstacle,
+    MoveObstacle,
+    RemoveObstacle,
+    AddTarget,
+    MoveTarget,
+    SetGoal,
+    SetParameter,
+    AddAgents,
+    RemoveAgents,
+)
 EventLike = _Event | Callable[["Simulation"], None]
 
-_any_event: TypeAdapter[Any] = TypeAdapter(Event)
+_any_event: TypeAdapter[Any] = TypeAdapter(Annotated[Union[KINDS], Field(discriminator="kind")])
 
 
 def _known(name: str, names: Any, what: str) -> None:

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from tropel import layers
 from tropel._kernels.compile import use_threads
 from tropel.agents.departures import STAYS, arrived
+from tropel.agents.doorway import step_off
 from tropel.agents.groups import Group
 from tropel.agents.population import Population
 from tropel.agents.sources import Source
@@ -238,7 +239,7 @@ class Simulation:
 
     def clear_doorway(self, door: str) -> None:
         """Nobody may stand exactly on the line of a door that closes: such agents step back to where they came from."""
-        self.population.step_off(self.world.door_segments(door))
+        step_off(self.agents, self.world, door, dt=self.dt)
 
     # Running ----------------------------------------------------------------------------------------------------
 

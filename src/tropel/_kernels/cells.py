@@ -9,7 +9,7 @@ axis has one cell. A kernel visits everybody who may be within `radius` of a poi
         for cy in range(y0, y1 + 1):
             first, last = cell_run(cells, x0, x1, cy, cz)
             for k in range(first, last):
-                j = cells.order[k]  # the row; cells.position[k] is where it is
+                j = cells.order[k]  # the row; it is at (cells.position[0, k], cells.position[1, k])
 
 and keeps those whose squared distance is at most radius · radius.
 """
@@ -27,8 +27,11 @@ from tropel._kernels.compile import kernel
 class CellList(NamedTuple):
     """Hot columns of all agents, sorted by cell; a plain tuple of arrays, so that kernels take it as one argument.
 
-    Numbers that serve as indices are unsigned: Numba then leaves out the test for a negative index, a third of the
-    time of a short inner loop.
+    Vectors have one row per axis, so that a run of agents is contiguous in each. Numbers that serve as indices are
+    unsigned: Numba then leaves out the test for a negative index, a third of the time of a short inner loop.
+
+    Only read it in parallel loops: Numba drops what a `prange` writes through the attribute of a tuple. Who fills one
+    takes the arrays out of the tuple first.
     """
 
     origin: NDArray[np.float64]  #: (3,): low corner
@@ -36,15 +39,15 @@ class CellList(NamedTuple):
     shape: NDArray[np.int64]  #: (3,): cells along x, y and z
     cell_start: NDArray[np.uint32]  #: (cells + 1,): where the agents of a cell begin
     order: NDArray[np.uint32]  #: (N,): rows of the agents
-    position: NDArray[np.float64]  #: (N, dim)
+    position: NDArray[np.float64]  #: (dim, N)
     sense_radius: NDArray[np.float64]  #: (N,)
-    velocity: NDArray[np.float64]  #: (N, dim)
+    velocity: NDArray[np.float64]  #: (dim, N)
     radius: NDArray[np.float64]  #: (N,)
     group: NDArray[np.int32]  #: (N,)
 
 
 @kernel
-def axis_cell(coordinate: float, origin: float, inverse_cell: float, count: int) -> int:
+def axis_cell(coordinate, origin, inverse_cell, count):
     """Which of the `count` cells along an axis holds a coordinate; what lies outside belongs to the border cells."""
     # Clamped before it becomes an integer, so that infinity has a cell too. Each operation is monotone even when
     # rounded, therefore a coordinate between two others always gets a cell between theirs.
@@ -52,15 +55,13 @@ def axis_cell(coordinate: float, origin: float, inverse_cell: float, count: int)
 
 
 @kernel
-def padded(radius: float) -> float:
+def padded(radius):
     """A radius beyond which no rounded squared distance is at most radius · radius."""
     return radius * (1.0 + 1e-12) + 1e-150
 
 
 @kernel
-def cell_window(
-    cells: CellList, x: float, y: float, z: float, radius: float
-) -> tuple[int, int, int, int, int, int]:
+def cell_window(cells, x, y, z, radius):
     """First and last cell along x, y and z that may hold somebody within `radius` of a point (z is ignored in 2D)."""
     reach = padded(radius)
     return (
@@ -74,7 +75,7 @@ def cell_window(
 
 
 @kernel
-def cell_run(cells: CellList, x0: int, x1: int, cy: int, cz: int) -> tuple[int, int]:
+def cell_run(cells, x0, x1, cy, cz):
     """First and one past the last sorted agent in the cells x0 to x1 of a row, as uint64."""
     row = (cz * cells.shape[1] + cy) * cells.shape[0]
     return np.uint64(cells.cell_start[np.uint64(row + x0)]), np.uint64(cells.cell_start[np.uint64(row + x1 + 1)])

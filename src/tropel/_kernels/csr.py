@@ -18,7 +18,7 @@ class Csr(NamedTuple):
 
 
 @kernel
-def sum_up(length: NDArray[np.int64], indptr: NDArray[np.int64]) -> int:
+def sum_up(length, indptr):
     """Fill indptr from the lengths of the lists; returns the length of all together."""
     total = 0
     indptr[0] = 0

@@ -15,6 +15,9 @@ from numpy.typing import NDArray
 from tropel._kernels.compile import kernel
 from tropel._kernels.predicates import segments_touch
 
+#: Chords of more than so many reaches are compared with every wall: points on them could be rounded out of reach.
+_LONGEST_WALK = 1e9
+
 
 class WallGrid(NamedTuple):
     """Segments and the cells that know them; a plain tuple of arrays, so that kernels take it as one argument."""
@@ -86,6 +89,42 @@ def _touches_in_cell(ax, ay, bx, by, cell, walls):
 
 
 @kernel
+def _touches_any(ax, ay, bx, by, walls):
+    for s in range(walls.segments.shape[0]):
+        if walls.blocking[s] and segments_touch(
+            ax, ay, bx, by, walls.segments[s, 0], walls.segments[s, 1], walls.segments[s, 2], walls.segments[s, 3]
+        ):
+            return True
+    return False
+
+
+@kernel
+def _stops_along(ax, ay, bx, by, length, walls):
+    """Where to look at a chord from: `count` points from parameter t0 to t1, no further apart than the reach.
+
+    The count is zero when the chord stays clear of all cells, and negative when every wall is to be looked at: because
+    they are fewer than the points, or because rounding on so long a chord would put the points elsewhere.
+    """
+    if not length <= _LONGEST_WALK * walls.reach:
+        return 0.0, 1.0, -1
+    size = 1.0 / walls.inverse_cell
+    t0, t1 = clip_to_box(
+        ax,
+        ay,
+        bx,
+        by,
+        walls.origin[0] - size,
+        walls.origin[1] - size,
+        walls.origin[0] + (walls.shape[0] + 1) * size,
+        walls.origin[1] + (walls.shape[1] + 1) * size,
+    )
+    if t0 > t1:
+        return 0.0, 1.0, 0
+    count = int((t1 - t0) * length / walls.reach) + 2
+    return t0, t1, count if count <= walls.segments.shape[0] else -1
+
+
+@kernel
 def chord_blocked(ax, ay, bx, by, walls):
     """Whether the closed chord a–b touches any blocking segment, exactly, however long the chord is."""
     if walls.segments.shape[0] == 0:
@@ -93,47 +132,62 @@ def chord_blocked(ax, ay, bx, by, walls):
     length = math.sqrt((bx - ax) ** 2 + (by - ay) ** 2)
     if length <= walls.reach:
         return _touches_in_cell(ax, ay, bx, by, cell_at(ax, ay, walls.origin, walls.inverse_cell, walls.shape), walls)
-    # A longer chord is looked at from points on it, no further apart than the reach, and only where walls can be.
-    size = 1.0 / walls.inverse_cell
-    high_x = walls.origin[0] + walls.shape[0] * size
-    high_y = walls.origin[1] + walls.shape[1] * size
-    t0, t1 = clip_to_box(
-        ax, ay, bx, by, walls.origin[0] - size, walls.origin[1] - size, high_x + size, high_y + size
-    )
-    if t0 > t1:
-        return False
-    stops = int((t1 - t0) * length / walls.reach) + 2
+    t0, t1, stops = _stops_along(ax, ay, bx, by, length, walls)
+    if stops < 0:
+        return _touches_any(ax, ay, bx, by, walls)
     for k in range(stops):
         t = t0 + (t1 - t0) * (k / (stops - 1))
-        x = ax + t * (bx - ax)
-        y = ay + t * (by - ay)
-        if _touches_in_cell(ax, ay, bx, by, cell_at(x, y, walls.origin, walls.inverse_cell, walls.shape), walls):
+        cell = cell_at(ax + t * (bx - ax), ay + t * (by - ay), walls.origin, walls.inverse_cell, walls.shape)
+        if _touches_in_cell(ax, ay, bx, by, cell, walls):
             return True
     return False
 
 
 @kernel
-def crossing_fraction(ax, ay, bx, by, walls, cell):
-    """How far along a → b the first blocking segment of a cell's list is met (1 if none is), rounded."""
-    first = 1.0
+def _crossing(ax, ay, bx, by, walls, s):
+    """How far along a → b the segment s is met (1 if it is not, or does not block), rounded."""
+    if not walls.blocking[s]:
+        return 1.0
     dx = bx - ax
     dy = by - ay
-    for k in range(walls.start[cell], walls.start[cell + 1]):
-        s = walls.items[k]
-        if not walls.blocking[s]:
-            continue
-        x0 = walls.segments[s, 0]
-        y0 = walls.segments[s, 1]
-        ex = walls.segments[s, 2] - x0
-        ey = walls.segments[s, 3] - y0
-        det = dx * ey - dy * ex
-        if det == 0.0:
-            continue
-        t = ((x0 - ax) * ey - (y0 - ay) * ex) / det
-        u = ((x0 - ax) * dy - (y0 - ay) * dx) / det
-        if -1e-9 <= u <= 1.0 + 1e-9 and 0.0 <= t < first:
-            first = t
-    return first
+    x0 = walls.segments[s, 0]
+    y0 = walls.segments[s, 1]
+    ex = walls.segments[s, 2] - x0
+    ey = walls.segments[s, 3] - y0
+    det = dx * ey - dy * ex
+    if det == 0.0:
+        return 1.0
+    t = ((x0 - ax) * ey - (y0 - ay) * ex) / det
+    u = ((x0 - ax) * dy - (y0 - ay) * dx) / det
+    if -1e-9 <= u <= 1.0 + 1e-9 and 0.0 <= t < 1.0:
+        return t
+    return 1.0
+
+
+@kernel
+def first_crossing(ax, ay, bx, by, walls):
+    """How far along a → b the first blocking segment is met, and which it is (1 and -1 if none is); rounded."""
+    first = 1.0
+    which = -1
+    length = math.sqrt((bx - ax) ** 2 + (by - ay) ** 2)
+    t0, t1, stops = _stops_along(ax, ay, bx, by, length, walls)
+    if stops < 0:
+        for s in range(walls.segments.shape[0]):
+            t = _crossing(ax, ay, bx, by, walls, s)
+            if t < first:
+                first, which = t, s
+        return first, which
+    for k in range(stops):
+        t = t0 + (t1 - t0) * (k / (stops - 1))
+        if t * length > first * length + walls.reach:
+            break
+        cell = cell_at(ax + t * (bx - ax), ay + t * (by - ay), walls.origin, walls.inverse_cell, walls.shape)
+        for item in range(walls.start[cell], walls.start[cell + 1]):
+            s = np.int64(walls.items[item])
+            t = _crossing(ax, ay, bx, by, walls, s)
+            if t < first:
+                first, which = t, s
+    return first, which
 
 
 @kernel
@@ -142,6 +196,8 @@ def list_walls(segments, reach, origin, size, shape, start, items, fill):
     half_diagonal = size * math.sqrt(0.5)
     for s in range(segments.shape[0]):
         x0, y0, x1, y1 = segments[s, 0], segments[s, 1], segments[s, 2], segments[s, 3]
+        # Coordinates as in maps, far from zero, are rounded more coarsely than the lengths between them.
+        rounding = 1e-14 * max(abs(x0), abs(y0), abs(x1), abs(y1)) + 1e-12
         low_x = np.int64(max(math.floor((min(x0, x1) - reach - origin[0]) / size) - 1, 0))
         low_y = np.int64(max(math.floor((min(y0, y1) - reach - origin[1]) / size) - 1, 0))
         high_x = np.int64(min(math.floor((max(x0, x1) + reach - origin[0]) / size) + 1, shape[0] - 1))
@@ -152,7 +208,7 @@ def list_walls(segments, reach, origin, size, shape, start, items, fill):
                 mid_y = origin[1] + (cy + 0.5) * size
                 qx, qy = nearest_on_segment(mid_x, mid_y, x0, y0, x1, y1)
                 away = math.sqrt((qx - mid_x) ** 2 + (qy - mid_y) ** 2)
-                if away <= (reach + half_diagonal) * (1.0 + 1e-9) + 1e-12:
+                if away <= (reach + half_diagonal) * (1.0 + 1e-9) + rounding:
                     cell = cy * shape[0] + cx
                     if fill:
                         items[start[cell]] = s

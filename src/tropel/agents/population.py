@@ -21,9 +21,6 @@ from tropel.world import World, shapes
 _NOT_SETTABLE = frozenset({"id", "group", "position", "velocity", "heading", "goal", "start_time"})
 _NOT_NEGATIVE = frozenset({"radius", "desired_speed", "sense_radius"})
 
-#: How far from a closing door's line somebody standing exactly on it is put [m].
-_STEP_OFF = 1e-3
-
 
 class Population:
     """The agents of a simulation, their groups and sources, and the list of those who have left."""
@@ -217,18 +214,6 @@ class Population:
         if name in _NOT_NEGATIVE and (values < 0.0).any():
             raise ParameterError(f"{name} must not be negative, got {values.min():g}")
         self.state.columns[name][rows] = values
-
-    def step_off(self, segments: NDArray[np.float64]) -> None:
-        """Put whoever stands exactly on one of the segments a millimetre back towards where it came from."""
-        if len(self.state) == 0:
-            return
-        lines = shapely.linestrings(segments.reshape(-1, 2, 2))
-        rows, which = shapely.STRtree(lines).query(shapely.points(self.state.position), predicate="intersects")
-        for row, number in zip(rows, which, strict=True):
-            x0, y0, x1, y1 = segments[number]
-            normal = np.array([y0 - y1, x1 - x0]) / np.hypot(x1 - x0, y1 - y0)
-            side = -1.0 if float(normal @ self.state.velocity[row]) > 0.0 else 1.0
-            self.state.position[row] += side * _STEP_OFF * normal
 
     # Checkpoints ------------------------------------------------------------------------------------------------
 

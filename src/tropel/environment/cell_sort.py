@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from tropel._kernels.cells import CellList, axis_cell
 from tropel._kernels.compile import kernel, parallel_kernel
+from tropel._kernels.simd import COPY_WIDTH
 from tropel.agents.state import AgentState, Floats
 
 _ROWS_PER_BLOCK = 4096
@@ -30,18 +31,7 @@ _NO_FAULT = -1
 
 
 @parallel_kernel
-def _bin_rows(
-    position: Floats,
-    sense_radius: Floats,
-    origin: Floats,
-    inverse_cell: float,
-    shape: NDArray[np.int64],
-    shift: np.uint32,
-    cell_of_row: NDArray[np.uint32],
-    tally: NDArray[np.uint32],
-    faults: NDArray[np.int64],
-    widest: Floats,
-) -> None:
+def _bin_rows(position, sense_radius, origin, inverse_cell, shape, shift, cell_of_row, tally, faults, widest):
     """The cell of every row, how many rows of a block fall into a bucket, and what cannot be sorted."""
     count = position.shape[0]
     spatial = position.shape[1] == 3
@@ -71,7 +61,7 @@ def _bin_rows(
 
 
 @kernel
-def _place_buckets(tally: NDArray[np.uint32], bucket_start: NDArray[np.uint32]) -> None:
+def _place_buckets(tally, bucket_start):
     """Turn counts into the places where each block puts its rows of a bucket."""
     place = np.uint32(0)
     for bucket in range(tally.shape[1]):
@@ -84,9 +74,7 @@ def _place_buckets(tally: NDArray[np.uint32], bucket_start: NDArray[np.uint32]) 
 
 
 @parallel_kernel
-def _deal_rows(
-    cell_of_row: NDArray[np.uint32], shift: np.uint32, tally: NDArray[np.uint32], dealt: NDArray[np.uint64]
-) -> None:
+def _deal_rows(cell_of_row, shift, tally, dealt):
     """Put cell and row, packed into one word, into the bucket of the cell; rows of a bucket stay in order."""
     count = cell_of_row.shape[0]
     for block in prange(tally.shape[0]):
@@ -99,14 +87,7 @@ def _deal_rows(
 
 
 @parallel_kernel
-def _sort_buckets(
-    dealt: NDArray[np.uint64],
-    bucket_start: NDArray[np.uint32],
-    shift: np.uint32,
-    position: Floats,
-    sense_radius: Floats,
-    cells: CellList,
-) -> None:
+def _sort_buckets(dealt, bucket_start, shift, position, sense_radius, cells):
     """Sort every bucket by cell and copy the columns that finding neighbours needs."""
     cell_start = cells.cell_start
     order = cells.order
@@ -121,8 +102,8 @@ def _sort_buckets(
         end = np.uint64(bucket_start[bucket + 1])
         for cell in range(first_cell, end_cell):
             cell_start[cell] = 0
-        for k in range(first, end):
-            cell_start[dealt[k] >> _HALF] += np.uint32(1)
+        for entry in range(first, end):
+            cell_start[dealt[entry] >> _HALF] += np.uint32(1)
         place = np.uint32(first)
         for cell in range(first_cell, end_cell):
             place += cell_start[cell]
@@ -130,22 +111,22 @@ def _sort_buckets(
         # From the last row to the first, each cell filled from its end: what is left in cell_start is its beginning.
         for back in range(end - first):
             packed = dealt[end - _ONE - back]
-            cell = packed >> _HALF
+            row_cell = packed >> _HALF
             row = packed & _LOW_HALF
-            slot = cell_start[cell] - np.uint32(1)
-            cell_start[cell] = slot
+            slot = cell_start[row_cell] - np.uint32(1)
+            cell_start[row_cell] = slot
             k = np.uint64(slot)
             order[k] = np.uint32(row)
-            sorted_position[k, 0] = position[row, 0]
-            sorted_position[k, 1] = position[row, 1]
+            sorted_position[0, k] = position[row, 0]
+            sorted_position[1, k] = position[row, 1]
             if spatial:
-                sorted_position[k, 2] = position[row, 2]
+                sorted_position[2, k] = position[row, 2]
             sorted_radius[k] = sense_radius[row]
     cell_start[cell_count] = np.uint32(dealt.shape[0])
 
 
 @parallel_kernel
-def _copy_bodies(velocity: Floats, radius: Floats, group: NDArray[np.int32], cells: CellList) -> None:
+def _copy_bodies(velocity, radius, group, cells):
     """The sorted columns that only steering models look at."""
     order, sorted_velocity, sorted_radius, sorted_group = cells.order, cells.velocity, cells.radius, cells.group
     count = order.shape[0]
@@ -154,18 +135,16 @@ def _copy_bodies(velocity: Floats, radius: Floats, group: NDArray[np.int32], cel
         for place in range(block * _ROWS_PER_BLOCK, min(count, (block + 1) * _ROWS_PER_BLOCK)):
             k = np.uint64(place)
             row = np.uint64(order[k])
-            sorted_velocity[k, 0] = velocity[row, 0]
-            sorted_velocity[k, 1] = velocity[row, 1]
+            sorted_velocity[0, k] = velocity[row, 0]
+            sorted_velocity[1, k] = velocity[row, 1]
             if spatial:
-                sorted_velocity[k, 2] = velocity[row, 2]
+                sorted_velocity[2, k] = velocity[row, 2]
             sorted_radius[k] = radius[row]
             sorted_group[k] = group[row]
 
 
 @kernel
-def _keep_members(
-    order: NDArray[np.uint32], members: NDArray[np.int64], is_member: NDArray[np.uint8], rows: NDArray[np.uint32]
-) -> None:
+def _keep_members(order, members, is_member, rows):
     for m in range(members.shape[0]):
         is_member[members[m]] = 1
     found = np.uint64(0)
@@ -201,9 +180,10 @@ class CellSort:
         self._widest = np.zeros(blocks)
         self._cell_of_row = np.empty(count, dtype=np.uint32)
         self._dealt = np.empty(count, dtype=np.uint64)
-        self._order = np.empty(count, dtype=np.uint32)
-        self._position = np.empty((count, self.dim))
-        self._velocity = np.empty((count, self.dim))
+        # Finding neighbours copies whole blocks, the last of which may run past the end.
+        self._order = np.zeros(count + COPY_WIDTH, dtype=np.uint32)
+        self._position = np.zeros(count * self.dim + COPY_WIDTH)
+        self._velocity = np.zeros(count * self.dim)
         self._sense_radius = np.empty(count)
         self._radius = np.empty(count)
         self._group = np.empty(count, dtype=np.int32)
@@ -215,9 +195,9 @@ class CellSort:
             shape=self._shape,
             cell_start=self._cell_start,
             order=self._order[:count],
-            position=self._position[:count],
+            position=self._position[: count * self.dim].reshape(self.dim, count),
             sense_radius=self._sense_radius[:count],
-            velocity=self._velocity[:count],
+            velocity=self._velocity[: count * self.dim].reshape(self.dim, count),
             radius=self._radius[:count],
             group=self._group[:count],
         )

@@ -36,6 +36,7 @@ class Grid:
         if cell is not None and not (math.isfinite(cell) and cell > 0.0):
             raise ParameterError(f"the cell of a grid must be a positive length in metres, not {cell!r}")
         self.cell = cell
+        self.parameters = {"cell": cell}
         self._agents: CellSort | None = None
         self._bounds: Floats = np.empty((2, 0))
         self._size = 0.0
@@ -43,6 +44,10 @@ class Grid:
         self._settled = False
         self._neighbours = NeighbourLists()
         self._surroundings = Surroundings()
+
+    def prepare(self, state: AgentState, world: SensedWorld, seed: int) -> None:
+        """A new simulation chooses its own cells, whatever this object was used for before."""
+        self.allocate(state, world)
 
     def allocate(self, state: AgentState, world: SensedWorld) -> None:
         """Choose the cells for this world and the agents in it, and forget what was chosen before."""
@@ -127,7 +132,9 @@ def _cell_counts(bounds: Floats, size: float) -> NDArray[np.float64]:
 
 def _fitting_cell(bounds: Floats, wanted: float, most: int) -> float:
     """The wanted cell, or a larger one if the bounds would have more than `most` of them."""
-    size = wanted * (1.0 + 2.0**-16)
+    # A hair larger than asked for: who senses exactly as far as a cell is wide then surely needs no more than the cells
+    # next to its own. And never so small that its inverse is infinite.
+    size = max(wanted * (1.0 + 2.0**-16), 1e-100)
     while (cells := float(np.prod(_cell_counts(bounds, size)))) > most:
         size *= max((cells / most) ** (1.0 / bounds.shape[1]), 1.001)
     return size

@@ -11,18 +11,22 @@ larger room at the end of the buffer, and is done again. At last all lists are c
 
 from __future__ import annotations
 
-import math
-
 import numba
 import numpy as np
 from numba import prange
-from numpy.typing import NDArray
 
-from tropel._kernels.bits import count_ones, trailing_zeros
 from tropel._kernels.cells import CellList, axis_cell, cell_run
 from tropel._kernels.compile import kernel, parallel_kernel
-from tropel._kernels.csr import Csr, sum_up
-from tropel.agents.state import Floats
+from tropel._kernels.csr import Csr
+from tropel._kernels.simd import (
+    COPY_WIDTH,
+    TEST_WIDTH,
+    bits_within_2d,
+    bits_within_3d,
+    copy_block,
+    count_ones,
+    trailing_zeros,
+)
 
 _AGENTS_PER_CHUNK = 512
 #: Before anything is known, room for that many neighbours of each agent.
@@ -32,77 +36,49 @@ _FIRST_CANDIDATES = 1024
 _ZERO = np.uint64(0)
 _ONE = np.uint64(1)
 _WORD = np.uint64(64)
-_LAST_BIT = np.uint64(63)
-_WORD_SHIFT = np.uint64(6)
+_COPY = np.uint64(COPY_WIDTH)
+_TEST = np.uint64(TEST_WIDTH)
 #: Neighbours are written in blocks of eight, with less branching; the surplus of the last block is overwritten.
 _BLOCK = np.uint64(8)
 
 
 @kernel
-def _within_2d(xs: Floats, ys: Floats, first: int, x: float, y: float, limit: float) -> int:
-    """A bit for each of 64 points: set when its squared distance is at most `limit`."""
-    word = _ZERO
-    for bit in range(_WORD):
-        dx = xs[first + bit] - x
-        dy = ys[first + bit] - y
-        word |= np.uint64(dx * dx + dy * dy <= limit) << np.uint64(bit)
-    return word
-
-
-@kernel
-def _within_3d(
-    xs: Floats, ys: Floats, zs: Floats, first: int, x: float, y: float, z: float, limit: float
-) -> int:
-    word = _ZERO
-    for bit in range(_WORD):
-        dx = xs[first + bit] - x
-        dy = ys[first + bit] - y
-        dz = zs[first + bit] - z
-        word |= np.uint64(dx * dx + dy * dy + dz * dz <= limit) << np.uint64(bit)
-    return word
-
-
-@kernel
-def _widest(cells: CellList, first: int, end: int) -> float:
-    """How many cells the largest sense radius of the sorted agents first … end - 1 reaches beyond their own."""
+def _rings(cells, first, end):
+    """How many cells beyond their own the sorted agents first … end - 1 look at most."""
     reach = 0.0
     for k in range(first, end):
         reach = max(reach, cells.sense_radius[k])
-    # The margin is far above the rounding of a cell number, which is at most 2^24.
-    return math.ceil(reach * cells.inverse_cell + 1e-6)
+    # The margin is far above the rounding of a cell number, which is at most 2^24. An infinite radius stays a float.
+    return np.ceil(reach * cells.inverse_cell + 1e-6)
 
 
 @kernel
-def _list_chunk(
-    cells: CellList,
-    chunk: int,
-    near: Floats,
-    near_row: NDArray[np.uint32],
-    buffer: NDArray[np.int32],
-    room_start: int,
-    room: int,
-    list_start: NDArray[np.int64],
-    list_length: NDArray[np.int64],
-) -> tuple[int, int]:
+def _list_chunk(cells, chunk, near, near_row, buffer, room_start, room, lists):
     """Lists of one chunk. Returns how many neighbours there were, and how many candidates if they were too many."""
-    xs, ys, zs = near[0], near[1], near[2]
     position = cells.position
     order = cells.order
+    spatial = position.shape[0] == 3
     nx, ny, nz = cells.shape[0], cells.shape[1], cells.shape[2]
-    spatial = position.shape[1] == 3
-    candidate_room = np.uint64(near_row.shape[0]) - _WORD
-    end = np.uint64(min((chunk + 1) * _AGENTS_PER_CHUNK, position.shape[0]))
+    # The columns of `position` and of `near`, seen as flat memory.
+    in_y = np.uint64(position.shape[1])
+    in_z = in_y + in_y
+    near_y = np.uint64(near_row.shape[0])
+    near_z = near_y + near_y
+    candidate_room = near_y - _WORD
+    end = np.uint64(min((chunk + 1) * _AGENTS_PER_CHUNK, position.shape[1]))
     start = np.uint64(room_start)
     found = _ZERO
     crowded = _ZERO
     k = np.uint64(chunk * _AGENTS_PER_CHUNK)
+    # Mostly all look into the cells next to theirs. Where some look further, only those in the same cell pay for it.
+    chunk_rings = _rings(cells, k, end)
     while k < end:
-        cx = axis_cell(position[k, 0], cells.origin[0], cells.inverse_cell, nx)
-        cy = axis_cell(position[k, 1], cells.origin[1], cells.inverse_cell, ny)
-        cz = axis_cell(position[k, 2], cells.origin[2], cells.inverse_cell, nz) if spatial else 0
+        cx = axis_cell(position[0, k], cells.origin[0], cells.inverse_cell, nx)
+        cy = axis_cell(position[1, k], cells.origin[1], cells.inverse_cell, ny)
+        cz = axis_cell(position[2, k], cells.origin[2], cells.inverse_cell, nz) if spatial else 0
         own_cell = np.uint64((cz * ny + cy) * nx + cx)
         group_end = min(np.uint64(cells.cell_start[own_cell + _ONE]), end)
-        rings = _widest(cells, k, group_end)
+        rings = chunk_rings if chunk_rings <= 1.0 else _rings(cells, k, group_end)
         x0, x1 = np.int64(max(cx - rings, 0.0)), np.int64(min(cx + rings, nx - 1.0))
         y0, y1 = np.int64(max(cy - rings, 0.0)), np.int64(min(cy + rings, ny - 1.0))
         z0, z1 = np.int64(max(cz - rings, 0.0)), np.int64(min(cz + rings, nz - 1.0))
@@ -115,17 +91,12 @@ def _list_chunk(
                     own = candidates + (k - first)
                 length = last - first
                 if candidates + length <= candidate_room:
-                    for step in range(length):
-                        near_row[candidates + step] = order[first + step]
-                    if spatial:
-                        for step in range(length):
-                            xs[candidates + step] = position[first + step, 0]
-                            ys[candidates + step] = position[first + step, 1]
-                            zs[candidates + step] = position[first + step, 2]
-                    else:
-                        for step in range(length):
-                            xs[candidates + step] = position[first + step, 0]
-                            ys[candidates + step] = position[first + step, 1]
+                    for step in range(_ZERO, length, _COPY):
+                        copy_block(near, candidates + step, position, first + step)
+                        copy_block(near, near_y + candidates + step, position, in_y + first + step)
+                        if spatial:
+                            copy_block(near, near_z + candidates + step, position, in_z + first + step)
+                        copy_block(near_row, candidates + step, order, first + step)
                 candidates += length
         if candidates > candidate_room:
             crowded = max(crowded, candidates)
@@ -133,19 +104,24 @@ def _list_chunk(
             continue
         for agent in range(k, group_end):
             row = np.uint64(order[agent])
-            x = position[agent, 0]
-            y = position[agent, 1]
+            x = position[0, agent]
+            y = position[1, agent]
             limit = cells.sense_radius[agent] * cells.sense_radius[agent]
             before = found
             for base in range(_ZERO, candidates, _WORD):
-                if spatial:
-                    word = _within_3d(xs, ys, zs, base, x, y, position[agent, 2], limit)
-                else:
-                    word = _within_2d(xs, ys, base, x, y, limit)
+                word = _ZERO
+                for part in range(_ZERO, _WORD, _TEST):
+                    at = base + part
+                    if spatial:
+                        z = position[2, agent]
+                        bits = bits_within_3d(near, at, near_y + at, near_z + at, x, y, z, limit)
+                    else:
+                        bits = bits_within_2d(near, at, near_y + at, x, y, limit)
+                    word |= bits << part
                 if candidates - base < _WORD:
                     word &= (_ONE << (candidates - base)) - _ONE
-                if own >> _WORD_SHIFT == base >> _WORD_SHIFT:
-                    word &= ~(_ONE << (own & _LAST_BIT))
+                if own - base < _WORD:
+                    word &= ~(_ONE << (own - base))
                 hits = count_ones(word)
                 if found + hits + _BLOCK <= np.uint64(room):
                     for block in range(_ZERO, hits, _BLOCK):
@@ -154,26 +130,14 @@ def _list_chunk(
                             word &= word - _ONE
                 found += hits
             own += _ONE
-            list_start[row] = start + before
-            list_length[row] = found - before
+            lists[row, 0] = start + before
+            lists[row, 1] = found - before
         k = group_end
     return np.int64(found), np.int64(crowded)
 
 
 @parallel_kernel
-def _list_chunks(
-    cells: CellList,
-    todo: NDArray[np.int64],
-    near: Floats,
-    near_row: NDArray[np.uint32],
-    buffer: NDArray[np.int32],
-    room_start: NDArray[np.int64],
-    room: NDArray[np.int64],
-    found: NDArray[np.int64],
-    crowded: NDArray[np.int64],
-    list_start: NDArray[np.int64],
-    list_length: NDArray[np.int64],
-) -> None:
+def _list_chunks(cells, todo, near, near_row, buffer, room_start, room, found, crowded, lists):
     # A lane per thread has its own place for candidates. Taking every so many chunks balances dense and sparse regions.
     lanes = near.shape[0]
     for lane in prange(lanes):
@@ -187,13 +151,12 @@ def _list_chunks(
                 buffer,
                 room_start[chunk],
                 room[chunk],
-                list_start,
-                list_length,
+                lists,
             )
 
 
 @kernel
-def _lay_out(found: NDArray[np.int64], room: NDArray[np.int64], room_start: NDArray[np.int64]) -> int:
+def _lay_out(found, room, room_start):
     """Rooms one after the other, each a bit larger than what the chunk needed last time. Returns their total."""
     total = 0
     for chunk in range(found.shape[0]):
@@ -204,14 +167,7 @@ def _lay_out(found: NDArray[np.int64], room: NDArray[np.int64], room_start: NDAr
 
 
 @kernel
-def _find_short(
-    found: NDArray[np.int64],
-    crowded: NDArray[np.int64],
-    room: NDArray[np.int64],
-    room_start: NDArray[np.int64],
-    total: int,
-    short: NDArray[np.int64],
-) -> tuple[int, int]:
+def _find_short(found, crowded, room, room_start, total, short):
     """Chunks to be done again, with new rooms at the end. Returns how many, and the new total."""
     count = 0
     for chunk in range(found.shape[0]):
@@ -224,21 +180,34 @@ def _find_short(
     return count, total
 
 
+@kernel
+def _sum_up(lists, indptr):
+    """Fill indptr from the lengths of the lists; returns the length of all together."""
+    total = 0
+    indptr[0] = 0
+    for row in range(lists.shape[0]):
+        total += lists[row, 1]
+        indptr[row + 1] = total
+    return total
+
+
 @parallel_kernel
-def _copy_lists(
-    list_start: NDArray[np.int64],
-    list_length: NDArray[np.int64],
-    buffer: NDArray[np.int32],
-    indptr: NDArray[np.int64],
-    indices: NDArray[np.int32],
-) -> None:
-    count = list_length.shape[0]
+def _copy_lists(lists, buffer, indptr, indices):
+    count = lists.shape[0]
     for chunk in prange((count + _AGENTS_PER_CHUNK - 1) // _AGENTS_PER_CHUNK):
-        for row in range(chunk * _AGENTS_PER_CHUNK, min(count, (chunk + 1) * _AGENTS_PER_CHUNK)):
-            source = np.uint64(list_start[np.uint64(row)])
+        end = min(count, (chunk + 1) * _AGENTS_PER_CHUNK)
+        limit = np.uint64(indptr[end])
+        for row in range(chunk * _AGENTS_PER_CHUNK, end):
+            source = np.uint64(lists[np.uint64(row), 0])
             target = np.uint64(indptr[np.uint64(row)])
-            for step in range(np.uint64(list_length[np.uint64(row)])):
-                indices[target + step] = buffer[source + step]
+            length = np.uint64(lists[np.uint64(row), 1])
+            # Whole blocks run into the next lists, which come later and put it right, but not into another chunk's.
+            if target + length + _COPY <= limit:
+                for step in range(_ZERO, length, _COPY):
+                    copy_block(indices, target + step, buffer, source + step)
+            else:
+                for step in range(length):
+                    indices[target + step] = buffer[source + step]
 
 
 class NeighbourLists:
@@ -248,7 +217,7 @@ class NeighbourLists:
         self._found = np.empty(0, dtype=np.int64)
         self._buffer = np.empty(0, dtype=np.int32)
         self._indices = np.empty(0, dtype=np.int32)
-        self._near = np.zeros((0, 3, 0))
+        self._near = np.zeros((0, 0))
         self._near_row = np.zeros((0, 0), dtype=np.uint32)
         self._make_room(0)
 
@@ -260,8 +229,8 @@ class NeighbourLists:
         self._room, self._room_start, self._crowded, self._short, self._all = (
             np.arange(chunks, dtype=np.int64) for _ in range(5)
         )
-        self._list_start = np.empty(count, dtype=np.int64)
-        self._list_length = np.empty(count, dtype=np.int64)
+        # Where the list of a row begins in the buffer and how long it is, next to each other: one miss instead of two.
+        self._lists = np.empty((count, 2), dtype=np.int64)
         self._indptr = np.zeros(count + 1, dtype=np.int64)
 
     def _make_lanes(self, candidates: int) -> None:
@@ -269,19 +238,19 @@ class NeighbourLists:
         lanes = numba.get_num_threads()
         candidates = max(candidates, self._near_row.shape[1] - int(_WORD), _FIRST_CANDIDATES)
         if self._near_row.shape != (lanes, candidates + int(_WORD)):
-            self._near = np.zeros((lanes, 3, candidates + int(_WORD)))
+            self._near = np.zeros((lanes, 3 * (candidates + int(_WORD))))
             self._near_row = np.zeros((lanes, candidates + int(_WORD)), dtype=np.uint32)
 
     def build(self, cells: CellList) -> Csr:
         """Rows of the neighbours of each row, in the canonical order; valid until the next call."""
         count = len(cells.order)
-        if count > len(self._list_start):
+        if count > len(self._lists):
             self._make_room(count + count // 4)
         chunks = -(-count // _AGENTS_PER_CHUNK)
         found, crowded, room, room_start, short = (
             array[:chunks] for array in (self._found, self._crowded, self._room, self._room_start, self._short)
         )
-        list_start, list_length, indptr = self._list_start[:count], self._list_length[:count], self._indptr[: count + 1]
+        lists, indptr = self._lists[:count], self._indptr[: count + 1]
         self._make_lanes(0)
         used, total = 0, _lay_out(found, room, room_start)
         todo = self._all[:chunks]
@@ -301,16 +270,15 @@ class NeighbourLists:
                 room,
                 found,
                 crowded,
-                list_start,
-                list_length,
+                lists,
             )
             again, total = _find_short(found, crowded, room, room_start, total, short)
             todo = short[:again]
             if again:
                 self._make_lanes(int(crowded[todo].max()))
-        pairs = sum_up(list_length, indptr)
+        pairs = _sum_up(lists, indptr)
         if pairs > len(self._indices):
             self._indices = np.empty(pairs + pairs // 4, dtype=np.int32)
         indices = self._indices[:pairs]
-        _copy_lists(list_start, list_length, self._buffer, indptr, indices)
+        _copy_lists(lists, self._buffer, indptr, indices)
         return Csr(indptr, indices)

@@ -12,22 +12,14 @@ from tropel._kernels.compile import parallel_kernel
 from tropel._kernels.csr import Csr, sum_up
 from tropel._kernels.discs import DiscGrid, disc_cell
 from tropel._kernels.walls import WallGrid, cell_at, nearest_on_segment
-from tropel.agents.state import AgentState, Floats
+from tropel.agents.state import AgentState
 
 _Ints = NDArray[np.int64]
 _Items = NDArray[np.int32]
 
 
 @parallel_kernel
-def _list_walls(
-    position: Floats,
-    sense_radius: Floats,
-    walls: WallGrid,
-    length: _Ints,
-    indptr: _Ints,
-    indices: _Items,
-    fill: bool,
-) -> None:
+def _list_walls(position, sense_radius, walls, length, indptr, indices, fill):
     """Count the walls near each agent, or write down which they are."""
     for i in prange(position.shape[0]):
         x = position[i, 0]
@@ -49,15 +41,7 @@ def _list_walls(
 
 
 @parallel_kernel
-def _list_obstacles(
-    position: Floats,
-    sense_radius: Floats,
-    discs: DiscGrid,
-    length: _Ints,
-    indptr: _Ints,
-    indices: _Items,
-    fill: bool,
-) -> None:
+def _list_obstacles(position, sense_radius, discs, length, indptr, indices, fill):
     """Count the obstacles near each agent, or write down which they are."""
     for i in prange(position.shape[0]):
         found = 0

@@ -1,13 +1,20 @@
-"""Seek: walk at the desired speed in the planned direction, slow down behind others, step around when that helps.
+"""Seek: walk at the desired speed in the planned direction, slow down behind others, step aside where that helps.
 
-The smallest honest model, and the template for your own. An agent looks along a fan of directions (straight on, and to
-the sides) and takes the one that brings it forward fastest. Along each, others leave a free gap, and the speed is
+The smallest honest model, and the template for your own. It follows the two rules of Moussaïd, Helbing & Theraulaz,
+"How simple rules determine pedestrian behavior and crowd disasters", PNAS 2011, for people only (walls are left to
+the planner and to `integrate`, along which bodies slide):
 
-    v = min(v0, gap / T)            T = `time_gap`
+1. Look along a fan of directions, straight on and to the sides. Along the direction at angle a to the planned one,
+   f(a) is how far one gets at the desired speed v0 before touching anybody, if all others keep their velocity; at most
+   the horizon H = sense radius. Take the direction that ends nearest to where straight on would lead:
 
-the linear part of the speed-distance relation people show. The gap is what the body can travel along the direction
-before it touches another body (straight line against disk, so also exact in 3D). With T of at least two time steps, two
-agents that walk at each other stop before they touch.
+       minimise   H² + f(a)² - 2 H f(a) cos a                                               (their eq. 1)
+
+2. Keep a time T (`time_gap`) to whoever is ahead, as they stand now:
+
+       v = min(v0, gap / T)                                                                 (their eq. 2)
+
+Bodies are disks in 2D and balls in 3D, where the fan opens to four sides.
 """
 
 from __future__ import annotations
@@ -25,14 +32,17 @@ from tropel._kernels.compile import kernel, parallel_kernel
 from tropel.agents.state import AgentState, Steered
 from tropel.errors import ParameterError, named_parameters
 
+#: Agents per unit of parallel work; each unit has its own list of who is in sight.
+_CHUNK = 64
+
 
 @named_parameters
 @dataclass(frozen=True, kw_only=True)
 class SeekParameters:
     """Parameters of `Seek`."""
 
-    time_gap: float = 0.8  #: time kept to whoever is ahead [s]
-    side_angles: tuple[float, ...] = (0.5, 1.0, 1.4)  #: how far it turns off the planned direction to pass [rad]
+    time_gap: float = 0.5  #: time kept to whoever is ahead [s]
+    side_angles: tuple[float, ...] = (0.3, 0.6, 0.9, 1.2, 1.5)  #: how far it may turn off the planned direction [rad]
     margin: float = 0.02  #: room kept between bodies [m]
 
     def __post_init__(self) -> None:
@@ -45,86 +55,142 @@ class SeekParameters:
 
 
 @kernel
-def _free_gap(x, y, z, ex, ey, ez, own, radius, sense_radius, most, cells):
-    """How far a body at (x, y, z) can go along the unit vector e before it touches another; at most `most`."""
-    gap = most
-    dim = cells.position.shape[1]
-    x0, x1, y0, y1, z0, z1 = cell_window(cells, x, y, z, sense_radius)
+def _look_around(x, y, z, own, radius, horizon, cells, seen):
+    """List who is within the horizon: offset, velocity and contact distance. Returns the list and its length."""
+    dim = cells.position.shape[0]
+    count = 0
+    x0, x1, y0, y1, z0, z1 = cell_window(cells, x, y, z, horizon)
     for cz in range(z0, z1 + 1):
         for cy in range(y0, y1 + 1):
             first, last = cell_run(cells, x0, x1, cy, cz)
             for k in range(first, last):
-                if cells.order[k] == own:
+                dx = cells.position[0, k] - x
+                dy = cells.position[1, k] - y
+                dz = cells.position[2, k] - z if dim == 3 else 0.0
+                if dx * dx + dy * dy + dz * dz > horizon * horizon or cells.order[k] == own:
                     continue
-                dx = cells.position[k, 0] - x
-                dy = cells.position[k, 1] - y
-                dz = cells.position[k, 2] - z if dim == 3 else 0.0
-                ahead = dx * ex + dy * ey + dz * ez
-                contact = radius + cells.radius[k]
-                if ahead <= 0.0 or ahead - contact >= gap:
-                    continue
-                away2 = dx * dx + dy * dy + dz * dz
-                aside2 = away2 - ahead * ahead
-                if away2 > sense_radius * sense_radius or aside2 >= contact * contact:
-                    continue
-                gap = min(gap, max(ahead - math.sqrt(contact * contact - aside2), 0.0))
+                if count == seen.shape[0]:
+                    larger = np.empty((2 * count, seen.shape[1]))
+                    larger[:count] = seen
+                    seen = larger
+                seen[count, 0], seen[count, 1], seen[count, 2] = dx, dy, dz
+                seen[count, 3], seen[count, 4] = cells.velocity[0, k], cells.velocity[1, k]
+                seen[count, 5] = cells.velocity[2, k] if dim == 3 else 0.0
+                seen[count, 6] = radius + cells.radius[k]
+                count += 1
+    return seen, count
+
+
+@kernel
+def _free_way(ex, ey, ez, speed, most, seen, count):
+    """How far one gets along the unit vector e at a speed before touching anybody; others keep their velocity."""
+    time = most / speed
+    for k in range(count):
+        dx, dy, dz = seen[k, 0], seen[k, 1], seen[k, 2]
+        vx, vy, vz = seen[k, 3] - speed * ex, seen[k, 4] - speed * ey, seen[k, 5] - speed * ez
+        closing = -(dx * vx + dy * vy + dz * vz)
+        if closing <= 0.0:
+            continue
+        beyond = dx * dx + dy * dy + dz * dz - seen[k, 6] * seen[k, 6]
+        if beyond <= 0.0:
+            return 0.0
+        fast2 = vx * vx + vy * vy + vz * vz
+        inside = closing * closing - fast2 * beyond
+        # The root is the first touch; compared without it when it cannot come before the best so far.
+        if inside > 0.0 and closing - fast2 * time < math.sqrt(inside):
+            time = min(time, (closing - math.sqrt(inside)) / fast2)
+    return time * speed
+
+
+@kernel
+def _gap(ex, ey, ez, most, seen, count):
+    """How far a body can go along the unit vector e before it touches somebody, as they stand now."""
+    gap = most
+    for k in range(count):
+        dx, dy, dz, contact = seen[k, 0], seen[k, 1], seen[k, 2], seen[k, 6]
+        ahead = dx * ex + dy * ey + dz * ez
+        if ahead <= 0.0 or ahead - contact >= gap:
+            continue
+        aside2 = dx * dx + dy * dy + dz * dz - ahead * ahead
+        if aside2 < contact * contact:
+            gap = min(gap, max(ahead - math.sqrt(contact * contact - aside2), 0.0))
     return gap
 
 
+@kernel
+def _across(ex, ey, ez, dim):
+    """Two unit vectors that open the fan sideways: the right-hand side of e, and (in 3D) a third one across both."""
+    flat = math.sqrt(ex * ex + ey * ey)
+    if dim == 2 or flat > 1e-9:
+        ux, uy = ey / flat, -ex / flat
+    else:
+        ux, uy = 1.0, 0.0
+    return ux, uy, 0.0, uy * ez, -ux * ez, ux * ey - uy * ex
+
+
+@kernel
+def _steer_one(i, position, directions, desired_speed, sense_radius, body_radius, cells, time_gap, margin, turns, seen,
+               out_velocity, out_heading):  # fmt: skip
+    dim = position.shape[1]
+    ex, ey = directions[i, 0], directions[i, 1]
+    ez = directions[i, 2] if dim == 3 else 0.0
+    length = math.sqrt(ex * ex + ey * ey + ez * ez)
+    wanted = desired_speed[i] * min(length, 1.0)
+    if wanted == 0.0:
+        return seen
+    ex, ey, ez = ex / length, ey / length, ez / length
+    z = position[i, 2] if dim == 3 else 0.0
+    horizon = sense_radius[i]
+    seen, count = _look_around(
+        position[i, 0], position[i, 1], z, i, body_radius[i] + margin, horizon, cells, seen
+    )
+    bx, by, bz = ex, ey, ez
+    free = _free_way(ex, ey, ez, wanted, horizon, seen, count)
+    if free < horizon:
+        least = (horizon - free) ** 2
+        ux, uy, uz, wx, wy, wz = _across(ex, ey, ez, dim)
+        for turn in range(turns.shape[0]):
+            cosine, sine = turns[turn, 0], turns[turn, 1]
+            # Not even a free way at this angle, or a wider one, would end nearer than the best so far.
+            if horizon * horizon * (1.0 - cosine * cosine) >= least:
+                break
+            for side in range(2 if dim == 2 else 4):
+                # Right before left: where both are as good, people pass on the right.
+                sign = sine if side % 2 == 0 else -sine
+                sx, sy, sz = (ux, uy, uz) if side < 2 else (wx, wy, wz)
+                cx, cy, cz = cosine * ex + sign * sx, cosine * ey + sign * sy, cosine * ez + sign * sz
+                free = _free_way(cx, cy, cz, wanted, horizon, seen, count)
+                missed = horizon * horizon + free * free - 2.0 * horizon * free * cosine
+                if missed < least - 1e-12:
+                    least, bx, by, bz = missed, cx, cy, cz
+    speed = _gap(bx, by, bz, wanted * time_gap, seen, count) / time_gap
+    out_velocity[i, 0], out_velocity[i, 1] = speed * bx, speed * by
+    out_heading[i, 0], out_heading[i, 1] = bx, by
+    if dim == 3:
+        out_velocity[i, 2] = speed * bz
+        out_heading[i, 2] = bz
+    return seen
+
+
+@kernel
+def _steer_some(rows, first, last, position, directions, desired_speed, sense_radius, body_radius, cells, time_gap, margin, turns,
+                out_velocity, out_heading):  # fmt: skip
+    # A function of its own: Numba moves allocations out of parallel loops, which a list that may grow does not survive.
+    seen = np.empty((64, 7))
+    for m in range(first, last):
+        seen = _steer_one(rows[m], position, directions, desired_speed, sense_radius, body_radius, cells, time_gap,
+                          margin, turns, seen, out_velocity, out_heading)  # fmt: skip
+
+
 @parallel_kernel
-def _seek(state_position, state_heading, desired_speed, sense_radius, body_radius, directions, members, cells,
-          time_gap, margin, turns, out_velocity, out_heading):  # fmt: skip
-    dim = state_position.shape[1]
-    sides = 2 if dim == 2 else 4
-    for m in numba.prange(members.size):
-        i = members[m]
-        x, y = state_position[i, 0], state_position[i, 1]
-        z = state_position[i, 2] if dim == 3 else 0.0
-        ex, ey = directions[i, 0], directions[i, 1]
-        ez = directions[i, 2] if dim == 3 else 0.0
-        length = math.sqrt(ex * ex + ey * ey + ez * ez)
-        wanted = desired_speed[i] * min(length, 1.0)
-        if length == 0.0 or wanted == 0.0:
-            continue
-        ex, ey, ez = ex / length, ey / length, ez / length
-        radius = body_radius[i] + 0.5 * margin
-        most = wanted * time_gap
-        speed = _free_gap(x, y, z, ex, ey, ez, i, radius, sense_radius[i], most, cells) / time_gap
-        best, vx, vy, vz = speed, speed * ex, speed * ey, speed * ez
-        if speed < wanted:
-            # Two unit vectors that span, with e, the space to turn in; in 2D only the first is used.
-            if dim == 2:
-                ux, uy, uz = ey, -ex, 0.0
-                wx = wy = wz = 0.0
-            else:
-                flat = math.sqrt(ex * ex + ey * ey)
-                if flat > 1e-9:
-                    ux, uy, uz = ey / flat, -ex / flat, 0.0
-                else:
-                    ux, uy, uz = 1.0, 0.0, 0.0
-                wx, wy, wz = uy * ez - uz * ey, uz * ex - ux * ez, ux * ey - uy * ex
-            for turn in range(turns.shape[0]):
-                cosine, sine = turns[turn, 0], turns[turn, 1]
-                if best >= wanted * cosine:
-                    break
-                for side in range(sides):
-                    # Right before left: where both are as good, people pass on the right.
-                    sign = sine if side % 2 == 0 else -sine
-                    sx, sy, sz = (ux, uy, uz) if side < 2 else (wx, wy, wz)
-                    cx, cy, cz = cosine * ex + sign * sx, cosine * ey + sign * sy, cosine * ez + sign * sz
-                    speed = _free_gap(x, y, z, cx, cy, cz, i, radius, sense_radius[i], most, cells) / time_gap
-                    if speed * cosine > best + 1e-12:
-                        best, vx, vy, vz = speed * cosine, speed * cx, speed * cy, speed * cz
-        out_velocity[i, 0] = vx
-        out_velocity[i, 1] = vy
-        if dim == 3:
-            out_velocity[i, 2] = vz
-        moving = math.sqrt(vx * vx + vy * vy + vz * vz)
-        # Who is stopped faces where it wants to go.
-        out_heading[i, 0] = vx / moving if moving > 1e-9 else ex
-        out_heading[i, 1] = vy / moving if moving > 1e-9 else ey
-        if dim == 3:
-            out_heading[i, 2] = vz / moving if moving > 1e-9 else ez
+def _seek(rows, position, directions, desired_speed, sense_radius, body_radius, cells, time_gap, margin, turns,
+          out_velocity, out_heading):  # fmt: skip
+    chunks = (rows.size + _CHUNK - 1) // _CHUNK
+    for chunk in numba.prange(chunks):
+        first = chunk * _CHUNK
+        last = min(first + _CHUNK, rows.size)
+        _steer_some(rows, first, last, position, directions, desired_speed, sense_radius, body_radius, cells, time_gap,
+                    margin, turns, out_velocity, out_heading)  # fmt: skip
 
 
 class Seek:
@@ -132,7 +198,7 @@ class Seek:
 
     def __init__(self, **parameters: Any) -> None:
         self.parameters = SeekParameters(**parameters)
-        angles = np.array(self.parameters.side_angles, dtype=np.float64)
+        angles = np.sort(np.array(self.parameters.side_angles, dtype=np.float64))
         self._turns = np.column_stack([np.cos(angles), np.sin(angles)])
 
     def steer(
@@ -147,6 +213,7 @@ class Seek:
     ) -> None:
         """Write velocity and heading of the members into `out`."""
         cells: CellList = near.cells
+        # With less than two steps of time to spare, two who walk at each other would meet within one step.
         time_gap = max(self.parameters.time_gap, 2.0 * dt)
-        _seek(state.position, state.heading, state.desired_speed, state.sense_radius, state.radius, directions, members,
-              cells, time_gap, self.parameters.margin, self._turns, out.velocity, out.heading)  # fmt: skip
+        _seek(near.rows_by_cell(members), state.position, directions, state.desired_speed, state.sense_radius,
+              state.radius, cells, time_gap, self.parameters.margin, self._turns, out.velocity, out.heading)  # fmt: skip

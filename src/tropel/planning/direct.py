@@ -43,8 +43,9 @@ def _directions(position, goal, members, goals, out):
                 ):
                     best = dx = dy = dz = 0.0
                     continue
-                for e in range(goals.edge_start[g], goals.edge_start[g + 1]):
-                    x0, y0, x1, y1 = goals.edges[e, 0], goals.edges[e, 1], goals.edges[e, 2], goals.edges[e, 3]
+                for e in range(goals.approach_start[g], goals.approach_start[g + 1]):
+                    x0, y0 = goals.approach[e, 0], goals.approach[e, 1]
+                    x1, y1 = goals.approach[e, 2], goals.approach[e, 3]
                     qx, qy = nearest_on_segment(position[i, 0], position[i, 1], x0, y0, x1, y1)
                     away = math.sqrt((qx - position[i, 0]) ** 2 + (qy - position[i, 1]) ** 2)
                     if away < best:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import functools
 import hashlib
-import importlib.metadata
 import json
 import os
 import platform
@@ -107,9 +106,12 @@ def _environment() -> dict[str, str]:
 
 
 def _package_version(name: str) -> str:
+    # Slow to import, and needed only when something is saved or compared.
+    from importlib.metadata import PackageNotFoundError, version
+
     try:
-        return importlib.metadata.version(name)
-    except importlib.metadata.PackageNotFoundError:
+        return version(name)
+    except PackageNotFoundError:
         return "not installed"
 
 

@@ -13,8 +13,11 @@ Each part's footer lists its frames, with those in which nobody was, their numbe
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
 import itertools
 import json
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -79,20 +82,49 @@ class PartIndex:
         return index
 
 
-def read_part_index(path: Path) -> PartIndex:
+@contextlib.contextmanager
+def explaining(path: Path) -> Iterator[None]:
+    """Turn Arrow's errors while reading into one that says which file and what to do."""
     import pyarrow
-    import pyarrow.parquet
 
     try:
-        footer = pyarrow.parquet.read_metadata(path)
-    except (pyarrow.ArrowException, OSError) as error:
+        yield
+    except (pyarrow.ArrowException, OSError, ValueError, KeyError, TypeError) as error:
         raise RecordingError(
-            f"{path} is damaged ({error}): remove it and the parts after it to read the rest"
+            f"{path} is damaged or cannot be read ({error}): record it again, or remove it and all later parts"
         ) from error
+
+
+def open_part(path: Path) -> Any:
+    """An open Parquet file whose pages are compared with their checksums when they are read."""
+    import pyarrow.parquet
+
+    with explaining(path):
+        return pyarrow.parquet.ParquetFile(path, page_checksum_verification=True)
+
+
+def read_part_index(path: Path) -> PartIndex:
+    import pyarrow.parquet
+
+    with explaining(path):
+        footer = pyarrow.parquet.read_metadata(path)
     index = PartIndex.from_metadata(footer.metadata, path)
     if sum(index.rows) != footer.num_rows:
         raise RecordingError(f"{path} has {footer.num_rows} rows where its frames have {sum(index.rows)}: damaged")
     return index
+
+
+def geometry_name(wkt: str) -> str:
+    return hashlib.sha256(wkt.encode()).hexdigest()[:16]
+
+
+def read_geometry(directory: Path, name: str) -> str:
+    path = directory / GEOMETRY / f"{name}.wkt"
+    with explaining(path):
+        wkt = path.read_text(encoding="utf-8")
+    if geometry_name(wkt) != name:
+        raise RecordingError(f"{path} does not match its name, which is its digest: it is damaged")
+    return wkt
 
 
 def write_header(directory: Path, scene: Scene, fps: float) -> None:

@@ -45,7 +45,8 @@ class ParquetTrajectory(Trajectory):
         ]
         # Caches of this object only, so that they end with it.
         self._row_group = functools.lru_cache(_ROW_GROUPS_KEPT)(self._read_row_group)
-        self._file = functools.lru_cache(_ROW_GROUPS_KEPT)(self._open_part)
+        self._obstacle_table = functools.lru_cache(1)(lambda path: layout.open_part(path).read())
+        self._file = functools.lru_cache(_ROW_GROUPS_KEPT)(lambda number: layout.open_part(self._parts[number]))
 
     def ids(self) -> Ints:
         distinct = np.zeros(0, dtype=np.int64)
@@ -81,52 +82,35 @@ class ParquetTrajectory(Trajectory):
         return layout.read_json(path) if path.exists() else None
 
     def obstacles(self, k: int) -> dict[str, dict[str, Any]]:
-        table = self._obstacle_part(int(self._part[self._index_of(k)]))
-        if table is None:
+        path = self.path / layout.OBSTACLES / layout.part_name(int(self._part[self._index_of(k)]))
+        if not path.exists():
             return {}
-        rows = np.flatnonzero(table["frame"] == k)
-        position = np.stack([table[name] for name in vector_columns("", self.scene.dim)], axis=1)
-        return {
-            str(table["name"][row]): {"radius": float(table["radius"][row]), "position": position[row].tolist()}
-            for row in rows
-        }
+        found = {}
+        with layout.explaining(path):
+            table = self._obstacle_table(path)
+            for row in np.flatnonzero(_numbers(table.column("frame")) == k).tolist():
+                entry = table.slice(row, 1).to_pylist()[0]
+                position = [entry[axis] for axis in vector_columns("", self.scene.dim)]
+                found[entry["name"]] = {"radius": entry["radius"], "position": position}
+        return found
 
     def geometry(self, k: int) -> str:
-        return self._wkt(self._geometry[self._index_of(k)])
+        return layout.read_geometry(self.path, self._geometry[self._index_of(k)])
 
     def geometries(self) -> list[str]:
-        return [self._wkt(name) for name in dict.fromkeys(self._geometry)]
+        return [layout.read_geometry(self.path, name) for name in dict.fromkeys(self._geometry)]
 
     def close(self) -> None:
         self._row_group.cache_clear()
+        self._obstacle_table.cache_clear()
         self._file.cache_clear()
-
-    def _wkt(self, name: str) -> str:
-        path = self.path / layout.GEOMETRY / f"{name}.wkt"
-        try:
-            return path.read_text(encoding="utf-8")
-        except (OSError, ValueError) as error:
-            raise RecordingError(f"{path} cannot be read ({error}): the trajectory is damaged") from error
-
-    def _open_part(self, number: int) -> Any:
-        import pyarrow
-        import pyarrow.parquet
-
-        try:
-            return pyarrow.parquet.ParquetFile(self._parts[number])
-        except (pyarrow.ArrowException, OSError) as error:
-            raise RecordingError(f"{self._parts[number]} cannot be read ({error})") from error
 
     def _read(self, number: int, group: int | None, columns: list[str]) -> dict[str, NDArray[Any]]:
         """Columns of a row group of a part, or of the whole part."""
-        import pyarrow
-
         file = self._file(number)
-        try:
+        with layout.explaining(self._parts[number]):
             table = file.read(columns=columns) if group is None else file.read_row_group(group, columns=columns)
-            return {name: table.column(name).to_numpy() for name in columns}
-        except (pyarrow.ArrowException, OSError, KeyError) as error:
-            raise RecordingError(f"{self._parts[number]} is damaged ({error}): record it again") from error
+            return {name: _numbers(table.column(name)) for name in columns}
 
     def _read_row_group(self, number: int, group: int) -> dict[str, NDArray[Any]]:
         return self._read(number, group, self._columns)
@@ -145,24 +129,13 @@ class ParquetTrajectory(Trajectory):
             first += size
         return {name: np.concatenate([piece[name] for piece in pieces]) for name in self._columns}
 
-    @functools.cached_property
-    def _obstacle_parts(self) -> dict[str, Path]:
-        return {path.name: path for path in layout.part_files(self.path / layout.OBSTACLES)}
-
-    def _obstacle_part(self, number: int) -> dict[str, NDArray[Any]] | None:
-        import pyarrow
-        import pyarrow.parquet
-
-        path = self._obstacle_parts.get(layout.part_name(number))
-        if path is None:
-            return None
-        try:
-            table = pyarrow.parquet.read_table(path)
-        except (pyarrow.ArrowException, OSError) as error:
-            raise RecordingError(f"{path} is damaged ({error}): remove it to read the rest") from error
-        return {name: table.column(name).to_numpy() for name in table.column_names}
-
 
 def _empty(columns: list[str]) -> dict[str, NDArray[Any]]:
     types = {"frame": np.int64, "id": np.int64, "group": np.int32}
     return {name: np.zeros(0, dtype=types.get(name, np.float64)) for name in columns}
+
+
+def _numbers(column: Any) -> NDArray[Any]:
+    # Arrow's own `to_numpy` imports pandas first, which takes half a second.
+    chunks = [np.from_dlpack(chunk) for chunk in column.chunks if len(chunk)]
+    return chunks[0] if len(chunks) == 1 else np.concatenate([np.zeros(0, column.type.to_pandas_dtype()), *chunks])

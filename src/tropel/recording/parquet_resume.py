@@ -78,25 +78,22 @@ def _cut_events(directory: Path, after: int, resume_step: int | None) -> None:
 
 
 def _cut_part(path: Path, index: PartIndex, after: int) -> PartIndex:
-    import pyarrow.parquet
-
     keep = sum(frame <= after for frame in index.frames)
     kept = PartIndex(frames=index.frames[:keep], rows=index.rows[:keep], geometry=index.geometry[:keep])
-    table = pyarrow.parquet.read_table(path).slice(0, sum(kept.rows))
+    table = layout.open_part(path).read().slice(0, sum(kept.rows))
     write_table(path, {name: table.column(name) for name in table.column_names}, kept)
     return kept
 
 
 def _cut_obstacles(directory: Path, parts: int, after: int) -> None:
     import pyarrow.compute
-    import pyarrow.parquet
 
     for path in reversed(layout.part_files(directory / layout.OBSTACLES)):
         number = int(path.stem.removeprefix("part-"))
         if number >= parts:
             path.unlink()
         elif number == parts - 1:
-            table = pyarrow.parquet.read_table(path)
+            table = layout.open_part(path).read()
             table = table.filter(pyarrow.compute.less_equal(table.column("frame"), after))
             if table.num_rows:
                 write_table(path, {name: table.column(name) for name in table.column_names}, None)

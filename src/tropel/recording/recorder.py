@@ -10,7 +10,7 @@ import shapely
 
 from tropel.errors import ParameterError
 from tropel.recording.scene import Scene
-from tropel.recording.writer import TrajectoryWriter, open_trajectory
+from tropel.recording.writing import TrajectoryWriter, open_trajectory
 
 if TYPE_CHECKING:
     from tropel.simulation import Simulation

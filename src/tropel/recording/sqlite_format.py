@@ -58,14 +58,22 @@ def explaining(path: Path) -> Iterator[None]:
     """Turn SQLite's errors while reading into one that says which file and what to do."""
     try:
         yield
+    except sqlite3.ProgrammingError as error:
+        raise RecordingError(f"{path} cannot be read ({error})") from error
     except sqlite3.OperationalError as error:
-        if error.sqlite_errorcode in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+        if is_busy(error):
             raise RecordingError(f"{path} is being written or held by another program: try again later") from error
         raise RecordingError(f"{path} cannot be read ({error})") from error
-    except (sqlite3.DatabaseError, OverflowError, UnicodeDecodeError) as error:
+    except (sqlite3.DatabaseError, ArithmeticError, ValueError, TypeError) as error:
+        # SQLite lets any value into any column, so damage can show as a value of the wrong type.
         raise RecordingError(
             f"{path} is damaged ({error}): record it again, or try  sqlite3 {path.name} .recover  to save what is left"
         ) from error
+
+
+def is_busy(error: sqlite3.Error) -> bool:
+    """Whether another program is in the way. Errors that Python raises by itself carry no code."""
+    return getattr(error, "sqlite_errorcode", None) in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 
 
 def table_names(connection: sqlite3.Connection) -> set[str]:

@@ -108,17 +108,11 @@ class SqliteTrajectory(Trajectory):
 
     def _rows(self, condition: str, parameters: tuple[int, ...]) -> NDArray[Any]:
         with sqlite_format.explaining(self.path):
-            try:
-                return np.fromiter(self._connection.execute(_ROWS + condition, parameters), dtype=_ROW)
-            except (TypeError, ValueError) as error:
-                raise RecordingError(f"{self.path} has a row that is not numbers ({error}): it is damaged") from error
+            return np.fromiter(self._connection.execute(_ROWS + condition, parameters), dtype=_ROW)
 
     def _frame_index(self) -> tuple[Ints, Ints]:
         pairs = self._connection.execute("SELECT frame, geometry_hash FROM frame_data")
-        try:
-            table = np.fromiter(pairs, dtype=[("frame", np.int64), ("geometry", np.int64)])
-        except (TypeError, ValueError) as error:
-            raise RecordingError(f"{self.path}: the frame index is not numbers ({error}): it is damaged") from error
+        table = np.fromiter(pairs, dtype=[("frame", np.int64), ("geometry", np.int64)])
         frames, first = np.unique(table["frame"], return_index=True)
         return frames, table["geometry"][first]
 
@@ -187,7 +181,7 @@ class SqliteTrajectory(Trajectory):
     def _number(self, key: str) -> float:
         try:
             value = float(self._metadata[key])
-        except (KeyError, ValueError) as error:
+        except (KeyError, ValueError, TypeError) as error:
             raise RecordingError(f"{self.path}: the metadata has no usable '{key}': it is damaged") from error
         if not np.isfinite(value) or (key == "fps" and value <= 0):
             raise RecordingError(f"{self.path}: the metadata says {key} = {value}: it is damaged")
@@ -196,7 +190,7 @@ class SqliteTrajectory(Trajectory):
     def _json(self, text: str) -> Any:
         try:
             return json.loads(text)
-        except ValueError as error:
+        except (ValueError, TypeError) as error:
             raise RecordingError(f"{self.path} holds text that is not JSON ({error}): it is damaged") from error
 
 
@@ -208,7 +202,7 @@ def _open_read_only(path: Path) -> sqlite3.Connection:
             return connection
         except sqlite3.OperationalError as error:
             connection.close()
-            if error.sqlite_errorcode != sqlite3.SQLITE_READONLY_ROLLBACK:
+            if getattr(error, "sqlite_errorcode", None) != sqlite3.SQLITE_READONLY_ROLLBACK:
                 raise
         # The writer was killed within a commit, which must be taken back first; opening for writing does it.
         try:

@@ -77,17 +77,17 @@ class SqliteSink:
         """An existing file of the same scene, cut back to the frames up to `after`."""
         _check_two_dimensions(path, scene)
         _check_ours(path)
-        connection = _connect_for_writing(path)
-        try:
-            with sqlite_format.explaining(path):
+        with sqlite_format.explaining(path):
+            connection = _connect_for_writing(path)
+            try:
                 connection.execute("BEGIN IMMEDIATE")
                 _check_same_run(connection, path, scene, fps, after)
                 _cut_back(connection, after, resume_step)
                 connection.execute("COMMIT")
                 return cls(connection, area_wkt=scene.area_wkt())
-        except BaseException:
-            connection.close()
-            raise
+            except BaseException:
+                connection.close()
+                raise
 
     @property
     def full(self) -> bool:
@@ -122,7 +122,7 @@ class SqliteSink:
         try:
             self._connection.execute("COMMIT")
         except sqlite3.OperationalError as error:
-            if error.sqlite_errorcode == sqlite3.SQLITE_BUSY:
+            if sqlite_format.is_busy(error):
                 return False
             raise
         self._uncommitted = 0
@@ -257,7 +257,7 @@ def _check_replaceable(path: Path) -> None:
     try:
         problem = _why_not_replaceable(path)
     except sqlite3.OperationalError as error:
-        if error.sqlite_errorcode == sqlite3.SQLITE_BUSY:
+        if sqlite_format.is_busy(error):
             raise RecordingError(
                 f"{path} is being written by another program: wait for it, or record to another name"
             ) from error

@@ -93,7 +93,7 @@ class TrajectoryWriter:
         self._failed = False
         self._background = Background(sink)
         # Also runs at the end of the program, so that one that forgets to close, or dies of an error, keeps its frames.
-        self._finalizer = weakref.finalize(self, _close_unattended, self._background, self._newest)
+        self._finalizer = weakref.finalize(self, _close_unattended, path, self._background, self._newest)
 
     @property
     def frames_written(self) -> int:
@@ -195,11 +195,14 @@ class TrajectoryWriter:
         if self._closed:
             return
         text = None
-        if summary is not None:
-            text = json.dumps(plain_data(dict(summary), where="summary", error=RecordingError), ensure_ascii=False)
-        finished = _close(self._background, self._newest, text)
-        self._closed = True
-        self._finalizer.detach()
+        try:
+            if summary is not None:
+                text = json.dumps(plain_data(dict(summary), where="summary", error=RecordingError), ensure_ascii=False)
+        finally:
+            # Also when the summary cannot be stored: the frames can.
+            finished = _close(self._background, self._newest, text)
+            self._closed = True
+            self._finalizer.detach()
         if not finished and not self._failed:
             raise self._error()
 
@@ -239,8 +242,9 @@ class TrajectoryWriter:
 
     def _hand_over_newest(self) -> None:
         if self._newest:
-            self._hand_over(self._newest[0], self._newest[0].size)
-            self._newest.clear()
+            # Taken out first: an interrupt while waiting for room then loses this frame, but never writes it twice.
+            record = self._newest.pop()
+            self._hand_over(record, record.size)
 
     def _hand_over(self, entry: RecordedFrame | RecordedEvent, size: int) -> None:
         if not self._background.put(entry, size):
@@ -254,24 +258,29 @@ class TrajectoryWriter:
 
     def _error(self) -> RecordingError:
         self._failed = True
-        failure = self._background.failure
-        last = self._background.last_committed_frame
-        kept = "no frame of this run was" if last is None else f"the frames up to {last} were"
-        remedy = "make room or record elsewhere" if isinstance(failure, (OSError, sqlite3.Error)) else "run it again"
-        error = RecordingError(
-            f"recording to {self.path} failed ({failure}); {kept} written before and the file is readable: {remedy}"
-        )
-        error.__cause__ = failure
-        return error
+        return _failure(self.path, self._background)
+
+
+def _failure(path: Path, background: Background) -> RecordingError:
+    cause = background.failure
+    last = background.last_committed_frame
+    kept = "no frame of this run was" if last is None else f"the frames up to {last} were"
+    remedy = "make room or record elsewhere" if isinstance(cause, (OSError, sqlite3.Error)) else "run it again"
+    error = RecordingError(
+        f"recording to {path} failed ({cause}); {kept} written before and the file is readable: {remedy}"
+    )
+    error.__cause__ = cause
+    return error
 
 
 def _close(background: Background, newest: list[RecordedFrame], summary: str | None) -> bool:
-    while newest and background.failure is None:
-        if background.put(newest[0], newest[0].size):
-            newest.clear()
+    if newest:
+        record = newest.pop()
+        background.put(record, record.size)
     return background.close(summary)
 
 
-def _close_unattended(background: Background, newest: list[RecordedFrame]) -> None:
-    """For a writer that nobody closed; nobody is there to hear of an error either."""
-    _close(background, newest, None)
+def _close_unattended(path: Path, background: Background, newest: list[RecordedFrame]) -> None:
+    """For a writer that nobody closed. Python prints the error of such a call, there is nobody to catch it."""
+    if not _close(background, newest, None):
+        raise _failure(path, background)

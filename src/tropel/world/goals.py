@@ -49,3 +49,5 @@ class GoalArrays(NamedTuple):
     radius: NDArray[np.float64]  #: (G,) of targets
     edge_start: NDArray[np.int64]  #: (G + 1,) into edges
     edges: NDArray[np.float64]  #: (E, 4) boundary segments of exits
+    approach_start: NDArray[np.int64]  #: (G + 1,) into approach
+    approach: NDArray[np.float64]  #: (A, 4) boundary segments of the inner part of exits, which people aim at

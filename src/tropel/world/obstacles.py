@@ -62,6 +62,11 @@ class ObstacleSet:
     def moving(self) -> list[str]:
         return [name for _, name in self._moving]
 
+    @property
+    def fastest(self) -> float:
+        """Speed of the fastest of them [m/s]."""
+        return float(np.linalg.norm(self.velocity, axis=1).max(initial=0.0)) if self._moving else 0.0
+
     def add(self, name: str, obstacle: Obstacle, *, time: float = 0.0, dt: float = 0.0) -> None:
         if name in self._items:
             raise GeometryError(f"there is an obstacle '{name}' already; remove it first or choose another name")

@@ -24,7 +24,11 @@ def build_wall_grid(
     high: NDArray[np.float64],
     reach: float,
 ) -> WallGrid:
-    """Cells over the box low–high whose lists are complete for queries up to `reach` [m]."""
+    """Cells over the box low–high and all segments; their lists are complete for queries up to `reach` [m]."""
+    # Walls beyond the bounds of the world hold too, and a point outside all cells is looked up in the nearest one,
+    # which is right only if no wall is outside.
+    ends = segments.reshape(-1, 2)
+    low, high = np.vstack([low, ends]).min(axis=0), np.vstack([high, ends]).max(axis=0)
     extent = np.maximum(high - low, 1e-9)
     size = reach / 2.0 if len(segments) else float(extent.max())
     while np.prod(np.ceil(extent / size)) > _MOST_CELLS:
@@ -35,4 +39,4 @@ def build_wall_grid(
     np.cumsum(start, out=start)
     items = np.empty(int(start[-1]), dtype=np.int32)
     list_walls(segments, reach, low, size, shape, start.copy(), items, True)
-    return WallGrid(segments, blocking, low.copy(), 1.0 / size, shape, float(reach), start, items)
+    return WallGrid(segments, blocking, low, 1.0 / size, shape, float(reach), start, items)

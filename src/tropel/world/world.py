@@ -179,20 +179,22 @@ class World:
         position = np.zeros((count, self.dim))
         radius = np.zeros(count)
         edges: list[NDArray[np.float64]] = []
+        approach: list[NDArray[np.float64]] = []
         for name, number in self.goal_numbers.items():
             if name in self.exits:
                 is_exit[number] = absorbs[number] = 1
                 usable[number] = self.exits[name].open
-                edges.append(shapes.segments_of(self.exits[name].polygon))
+                polygon = self.exits[name].polygon
+                edges.append(shapes.segments_of(polygon))
+                approach.append(shapes.segments_of(_inset(polygon)))
             else:
                 target = self.targets[name]
                 position[number] = self._target_position[name]
                 radius[number] = target.radius
                 absorbs[number] = target.absorbs
                 edges.append(np.empty((0, 4)))
-        start = np.concatenate([[0], np.cumsum([len(e) for e in edges])]).astype(np.int64)
-        rows = np.concatenate(edges) if edges else np.empty((0, 4))
-        return GoalArrays(is_exit, usable, absorbs, position, radius, start, np.ascontiguousarray(rows))
+                approach.append(np.empty((0, 4)))
+        return GoalArrays(is_exit, usable, absorbs, position, radius, *_joined(edges), *_joined(approach))
 
     def advance(self, time: float, dt: float) -> None:
         """Bring everything that moves by itself to where it is at `time` [s]."""
@@ -299,6 +301,27 @@ class World:
             "doors": {name: [s.start, s.stop] for name, s in self._door_rows.items()},
         }
         return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
+
+
+#: People aim this far inside an exit [m], so that its corners, often door jambs, do not hold them back.
+_AIM_INSIDE = 0.4
+
+
+def _inset(polygon: Polygonal) -> Polygonal:
+    """The polygon made smaller by what people aim inside it, or by less where it is too narrow for that."""
+    inside = _AIM_INSIDE
+    while inside > 1e-3:
+        smaller = polygon.buffer(-inside)
+        if not smaller.is_empty:
+            return smaller
+        inside /= 2.0
+    return polygon
+
+
+def _joined(rows: list[NDArray[np.float64]]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Where each part begins, and all parts in one array."""
+    start = np.concatenate([[0], np.cumsum([len(part) for part in rows])]).astype(np.int64)
+    return start, np.ascontiguousarray(np.concatenate(rows) if rows else np.empty((0, 4)))
 
 
 def _door(name: str, door: Door | ShapeLike) -> Door:

@@ -1,0 +1,114 @@
+"""Vector instructions for the innermost loops, as building blocks that kernels call like functions.
+
+Numba leaves it to the compiler whether a loop becomes vector instructions, and for short runs of agents it mostly does
+not, or spends more on the remainders than it gains. Here the vectors are written down (as LLVM vectors, which every
+processor gets in the width it has). Nothing is checked: arrays are taken as flat memory, and the caller sees to it that
+there is as much of it as is read or written. Files in `tropel._kernels` that name this folder are part of the digest
+that keeps compiled code fresh.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from llvmlite import ir  # type: ignore[import-untyped]
+from numba import extending
+from numba.core import types
+
+#: How many elements `copy_block` copies.
+COPY_WIDTH = 8
+#: How many points `bits_within_2d` and `bits_within_3d` test.
+TEST_WIDTH = 16
+
+_INDEX = ir.IntType(32)
+
+#: Callers leave out the first parameter, which a type checker cannot know.
+intrinsic: Any = extending.intrinsic
+
+
+def _vector_at(context: Any, builder: Any, array_type: Any, array: Any, index: Any, vector: Any) -> Any:
+    data = context.make_array(array_type)(context, builder, array).data
+    return builder.bitcast(builder.gep(data, [index]), vector.as_pointer())
+
+
+def _everywhere(builder: Any, value: Any, vector: Any) -> Any:
+    nothing = ir.Constant(vector, ir.Undefined)
+    first = builder.insert_element(nothing, value, ir.Constant(_INDEX, 0))
+    return builder.shuffle_vector(first, nothing, ir.Constant(ir.VectorType(_INDEX, vector.count), [0] * vector.count))
+
+
+@intrinsic
+def copy_block(typing_context: Any, target: Any, target_index: Any, source: Any, source_index: Any) -> Any:
+    """Copy COPY_WIDTH elements from one place to another; both arrays have the same type of elements."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        target_type, _, source_type, _ = signature.args
+        into, to_index, out_of, from_index = arguments
+        vector = ir.VectorType(context.get_data_type(source_type.dtype), COPY_WIDTH)
+        size = source_type.dtype.bitwidth // 8
+        block = builder.load(_vector_at(context, builder, source_type, out_of, from_index, vector), align=size)
+        builder.store(block, _vector_at(context, builder, target_type, into, to_index, vector), align=size)
+        return context.get_dummy_value()
+
+    return types.void(target, types.uint64, source, types.uint64), generate
+
+
+def _bits_within(context: Any, builder: Any, array_type: Any, array: Any, axes: Any, limit: Any) -> Any:
+    vector = ir.VectorType(ir.DoubleType(), TEST_WIDTH)
+    away2 = None
+    for index, centre in axes:
+        points = builder.load(_vector_at(context, builder, array_type, array, index, vector), align=8)
+        gap = builder.fsub(points, _everywhere(builder, centre, vector))
+        square = builder.fmul(gap, gap)
+        away2 = square if away2 is None else builder.fadd(away2, square)
+    inside = builder.fcmp_ordered("<=", away2, _everywhere(builder, limit, vector))
+    return builder.zext(builder.bitcast(inside, ir.IntType(TEST_WIDTH)), ir.IntType(64))
+
+
+@intrinsic
+def bits_within_2d(typing_context: Any, points: Any, at_x: Any, at_y: Any, x: Any, y: Any, limit: Any) -> Any:
+    """A bit for each of TEST_WIDTH points: set when the squared distance to (x, y) is at most `limit`.
+
+    The coordinates of the points begin at `at_x` and `at_y` of one array. Returns uint64.
+    """
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        array, ix, iy, cx, cy, most = arguments
+        return _bits_within(context, builder, signature.args[0], array, ((ix, cx), (iy, cy)), most)
+
+    index, number = types.uint64, types.float64
+    return types.uint64(points, index, index, number, number, number), generate
+
+
+@intrinsic
+def bits_within_3d(
+    typing_context: Any, points: Any, at_x: Any, at_y: Any, at_z: Any, x: Any, y: Any, z: Any, limit: Any
+) -> Any:
+    """The same in three dimensions."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        array, ix, iy, iz, cx, cy, cz, most = arguments
+        return _bits_within(context, builder, signature.args[0], array, ((ix, cx), (iy, cy), (iz, cz)), most)
+
+    index, number = types.uint64, types.float64
+    return types.uint64(points, index, index, index, number, number, number, number), generate
+
+
+@intrinsic
+def count_ones(typing_context: Any, word: Any) -> Any:
+    """How many bits of a uint64 are set, as uint64."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.ctpop(arguments[0])
+
+    return types.uint64(types.uint64), generate
+
+
+@intrinsic
+def trailing_zeros(typing_context: Any, word: Any) -> Any:
+    """The number of the lowest set bit of a uint64, as uint64; 64 when none is set."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.cttz(arguments[0], ir.Constant(ir.IntType(1), 0))
+
+    return types.uint64(types.uint64), generate

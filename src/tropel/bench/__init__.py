@@ -1,0 +1,33 @@
+"""Benchmarks: every one measures ours and something else in the same run, and gives the ratio of the two.
+
+A benchmark is a module of this package with a function `measure(progress) -> BenchResult`, entered in `_MODULES`.
+"""
+
+from __future__ import annotations
+
+import importlib
+
+from tropel.bench.result import BenchResult, Progress
+from tropel.errors import ParameterError, suggest
+
+__all__ = ["BenchResult", "Progress", "names", "run"]
+
+_MODULES = {"neighbours": "tropel.bench.neighbours"}
+
+
+def names() -> list[str]:
+    """Names of all benchmarks."""
+    return sorted(_MODULES)
+
+
+def run(name: str, *, progress: Progress | None = None) -> BenchResult:
+    """Run one benchmark; `progress(what, done, total)` is told how far it is."""
+    if name not in _MODULES:
+        raise ParameterError(f"there is no benchmark '{name}'; {suggest(name, _MODULES)}")
+    module = importlib.import_module(_MODULES[name])
+    result: BenchResult = module.measure(progress or _silent)
+    return result
+
+
+def _silent(what: str, done: int, total: int) -> None:
+    pass

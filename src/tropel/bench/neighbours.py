@@ -1,0 +1,138 @@
+"""Finding all neighbours from scratch: the uniform grid next to scipy's cKDTree.
+
+Agents are spread at random over a square or cube, so that each has about 15 neighbours within its sense radius. Ours
+is `sense` and `csr`: sorting the agents into cells and listing the neighbours of every one. Theirs is building the tree
+and `query_pairs` into an array, which finds each pair once where ours lists it for both. Every round has new positions,
+the same for both, one after the other; the best round counts. Times per pair are per listed neighbour for both.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numba
+import numpy as np
+
+from tropel.agents.state import AgentState, Floats
+from tropel.bench.result import BenchResult, Progress
+from tropel.environment import Grid, Near
+from tropel.errors import ModelError
+from tropel.world import World
+
+_NEIGHBOURS = 15.0
+_SENSE_RADIUS = 1.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Case:
+    """So many agents in 2 or 3 dimensions, measured so many times; `label` names the ratio."""
+
+    label: str
+    agents: int
+    dim: int
+    rounds: int
+
+
+CASES = (
+    Case(label="10k", agents=10_000, dim=2, rounds=30),
+    Case(label="100k", agents=100_000, dim=2, rounds=10),
+    Case(label="1m", agents=1_000_000, dim=2, rounds=4),
+    Case(label="3d_100k", agents=100_000, dim=3, rounds=6),
+)
+
+
+def measure(progress: Progress, cases: Sequence[Case] = CASES) -> BenchResult:
+    """Measure every case on one thread and on all threads."""
+    before = numba.get_num_threads()
+    result = BenchResult(name="neighbours")
+    total = sum(case.rounds for case in cases)
+    done = 0
+    try:
+        for case in cases:
+            what = f"{case.agents:,} agents in {case.dim}D"
+            contest = _Contest(case)
+            for _ in range(case.rounds):
+                progress(what, done, total)
+                contest.round()
+                done += 1
+            progress(what, done, total)
+            result.rows.extend(contest.rows())
+            result.ratios[f"ckdtree_over_ours_{case.label}"] = result.rows[-1]["ckdtree_over_ours"]
+    finally:
+        numba.set_num_threads(before)
+    return result
+
+
+class _Contest:
+    """One case: keeps the best time of each side."""
+
+    def __init__(self, case: Case) -> None:
+        self.case = case
+        self.threads = sorted({1, numba.config.NUMBA_NUM_THREADS})  # type: ignore[attr-defined]
+        ball = math.pi if case.dim == 2 else 4.0 / 3.0 * math.pi
+        self.edge = _SENSE_RADIUS * (case.agents * ball / _NEIGHBOURS) ** (1.0 / case.dim)
+        high = [self.edge] * case.dim
+        self.world = World(bounds=(0.0, 0.0, *high)) if case.dim == 2 else World.box([0.0] * 3, high)
+        self.state = AgentState(case.dim)
+        self.state.add(case.agents, {"sense_radius": _SENSE_RADIUS})
+        self.rng = np.random.default_rng(case.agents)
+        self.grids = {count: Grid() for count in self.threads}
+        self.ours = dict.fromkeys(self.threads, math.inf)
+        self.theirs = math.inf
+        self.listed = 0
+        # Compiling and the first allocation happen here; a simulation pays for them once and not in every step.
+        self._scatter()
+        for count in self.threads:
+            self._sense(count)
+
+    def _scatter(self) -> None:
+        self.state.position[:] = self.edge * self.rng.random(self.state.position.shape)
+
+    def _sense(self, threads: int) -> Near:
+        numba.set_num_threads(threads)
+        near = self.grids[threads].sense(self.state, self.world)
+        near.csr()
+        return near
+
+    def round(self) -> None:
+        self._scatter()
+        for count in self.threads:
+            begun = time.perf_counter()
+            near = self._sense(count)
+            self.ours[count] = min(self.ours[count], time.perf_counter() - begun)
+            self.listed = len(near.csr().indices)
+        begun = time.perf_counter()
+        pairs = _pairs_by_tree(self.state.position)
+        self.theirs = min(self.theirs, time.perf_counter() - begun)
+        if 2 * len(pairs) != self.listed:
+            raise ModelError(
+                f"the grid lists {self.listed} neighbours and cKDTree finds {len(pairs)} pairs among "
+                f"{self.case.agents} agents in {self.case.dim}D; a benchmark of wrong results means nothing"
+            )
+
+    def rows(self) -> list[dict[str, float | int]]:
+        agents = self.case.agents
+        return [
+            {
+                "dim": self.case.dim,
+                "agents": agents,
+                "neighbours": self.listed / agents,
+                "threads": count,
+                "ours_ns_per_agent": self.ours[count] / agents * 1e9,
+                "ours_ns_per_pair": self.ours[count] / self.listed * 1e9,
+                "ckdtree_ns_per_agent": self.theirs / agents * 1e9,
+                "ckdtree_ns_per_pair": self.theirs / self.listed * 1e9,
+                "ckdtree_over_ours": self.theirs / self.ours[count],
+            }
+            for count in self.threads
+        ]
+
+
+def _pairs_by_tree(position: Floats) -> np.ndarray:
+    from scipy.spatial import cKDTree
+
+    pairs: np.ndarray = cKDTree(position).query_pairs(_SENSE_RADIUS, output_type="ndarray")
+    return pairs

@@ -1,0 +1,173 @@
+"""What stays the same from frame to frame of an animation: title, map, scale and key."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tropel.pictures import style
+from tropel.pictures.map import draw_map, margin_for
+from tropel.pictures.moments import Moment
+from tropel.pictures.view import SIDE, TOP, View, fit_view
+from tropel.recording import Scene
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+    from PIL.Image import Image
+
+# All lengths in pixels.
+EDGE = 14
+HEADER = 58
+FOOTER = 44
+#: Narrower pictures would not have room for the time beside the title.
+_NARROWEST = 360
+#: Height of a map at most, as a share of the width of the picture.
+_TALLEST = 1.1
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stage:
+    """The size of an animation and where its maps are."""
+
+    width: int
+    height: int
+    views: list[View]
+    corners: list[tuple[int, int]]  #: left and top of each map
+
+
+@dataclass(frozen=True, kw_only=True)
+class Key:
+    """What the colours of the agents mean: names of groups, or speeds from zero to the fastest [m/s]."""
+
+    colours: Sequence[str]
+    names: Sequence[str] = ()
+    fastest: float = 0.0
+
+
+def set_stage(bounds: NDArray[np.float64], scene: Scene, width: int) -> Stage:
+    """Fit a world within `bounds` (2, dim) into a picture at most `width` pixels wide; tall maps make it narrower."""
+    margin = margin_for(scene)
+    planes = (TOP,) if scene.dim == 2 else (TOP, SIDE)
+    room = (width - EDGE * (len(planes) + 1)) // len(planes)
+    tall = int(_TALLEST * width)
+    views = [fit_view(bounds, plane=plane, width=room, height=tall, margin=margin) for plane in planes]
+    least = min(_NARROWEST, width)
+    across = max(sum(view.width for view in views) + EDGE * (len(views) + 1), least)
+    # Maps stand in the middle of a picture that the title makes wider than they are.
+    left = (across - sum(view.width for view in views) - EDGE * (len(views) - 1)) // 2
+    corners = []
+    for view in views:
+        corners.append((left, HEADER))
+        left += view.width + EDGE
+    height = HEADER + max(view.height for view in views) + FOOTER
+    return Stage(width=across, height=height, views=views, corners=corners)
+
+
+def draw_backdrop(stage: Stage, scene: Scene, moment: Moment, *, title: str, facts: Sequence[str], key: Key) -> Image:
+    """The picture without agents, obstacles and time."""
+    from PIL import Image
+
+    figure = style.new_figure(stage.width, stage.height)
+    room = max(8, (stage.width - 2 * EDGE - 150) // 10)
+    style.add_text(figure, EDGE, 9, style.shortened(title, room), fontsize=style.TITLE_SIZE - 1, weight="bold")
+    _write_facts(figure, stage, facts)
+    for view, (left, top) in zip(stage.views, stage.corners, strict=True):
+        axes = style.add_axes(figure, left, top, view.width, view.height)
+        axes.set_xticks([])
+        axes.set_yticks([])
+        for spine in axes.spines.values():
+            spine.set_visible(False)
+        draw_map(axes, scene, moment, view)
+        if scene.dim == 3:
+            name = "from above" if view.plane == TOP else "from the side"
+            axes.annotate(
+                name,
+                (0.0, 1.0),
+                xycoords="axes fraction",
+                xytext=(11, -11),
+                textcoords="offset points",
+                va="top",
+                fontsize=style.SMALL_SIZE,
+                color=style.FAINT_INK,
+                family=style.FONT,
+            )
+    scale_left = _draw_scale(figure, stage)
+    _draw_key(figure, stage, key, scale_left - 24)
+    canvas = figure.canvas
+    canvas.draw()
+    pixels = np.asarray(canvas.buffer_rgba())[:, :, :3]  # type: ignore[attr-defined]
+    return Image.fromarray(np.ascontiguousarray(pixels), "RGB")
+
+
+def _write_facts(figure: Figure, stage: Stage, facts: Sequence[str]) -> None:
+    """As many facts as there is room for beside the number of agents."""
+    text = style.add_text(figure, EDGE, 34, "", fontsize=style.SMALL_SIZE, color=style.FAINT_INK)
+    for count in range(len(facts), 0, -1):
+        text.set_text("  ·  ".join(facts[:count]))
+        if text.get_window_extent().width <= stage.width - 2 * EDGE - 110:
+            return
+    text.remove()
+
+
+def _draw_scale(figure: Figure, stage: Stage) -> float:
+    """A bar of a round number of metres at the bottom right; returns where it begins."""
+    scale = stage.views[0].scale
+    length = _round_number(min(110.0, 0.14 * stage.width) / scale)
+    right, middle = stage.width - EDGE, stage.height - FOOTER / 2
+    text = style.add_text(figure, right, middle, f"{length:g} m", fontsize=style.SMALL_SIZE, ha="right", va="center")
+    end = right - text.get_window_extent().width - 8
+    _rule(figure, stage, end - length * scale, end, middle)
+    return float(end - length * scale)
+
+
+def _rule(figure: Figure, stage: Stage, left: float, right: float, down: float) -> None:
+    from matplotlib.lines import Line2D
+
+    for xs, ys in (
+        ((left, right), (down, down)),
+        ((left, left), (down - 4, down + 4)),
+        ((right, right), (down - 4, down + 4)),
+    ):
+        across = [x / stage.width for x in xs]
+        up = [1.0 - y / stage.height for y in ys]
+        figure.add_artist(Line2D(across, up, color=style.INK, linewidth=1.1))
+
+
+def _draw_key(figure: Figure, stage: Stage, key: Key, right: float) -> None:
+    middle = stage.height - FOOTER / 2
+    small = {"fontsize": style.SMALL_SIZE, "va": "center"}
+    if not key.names:
+        left = EDGE + style.add_text(figure, EDGE, middle, "speed  0", **small).get_window_extent().width + 6
+        for colour in key.colours:
+            _swatch(figure, stage, left, middle, 11, colour)
+            left += 11
+        style.add_text(figure, left + 6, middle, f"{key.fastest:g} m/s", **small)
+        return
+    left = float(EDGE)
+    for number, (name, colour) in enumerate(zip(key.names, key.colours, strict=True)):
+        text = style.add_text(figure, left + 18, middle, style.shortened(name, 20), **small)
+        width = text.get_window_extent().width
+        rest = len(key.names) - number
+        if left + 18 + width + (60 if rest > 1 else 0) > right:
+            text.set_text(f"and {rest} more")
+            text.set_x(left / stage.width)
+            return
+        _swatch(figure, stage, left, middle, 12, colour)
+        left += 18 + width + 18
+
+
+def _swatch(figure: Figure, stage: Stage, left: float, middle: float, size: float, colour: str) -> None:
+    from matplotlib.patches import Rectangle
+
+    corner = (left / stage.width, 1.0 - (middle + 6) / stage.height)
+    figure.add_artist(Rectangle(corner, size / stage.width, 12 / stage.height, facecolor=colour, edgecolor="none"))
+
+
+def _round_number(value: float) -> float:
+    """The largest of 1, 2, 5, 10, 20, … (or 0.5, 0.2, …) that is not above a value."""
+    power = 10.0 ** np.floor(np.log10(value))
+    return float(max(step * power for step in (1.0, 2.0, 5.0) if step * power <= value * (1 + 1e-9)))

@@ -1,0 +1,165 @@
+"""The moving part of an animation, drawn with Pillow on top of the backdrop.
+
+Agents are drawn at twice the size and the map is then reduced, which smooths their edges. Measured for 200 / 5,000
+agents on 800 × 520 pixels: 5 / 13 ms a frame; matplotlib's blitting took 4 / 32 ms, pasting smooth sprites 2 / 22 ms.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tropel.pictures import style
+from tropel.pictures.backdrop import EDGE, Stage
+from tropel.pictures.moments import Place
+from tropel.pictures.view import View
+from tropel.recording import FrameData
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+    from PIL.ImageFont import FreeTypeFont
+
+#: Agents and edges smaller than this would not be seen [pixels].
+_LEAST_RADIUS = 1.5
+_LEAST_FOR_EDGE = 3.0
+_LEAST_FOR_HEADING = 4.0
+_DARK = "#333333"
+_LIGHT = "#f4f4f4"
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Crowd:
+    """Who is where in one frame, ready to be drawn."""
+
+    data: FrameData
+    colour: NDArray[np.int64]  #: of each agent, an index into the colours
+    obstacles: Sequence[tuple[Place, float]]
+
+
+class Projectionist:
+    """Draws frames on one backdrop."""
+
+    def __init__(self, backdrop: Image, stage: Stage, colours: Sequence[str]) -> None:
+        from PIL import Image, ImageColor
+
+        self._backdrop = backdrop
+        self._stage = stage
+        self._fill = [ImageColor.getrgb(colour)[:3] for colour in colours]
+        self._tick = [_LIGHT if _is_dark(colour) else _DARK for colour in self._fill]
+        self._grounds = []
+        for view, (left, top) in zip(stage.views, stage.corners, strict=True):
+            ground = backdrop.crop((left, top, left + view.width, top + view.height))
+            self._grounds.append(ground.resize((2 * view.width, 2 * view.height), Image.Resampling.NEAREST))
+
+    def draw(self, crowd: Crowd, *, time: str, count: str) -> Image:
+        """The backdrop with agents and obstacles, the time, and how many are there."""
+        from PIL import ImageDraw
+
+        frame = self._backdrop.copy()
+        for view, (left, top), ground in zip(self._stage.views, self._stage.corners, self._grounds, strict=True):
+            shapes = _Discs.of(crowd, view)
+            box = shapes.covered(view)
+            if box is not None:
+                # Only where something moves: copying and reducing the whole map would cost more than the agents.
+                frame.paste(self._draw_part(ground, box, crowd, shapes, view), (left + box[0], top + box[1]))
+        draw = ImageDraw.Draw(frame)
+        right = self._stage.width - EDGE
+        draw.text((right, 9), time, fill=style.INK, font=_font(20), anchor="ra")
+        draw.text((right, 35), count, fill=style.FAINT_INK, font=_font(13), anchor="ra")
+        return frame
+
+    def _draw_part(
+        self, ground: Image, box: tuple[int, int, int, int], crowd: Crowd, shapes: _Discs, view: View
+    ) -> Image:
+        """The part of the map within a box, drawn at twice the size and reduced."""
+        from PIL import ImageDraw
+
+        part = ground.crop((2 * box[0], 2 * box[1], 2 * box[2], 2 * box[3]))
+        draw = ImageDraw.Draw(part)
+        corner = np.array(box[:2])
+        for x0, y0, x1, y1 in _boxes(shapes.obstacles - corner, shapes.obstacle_radius):
+            draw.ellipse((x0, y0, x1, y1), fill=style.OBSTACLE, outline=style.OBSTACLE_EDGE, width=3)
+        place = shapes.agents - corner
+        fill = self._fill
+        edges = shapes.radius.size > 0 and float(np.median(shapes.radius)) >= _LEAST_FOR_EDGE
+        for bounds, colour in zip(_boxes(place, shapes.radius), shapes.colour.tolist(), strict=True):
+            if edges:
+                draw.ellipse(bounds, fill=fill[colour], outline=_DARK, width=2)
+            else:
+                draw.ellipse(bounds, fill=fill[colour])
+        large = np.flatnonzero(shapes.radius >= _LEAST_FOR_HEADING)
+        ahead = view.flat(crowd.data.heading[shapes.order[large]]) * [1.0, -1.0] * shapes.radius[large, None]
+        begin, end = 2.0 * place[large], 2.0 * (place[large] + ahead)
+        for a, b, colour in zip(begin.tolist(), end.tolist(), shapes.colour[large].tolist(), strict=True):
+            draw.line((*a, *b), fill=self._tick[colour], width=3)
+        return part.reduce(2)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class _Discs:
+    """Centres and radii on the map, in its pixels."""
+
+    order: NDArray[np.int64]  #: of the agents, as they are drawn
+    agents: NDArray[np.float64]
+    radius: NDArray[np.float64]
+    colour: NDArray[np.int64]
+    obstacles: NDArray[np.float64]
+    obstacle_radius: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, crowd: Crowd, view: View) -> _Discs:
+        order = _far_to_near(crowd.data.position, view)
+        return cls(
+            order=order,
+            agents=_pixels(crowd.data.position[order], view),
+            radius=np.maximum(crowd.data.radius[order] * view.scale, _LEAST_RADIUS),
+            colour=crowd.colour[order],
+            obstacles=_pixels(np.array([centre for centre, _ in crowd.obstacles]), view),
+            obstacle_radius=np.array([radius * view.scale for _, radius in crowd.obstacles]),
+        )
+
+    def covered(self, view: View) -> tuple[int, int, int, int] | None:
+        """The smallest box of whole pixels on the map that holds all discs; None if there is nothing to draw."""
+        centres = np.concatenate([self.agents, self.obstacles])
+        reach = np.concatenate([self.radius, self.obstacle_radius])[:, None] + 2.0
+        if len(centres) == 0:
+            return None
+        low = np.clip(np.floor((centres - reach).min(axis=0)), 0, [view.width, view.height]).astype(int)
+        high = np.clip(np.ceil((centres + reach).max(axis=0)), 0, [view.width, view.height]).astype(int)
+        return (int(low[0]), int(low[1]), int(high[0]), int(high[1])) if (low < high).all() else None
+
+
+def _boxes(centre: NDArray[np.float64], radius: NDArray[np.float64]) -> list[Any]:
+    """Boxes around discs at twice the size. Lists, because NumPy's numbers are slow one by one."""
+    return np.hstack([2.0 * (centre - radius[:, None]), 2.0 * (centre + radius[:, None])]).tolist()
+
+
+def _pixels(position: NDArray[np.float64], view: View) -> NDArray[np.float64]:
+    return view.pixels(position) if len(position) else np.zeros((0, 2))
+
+
+def _is_dark(colour: Any) -> bool:
+    red, green, blue = colour
+    return 0.3 * red + 0.59 * green + 0.11 * blue < 110
+
+
+def _far_to_near(position: NDArray[np.float64], view: View) -> NDArray[np.int64]:
+    """The order of drawing. In 3D those nearer to the eye cover the others: seen from above, or from low y."""
+    if position.shape[1] == 2:
+        return np.arange(len(position))
+    depth = position[:, 2] if view.plane == (0, 1) else -position[:, 1]
+    return np.argsort(depth, kind="stable")
+
+
+@functools.cache
+def _font(size: int) -> FreeTypeFont:
+    import matplotlib
+    from PIL import ImageFont
+
+    return ImageFont.truetype(str(Path(matplotlib.get_data_path()) / "fonts" / "ttf" / "DejaVuSans.ttf"), size)

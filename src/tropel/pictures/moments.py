@@ -1,0 +1,171 @@
+"""What the world of a recorded run looked like in a frame: doors, exits, obstacles, targets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import shapely
+
+from tropel.errors import RecordingError
+from tropel.recording import Trajectory
+from tropel.recording.frames import RecordedEvent
+
+#: A closed door is a slit in the recorded area whose sides are half a millimetre from the door's line.
+_SLIT = 1e-4
+
+Place = tuple[float, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Moment:
+    """The changing part of a world, in one frame."""
+
+    area_wkt: str  #: where one can walk, doors left aside; empty in open space and in 3D
+    doors: dict[str, bool]  #: whether they are open
+    exits: dict[str, bool]
+    obstacles: dict[str, tuple[Place, float]]  #: centre and radius [m]
+    targets: dict[str, Place]
+
+    @property
+    def fixtures(self) -> tuple[Any, ...]:
+        """What a background shows; moments with equal fixtures have the same background."""
+        return (self.area_wkt, *(tuple(d.items()) for d in (self.doors, self.exits, self.targets)))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Change:
+    """A door that opened or closed."""
+
+    door: str
+    time: float
+    open: bool
+
+
+class Moments:
+    """Looks up the world of a trajectory by frame number."""
+
+    def __init__(self, trajectory: Trajectory) -> None:
+        self._trajectory = trajectory
+        self._events = [entry for entry in trajectory.events if isinstance(entry.event, dict)]
+        self._doors = {name: self._middle_of_door(name) for name in trajectory.scene.doors}
+        self._open_doors: dict[str, dict[str, bool | None]] = {}
+        self._obstacles_change = any(str(e.event.get("kind", "")).endswith("_obstacle") for e in self._events)
+
+    def at(self, frame: int) -> Moment:
+        scene = self._trajectory.scene
+        past = [entry.event for entry in self._events if entry.frame <= frame]
+        return Moment(
+            area_wkt=self._area(frame),
+            doors=self.doors(frame),
+            exits=_switched(dict.fromkeys(scene.exits, True), past, "exit"),
+            obstacles=self.obstacles(frame),
+            targets=_targets({n: t["position"] for n, t in scene.targets.items() if "position" in t}, past),
+        )
+
+    def doors(self, frame: int) -> dict[str, bool]:
+        """Which doors are open.
+
+        The recorded area is asked first, because it also knows of doors that a Python function moved; where it says
+        nothing (open space, a door beside the area) the recorded events count.
+        """
+        scene = self._trajectory.scene
+        if not scene.doors:
+            return {}
+        past = [entry.event for entry in self._events if entry.frame <= frame]
+        by_events = _switched({name: bool(door.get("open")) for name, door in scene.doors.items()}, past, "door")
+        by_area = self._doors_in_area(self._trajectory.geometry(frame)) if scene.walkable_wkt else {}
+        return {name: by_events[name] if by_area.get(name) is None else bool(by_area[name]) for name in scene.doors}
+
+    def obstacles(self, frame: int) -> dict[str, tuple[Place, float]]:
+        """Where the obstacles are. A frame holds all of them when some move by themselves, otherwise none."""
+        recorded = self._trajectory.obstacles(frame)
+        if recorded:
+            return {name: (tuple(entry["position"]), entry["radius"]) for name, entry in recorded.items()}
+        standing = {n: (tuple(o["position"]), o["radius"]) for n, o in self._trajectory.scene.obstacles.items()}
+        if self._obstacles_change:
+            _move_obstacles(standing, (entry.event for entry in self._events if entry.frame <= frame))
+        return standing
+
+    def door_changes(self, frames: Iterable[int]) -> list[Change]:
+        """When doors opened or closed, as seen in ascending frames."""
+        changes: list[Change] = []
+        if not self._doors:
+            return changes
+        before: dict[str, bool] | None = None
+        previous = -1
+        for frame in frames:
+            now = self.doors(frame)
+            for name, is_open in now.items():
+                if before is not None and before[name] != is_open:
+                    time = self._time_of_change(name, is_open, previous, frame)
+                    changes.append(Change(door=name, time=time, open=is_open))
+            before, previous = now, frame
+        return changes
+
+    def _time_of_change(self, door: str, is_open: bool, after: int, frame: int) -> float:
+        kind = "open_door" if is_open else "close_door"
+        for entry in self._events:
+            if after < entry.frame <= frame and entry.event.get("kind") == kind and entry.event.get("door") == door:
+                return _time(entry, self._trajectory)
+        return self._trajectory.time(frame)
+
+    def _area(self, frame: int) -> str:
+        scene = self._trajectory.scene
+        # With doors, the areas of the frames differ by slits at closed doors; the scene's own has none.
+        return scene.walkable_wkt if scene.doors or not scene.walkable_wkt else self._trajectory.geometry(frame)
+
+    def _middle_of_door(self, name: str) -> shapely.Point:
+        line = parse_wkt(self._trajectory.scene.doors[name]["wkt"], f"door '{name}'")
+        middle = line.interpolate(0.5, normalized=True)
+        assert isinstance(middle, shapely.Point)
+        return middle
+
+    def _doors_in_area(self, wkt: str) -> dict[str, bool | None]:
+        """Whether doors are open according to the recorded area; None where it cannot be told."""
+        if wkt not in self._open_doors:
+            whole = parse_wkt(self._trajectory.scene.walkable_wkt, "walkable area")
+            now = parse_wkt(wkt, "walkable area")
+            self._open_doors[wkt] = {
+                name: None if whole.distance(middle) > _SLIT else bool(now.distance(middle) <= _SLIT)
+                for name, middle in self._doors.items()
+            }
+        return self._open_doors[wkt]
+
+
+def parse_wkt(wkt: str, what: str) -> Any:
+    """The shape that a recording holds as text."""
+    try:
+        return shapely.from_wkt(wkt)
+    except shapely.errors.ShapelyError as error:
+        raise RecordingError(f"the {what} of the recording is not valid WKT ({error}): it is damaged") from error
+
+
+def _time(entry: RecordedEvent, trajectory: Trajectory) -> float:
+    return float(entry.step * trajectory.scene.dt)
+
+
+def _switched(is_open: dict[str, bool], events: list[dict[str, Any]], what: str) -> dict[str, bool]:
+    for event in events:
+        if event.get("kind") in (f"open_{what}", f"close_{what}") and event.get(what) in is_open:
+            is_open[event[what]] = event["kind"].startswith("open")
+    return is_open
+
+
+def _targets(places: dict[str, Any], events: list[dict[str, Any]]) -> dict[str, Place]:
+    for event in events:
+        if event.get("kind") in ("add_target", "move_target") and event.get("position") is not None:
+            places[event["name"]] = event["position"]
+    return {name: tuple(place) for name, place in places.items()}
+
+
+def _move_obstacles(standing: dict[str, tuple[Place, float]], events: Iterable[dict[str, Any]]) -> None:
+    for event in events:
+        kind, name = event.get("kind"), event.get("name", "")
+        if kind == "add_obstacle" and event.get("position") is not None:
+            standing[name] = (tuple(event["position"]), event["radius"])
+        elif kind == "move_obstacle" and name in standing:
+            standing[name] = (tuple(event["position"]), standing[name][1])
+        elif kind == "remove_obstacle":
+            standing.pop(name, None)

@@ -1,0 +1,103 @@
+"""Reading the way everybody took, in as much detail as a picture can show."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tropel.errors import RecordingError
+from tropel.recording import Trajectory
+
+#: At most so many frames are looked at, and fewer when there are so many agents that more rows than this would be read.
+_FRAMES = 600
+_ROWS = 4_000_000
+#: More paths or pieces than this only make the same pixels darker.
+_PATHS = 1500
+_PIECES = 80_000
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Paths:
+    """What a run looks like as a whole."""
+
+    frames: Ints  #: the frames that were looked at
+    times: Floats  #: their times [s]
+    there: Ints  #: how many agents are in each of them
+    left: Ints  #: how many have been there and are no longer
+    agents: int  #: how many were seen at all
+    drawn: int  #: how many of them have a path below
+    pieces: Floats  #: (S, 2, dim) straight pieces of paths [m]
+    piece_times: Floats  #: (S,) the time at the middle of each [s]
+    starts: Floats  #: (A, dim) where each agent was first seen
+    ends: Floats  #: (E, dim) where those are who are there in the last frame
+    bounds: Floats  #: (2, dim) the box that holds the world's bounds and every agent
+
+
+def read_paths(trajectory: Trajectory) -> Paths:
+    """Look at a run from its first frame to its last."""
+    frames = sampled_frames(trajectory, _most_frames(trajectory))
+    dim = trajectory.scene.dim
+    data = [trajectory.frame(int(k)) for k in frames]
+    number = np.concatenate([d.id for d in data])
+    position = np.concatenate([d.position for d in data]).reshape(-1, dim)
+    there = np.array([len(d.id) for d in data], dtype=np.int64)
+    sample = np.repeat(np.arange(len(frames)), there)
+    times = np.array([trajectory.time(int(k)) for k in frames])
+    ids, first_row, agent = np.unique(number, return_index=True, return_inverse=True)
+    seen = np.cumsum(np.bincount(sample[first_row], minlength=len(frames)))
+    stride = max(1, -(-len(ids) // _PATHS))
+    drawn = agent % stride == 0
+    pieces, piece_times = _pieces(agent[drawn], sample[drawn], position[drawn], times)
+    corners = np.vstack([position, trajectory.scene.bounds])
+    return Paths(
+        frames=frames,
+        times=times,
+        there=there,
+        left=seen - there,
+        agents=len(ids),
+        drawn=len(range(0, len(ids), stride)),
+        pieces=pieces,
+        piece_times=piece_times,
+        starts=position[first_row],
+        ends=data[-1].position.reshape(-1, dim),
+        bounds=np.array([corners.min(axis=0), corners.max(axis=0)]),
+    )
+
+
+def sampled_frames(trajectory: Trajectory, most: int) -> Ints:
+    """Numbers of frames, evenly spread from the first to the last, at most so many."""
+    frames = trajectory.frames
+    if len(frames) == 0:
+        raise RecordingError(f"{trajectory.path} has no frames, so there is nothing to draw: run it again")
+    if len(frames) <= most:
+        return frames
+    return frames[np.unique(np.linspace(0, len(frames) - 1, most).round().astype(np.int64))]
+
+
+def _most_frames(trajectory: Trajectory) -> int:
+    frames = sampled_frames(trajectory, 5)
+    crowd = max(len(trajectory.frame(int(k)).id) for k in frames)
+    return int(np.clip(_ROWS // max(crowd, 1), 40, _FRAMES))
+
+
+def _pieces(agent: Ints, sample: Ints, position: Floats, times: Floats) -> tuple[Floats, Floats]:
+    """Straight pieces between the sampled positions of each agent, thinned out if they are too many."""
+    order = np.lexsort((sample, agent))
+    agent, sample, position = agent[order], sample[order], position[order]
+    continues = (np.diff(agent) == 0) & (np.diff(sample) == 1)
+    first = np.concatenate([[True], ~continues])[: len(agent)]
+    last = np.concatenate([~continues, [True]])[: len(agent)]
+    row = np.arange(len(agent))
+    along = row - np.maximum.accumulate(np.where(first, row, 0)) if len(row) else row
+    step = max(1, -(-int(continues.sum()) // _PIECES))
+    kept = np.flatnonzero((along % step == 0) | last)
+    a, b = kept[:-1], kept[1:]
+    # Both ends in one uninterrupted path: the later one does not begin a new path. Who stands still leaves no line.
+    joined = ~first[b] & np.any(position[a] != position[b], axis=1)
+    a, b = a[joined], b[joined]
+    return np.stack([position[a], position[b]], axis=1), (times[sample[a]] + times[sample[b]]) / 2

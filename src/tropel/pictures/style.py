@@ -1,0 +1,151 @@
+"""Colours, letters and the bare figure that all pictures share.
+
+Nothing here touches matplotlib's global state: figures are made without pyplot, and every property that a user's own
+matplotlibrc could change in a way that hurts (colours, sizes of letters) is given to the artist itself.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.colors import ListedColormap
+    from matplotlib.figure import Figure
+    from matplotlib.text import Text
+
+#: Pixels per inch of every picture; sizes elsewhere are in pixels.
+DPI = 120
+
+PAPER = "#ffffff"
+INK = "#262626"
+FAINT_INK = "#6b6b6b"
+RULE = "#d9d9d6"
+
+FLOOR = "#fcfcfa"
+OUTSIDE = "#e4e4df"
+WALL = "#33343a"
+REGION = "#7f8794"
+OBSTACLE = "#9a9a94"
+OBSTACLE_EDGE = "#55554f"
+
+# Okabe and Ito's colours, which people with any colour vision tell apart.
+EXIT = "#009e73"
+CLOSED_EXIT = "#8d8d88"
+OPEN_DOOR = "#0072b2"
+CLOSED_DOOR = "#d55e00"
+TARGET = "#aa3377"
+THERE = "#0072b2"
+LEFT = "#009e73"
+
+GROUPS = ("#0072b2", "#e69f00", "#cc79a7", "#56b4e9", "#d55e00", "#009e73", "#8c6d31", "#4d4d4d")
+
+TITLE_SIZE = 13.0
+TEXT_SIZE = 9.5
+SMALL_SIZE = 8.5
+
+#: DejaVu comes with matplotlib, so pictures look the same everywhere.
+FONT = "DejaVu Sans"
+
+
+@functools.cache
+def time_colours() -> ListedColormap:
+    """Viridis without its lightest tenth, which would vanish on a light floor."""
+    from matplotlib import colormaps
+    from matplotlib.colors import ListedColormap
+
+    return ListedColormap(colormaps["viridis"](np.linspace(0.0, 0.9, 256)), name="tropel time")
+
+
+def group_colours(count: int) -> list[str]:
+    """A colour for each group: the eight that everybody can tell apart, beyond that a wheel of as many as needed."""
+    from matplotlib import colormaps
+
+    if count <= len(GROUPS):
+        return list(GROUPS[:count])
+    return [hex_colour(colour) for colour in colormaps["turbo"](np.linspace(0.05, 0.95, count))]
+
+
+def hex_colour(colour: Any) -> str:
+    from matplotlib.colors import to_hex
+
+    return to_hex(colour)
+
+
+def mixed(colour: str, other: str, share: float) -> str:
+    """A colour of which so much is left when it is mixed with another."""
+    from matplotlib.colors import to_rgb
+
+    return hex_colour([share * a + (1.0 - share) * b for a, b in zip(to_rgb(colour), to_rgb(other), strict=True)])
+
+
+def exit_fill(colour: str) -> str:
+    return mixed(colour, PAPER, 0.45)
+
+
+def label_colour(colour: str) -> str:
+    """Dark enough to be read in small letters."""
+    return mixed(colour, "#000000", 0.75)
+
+
+def map_colours() -> list[str]:
+    """Every colour that may be on a map, also where a thing is drawn with smooth edges on a light ground."""
+    grounds = [PAPER, FLOOR, OUTSIDE]
+    things = [INK, FAINT_INK, WALL, REGION, OBSTACLE, OBSTACLE_EDGE, OPEN_DOOR, CLOSED_DOOR, TARGET]
+    for colour in (EXIT, CLOSED_EXIT):
+        things += [colour, exit_fill(colour), label_colour(colour)]
+    return [*grounds, *things, *(mixed(thing, FLOOR, share) for thing in things for share in (0.33, 0.67))]
+
+
+def new_figure(width: float, height: float) -> Figure:
+    """An empty figure of a size in pixels, drawn by Agg."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(width / DPI, height / DPI), dpi=DPI, facecolor=PAPER)
+    FigureCanvasAgg(figure)
+    return figure
+
+
+def add_axes(figure: Figure, left: float, top: float, width: float, height: float) -> Axes:
+    """Axes at a place in pixels, counted from the top left corner of the figure."""
+    across, down = figure.get_size_inches() * DPI
+    axes = figure.add_axes((left / across, 1.0 - (top + height) / down, width / across, height / down))
+    axes.set_facecolor(PAPER)
+    for spine in axes.spines.values():
+        spine.set_edgecolor(FAINT_INK)
+        spine.set_linewidth(0.8)
+    axes.tick_params(colors=FAINT_INK, labelcolor=INK, labelsize=SMALL_SIZE, length=3, width=0.8, labelfontfamily=FONT)
+    axes.grid(visible=False)
+    return axes
+
+
+def add_text(figure: Figure, left: float, top: float, text: str, **properties: Any) -> Text:
+    """Text at a place in pixels, counted from the top left corner of the figure."""
+    across, down = figure.get_size_inches() * DPI
+    known = {"fontsize": TEXT_SIZE, "color": INK, "family": FONT, "ha": "left", "va": "top", "parse_math": False}
+    return figure.text(left / across, 1.0 - top / down, text, **{**known, **properties})
+
+
+def label_axes(axes: Axes, *, x: str = "", y: str = "", title: str = "") -> None:
+    """Names of the axes, with units, and of the panel."""
+    axes.set_xlabel(x, fontsize=TEXT_SIZE, color=INK, family=FONT, labelpad=4)
+    axes.set_ylabel(y, fontsize=TEXT_SIZE, color=INK, family=FONT, labelpad=5)
+    if title:
+        axes.set_title(title, fontsize=TEXT_SIZE, color=INK, family=FONT, loc="left", pad=7, parse_math=False)
+
+
+def open_panel(axes: Axes) -> None:
+    """A plot that stands on its x axis: no frame on top and at the right, faint horizontal lines behind."""
+    for side in ("top", "right"):
+        axes.spines[side].set_visible(False)
+    axes.grid(visible=True, axis="y", color=RULE, linewidth=0.7)
+    axes.set_axisbelow(True)
+
+
+def shortened(text: str, length: int) -> str:
+    """Text of at most so many characters."""
+    return text if len(text) <= length else text[: length - 1].rstrip() + "…"

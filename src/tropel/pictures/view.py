@@ -1,0 +1,75 @@
+"""From metres to pixels: which part of the world a map shows, and how large."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+#: Names of the axes of space.
+AXES = ("x", "y", "z")
+TOP = (0, 1)
+SIDE = (0, 2)
+
+
+@dataclass(frozen=True, kw_only=True)
+class View:
+    """An orthographic look at the world: two of its axes, at one scale, on a map of so many pixels."""
+
+    plane: tuple[int, int]  #: the axes of space that run right and up
+    low: tuple[float, float]  #: the lower left corner of the map [m]
+    scale: float  #: pixels per metre
+    width: int  #: [pixels]
+    height: int
+
+    @property
+    def high(self) -> tuple[float, float]:
+        return (self.low[0] + self.width / self.scale, self.low[1] + self.height / self.scale)
+
+    def pixels(self, positions: ArrayLike) -> NDArray[np.float64]:
+        """Where positions (N, dim) are on the map, in pixels from its top left corner: right, down."""
+        place = self.flat(positions)
+        right = (place[:, 0] - self.low[0]) * self.scale
+        down = self.height - (place[:, 1] - self.low[1]) * self.scale
+        return np.stack([right, down], axis=1)
+
+    def flat(self, positions: ArrayLike) -> NDArray[np.float64]:
+        """The two coordinates of positions (N, dim) that the map shows [m]."""
+        place = np.asarray(positions, dtype=np.float64)
+        return place.reshape(-1, place.shape[-1] if place.ndim > 1 else len(place))[:, list(self.plane)]
+
+    def frame(self, axes: Axes) -> None:
+        """Let axes of the size of the map show exactly this view."""
+        axes.set_xlim(self.low[0], self.high[0])
+        axes.set_ylim(self.low[1], self.high[1])
+
+
+def fit_view(
+    bounds: NDArray[np.float64],
+    *,
+    plane: tuple[int, int] = TOP,
+    width: int,
+    height: int,
+    margin: int,
+    least: int = 96,
+) -> View:
+    """The largest view of a box ((2, dim), lowest and highest corner) on a map of at most width × height pixels.
+
+    `margin` pixels around the box stay free. Thin boxes get a map of at least `least` pixels with more room around.
+    """
+    low, high = bounds[0, list(plane)], bounds[1, list(plane)]
+    extent = np.maximum(high - low, 1e-9)
+    if (extent < 1e-6 * extent.max()).any() or extent.max() <= 1e-6:
+        # A box without extent, as of one agent that stands still: a metre around it.
+        extent = np.maximum(extent, 1.0 if extent.max() <= 1e-6 else 1e-6 * extent.max())
+    scale = float(np.min((np.array([width, height]) - 2 * margin) / extent))
+    size = np.maximum(np.ceil(extent * scale + 2 * margin), least).astype(int)
+    corner = (low + high) / 2 - size / (2 * scale)
+    return View(
+        plane=plane, low=(float(corner[0]), float(corner[1])), scale=scale, width=int(size[0]), height=int(size[1])
+    )

@@ -1,0 +1,5 @@
+"""Scenario files: TOML that is checked and becomes a simulation; and the scenes that come with tropel."""
+
+from tropel.scenario.loading import Scenario, builtin_names, load_builtin, load_scenario, parse_scenario
+
+__all__ = ["Scenario", "builtin_names", "load_builtin", "load_scenario", "parse_scenario"]

@@ -1,0 +1,322 @@
+"""From a scenario file to a simulation. Every error names the file, the line, the key, the value and the remedy."""
+
+from __future__ import annotations
+
+import importlib
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import shapely
+from pydantic import BaseModel, ValidationError
+
+from tropel.agents.groups import Group
+from tropel.agents.sources import Source
+from tropel.errors import ScenarioError, TropelError, suggest
+from tropel.scenario import schema
+from tropel.scenario.locate import line_of
+from tropel.simulation import Simulation
+from tropel.world import Door, Obstacle, Target, World, shapes
+
+#: Layers that files know by a short name; any other is given as "package.module:Class".
+PLANNERS = {"direct": "tropel.planning.direct:Direct"}
+ENVIRONMENTS = {"grid": "tropel.environment.grid:Grid"}
+MODELS = {"seek": "tropel.local.seek:Seek"}
+
+_LARGEST_FILE = 64 << 20
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """A scenario that has been read and checked."""
+
+    spec: schema.ScenarioSpec
+    source: str  #: the file, or "built-in NAME"
+    text: str
+    folder: Path
+
+    @property
+    def name(self) -> str:
+        return self.spec.name
+
+    def build(self, *, seed: int | None = None, threads: int | None = None) -> Simulation:
+        """A simulation, ready to run."""
+        try:
+            return _Builder(self).simulation(self.spec.seed if seed is None else seed, threads)
+        except ScenarioError:
+            raise
+        except TropelError as error:
+            raise ScenarioError(f"{self.source}: {error}") from error
+
+    def error(self, path: Sequence[str | int], message: str) -> ScenarioError:
+        """An error about the key at `path`."""
+        line = line_of(self.text, path)
+        where = self.source if line is None else f"{self.source}, line {line}"
+        return ScenarioError(f"{where}: {_dotted(path)}: {message}")
+
+
+def builtin_names() -> list[str]:
+    """Names of the scenes that come with tropel."""
+    folder = resources.files("tropel.scenario") / "builtin"
+    return sorted(entry.name[:-5] for entry in folder.iterdir() if entry.name.endswith(".toml"))
+
+
+def load_builtin(name: str) -> Scenario:
+    """A scene that comes with tropel."""
+    names = builtin_names()
+    if name not in names:
+        raise ScenarioError(f"there is no built-in scenario '{name}'; {suggest(name, names)}")
+    folder = resources.files("tropel.scenario") / "builtin"
+    text = (folder / f"{name}.toml").read_text(encoding="utf-8")
+    return parse_scenario(text, source=f"built-in {name}", folder=Path(str(folder)))
+
+
+def load_scenario(path: str | Path) -> Scenario:
+    """Read and check a scenario file (TOML)."""
+    file = Path(path)
+    try:
+        size = file.stat().st_size
+        if size > _LARGEST_FILE:
+            raise ScenarioError(
+                f"{file}: {size >> 20} MiB is too large for a scenario; put big geometry into a WKT or GeoJSON file"
+            )
+        text = file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        if file.is_dir():
+            raise ScenarioError(f"{file} is a directory; give a scenario file (.toml)") from error
+        reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
+        raise ScenarioError(
+            f"cannot read {file}: {reason}; give a TOML file, or see `tropel list` for built-in scenarios"
+        ) from error
+    return parse_scenario(text, source=str(file), folder=file.resolve().parent)
+
+
+def parse_scenario(text: str, *, source: str, folder: Path) -> Scenario:
+    """Check the text of a scenario."""
+    try:
+        raw = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise ScenarioError(f"{source}: not valid TOML: {error}") from error
+    except RecursionError as error:
+        raise ScenarioError(f"{source}: not valid TOML: tables or arrays are nested too deeply") from error
+    try:
+        spec = schema.ScenarioSpec.model_validate(raw)
+    except ValidationError as error:
+        raise ScenarioError(_explain(error, raw, text, source)) from error
+    return Scenario(spec=spec, source=source, text=text, folder=folder)
+
+
+# Building -------------------------------------------------------------------------------------------------------
+
+
+class _Builder:
+    def __init__(self, scenario: Scenario) -> None:
+        self.scenario = scenario
+        self.spec = scenario.spec
+
+    def simulation(self, seed: int, threads: int | None) -> Simulation:
+        spec = self.spec
+        world = self._world()
+        agents = [*map(self._group, spec.groups), *map(self._source, spec.sources)]
+        groups = list(dict.fromkeys([g.name for g in spec.groups] + [s.group for s in spec.sources]))
+        sim = Simulation(
+            world,
+            agents,
+            planning=self._per_group("planning", PLANNERS, groups),
+            environment=self._layer(spec.environment, ENVIRONMENTS, ("environment",)),
+            local=self._per_group("local", MODELS, groups),
+            dt=spec.dt,
+            seed=seed,
+            threads=threads,
+            title=spec.title or spec.name,
+        )
+        for number, timed in enumerate(spec.events):
+            try:
+                sim.at(timed.at, schema.plain_event(timed))
+            except TropelError as error:
+                raise self.scenario.error(("events", number), str(error)) from error
+        return sim
+
+    def _shape(self, shape: schema.Shape, path: Sequence[str | int]) -> Any:
+        try:
+            return shape.geometry(self.scenario.folder)
+        except (OSError, ValueError) as error:
+            raise self.scenario.error(path, f"cannot read the shape: {error}") from error
+
+    def _polygon(self, shape: schema.Shape, path: Sequence[str | int]) -> Any:
+        try:
+            return shapes.polygon(self._shape(shape, path), _dotted(path))
+        except TropelError as error:
+            raise self.scenario.error(path, str(error).removeprefix(f"{_dotted(path)}: ")) from error
+
+    def _walkable(self) -> Any:
+        given = self.spec.world.walkable
+        if given is None:
+            return None
+        parts = given if isinstance(given, list) else [given]
+        area = shapely.union_all([self._polygon(s, ("world", "walkable", k)) for k, s in enumerate(parts)])
+        for k, hole in enumerate(self.spec.world.holes):
+            area = area.difference(self._polygon(hole, ("world", "holes", k)))
+        if area.is_empty:
+            raise self.scenario.error(("world", "holes"), "nothing is left of the walkable area")
+        return area
+
+    def _world(self) -> World:
+        spec = self.spec.world
+        obstacles = {
+            name: Obstacle(radius=o.radius, position=o.position, motion=o.motion) for name, o in spec.obstacles.items()
+        }
+        targets = {
+            name: Target(position=t.position, motion=t.motion, radius=t.radius, absorbs=t.absorbs)
+            for name, t in spec.targets.items()
+        }
+        if spec.box is not None:
+            regions = {n: (r.low, r.high) for n, r in spec.regions.items() if isinstance(r, schema.BoxSpec)}
+            return World.box(spec.box.low, spec.box.high, obstacles=obstacles, targets=targets, regions=regions)
+        return World(
+            self._walkable(),
+            bounds=spec.bounds,
+            walls=spec.walls,
+            exits={name: self._polygon(s, ("world", "exits", name)) for name, s in spec.exits.items()},
+            regions={
+                name: self._polygon(s, ("world", "regions", name))
+                for name, s in spec.regions.items()
+                if isinstance(s, schema.Shape)
+            },
+            doors={name: Door(d.line, open=d.open) for name, d in spec.doors.items()},
+            obstacles=obstacles,
+            targets=targets,
+        )
+
+    def _region(self, region: Any, path: Sequence[str | int]) -> Any:
+        if isinstance(region, schema.Shape):
+            return self._polygon(region, path)
+        if isinstance(region, schema.BoxSpec):
+            return region.low, region.high
+        return region
+
+    def _group(self, spec: schema.GroupSpec) -> Group:
+        path = ("groups", self.spec.groups.index(spec), "region")
+        return Group(
+            spec.name,
+            count=spec.count,
+            density=spec.density,
+            positions=spec.positions,
+            region=self._region(spec.region, path),
+            **_personal(spec),
+        )
+
+    def _source(self, spec: schema.SourceSpec) -> Source:
+        path = ("sources", self.spec.sources.index(spec), "region")
+        return Source(
+            spec.group,
+            rate=spec.rate,
+            region=self._region(spec.region, path),
+            begin=spec.begin,
+            end=spec.end,
+            total=spec.total,
+            arrivals=spec.arrivals,
+            **_personal(spec),
+        )
+
+    def _per_group(self, which: str, known: Mapping[str, str], groups: list[str]) -> Any:
+        """One layer for all, or one per group where groups have their own."""
+        shared = self._layer(getattr(self.spec, which), known, (which,))
+        own = {
+            group.name: self._layer(getattr(group, which), known, ("groups", number, which))
+            for number, group in enumerate(self.spec.groups)
+            if getattr(group, which) is not None
+        }
+        return shared if not own else {name: own.get(name, shared) for name in groups}
+
+    def _layer(self, spec: schema.LayerSpec, known: Mapping[str, str], path: Sequence[str | int]) -> Any:
+        address = known.get(spec.model, spec.model)
+        if ":" not in address:
+            raise self.scenario.error(
+                (*path, "model"), f"'{spec.model}' is unknown; {suggest(spec.model, known)} (or 'package.module:Class')"
+            )
+        module, _, name = address.partition(":")
+        try:
+            kind = getattr(importlib.import_module(module), name)
+        except (ImportError, AttributeError, ValueError) as error:
+            raise self.scenario.error((*path, "model"), f"cannot load '{spec.model}': {error}") from error
+        try:
+            return kind(**(spec.model_extra or {}))
+        except (TropelError, TypeError) as error:
+            raise self.scenario.error(path, str(error)) from error
+
+
+def _personal(spec: schema.PersonalSpec) -> dict[str, Any]:
+    return {name: getattr(spec, name) for name in schema.PersonalSpec.model_fields}
+
+
+# Explaining -----------------------------------------------------------------------------------------------------
+
+
+def _explain(error: ValidationError, raw: Any, text: str, source: str) -> str:
+    messages = []
+    for problem in error.errors():
+        path = _real_path(problem["loc"], raw)
+        line = line_of(text, path)
+        where = source if line is None else f"{source}, line {line}"
+        messages.append(f"{where}: {_one_problem(problem, path, raw)}")
+    return "\n".join(dict.fromkeys(messages))
+
+
+def _real_path(loc: tuple[Any, ...], raw: Any) -> tuple[str | int, ...]:
+    """The part of pydantic's location that exists in the file; names of union members are left out."""
+    path: list[str | int] = []
+    here = raw
+    for part in loc:
+        if isinstance(here, Mapping) and part in here:
+            here = here[part]
+        elif isinstance(here, list) and isinstance(part, int) and part < len(here):
+            here = here[part]
+        elif part != loc[-1] or not isinstance(here, Mapping):
+            continue
+        path.append(part)
+    return tuple(path)
+
+
+def _one_problem(problem: Any, path: tuple[str | int, ...], raw: Any) -> str:
+    key = _dotted(path) or "the file"
+    kind = problem["type"]
+    if kind == "extra_forbidden":
+        return f"{key}: unknown key; {suggest(str(path[-1]), _known_keys(path[:-1]))}"
+    if kind == "missing":
+        return f"{key}: is missing; add it"
+    message = str(problem["msg"]).removeprefix("Value error, ")
+    value = problem["input"]
+    if isinstance(value, Mapping | list) or value is None:
+        return f"{key}: {message}"
+    return f"{key} = {value!r}: {message}"
+
+
+def _known_keys(path: tuple[str | int, ...]) -> list[str]:
+    """The keys that the schema knows at a place."""
+    kinds: list[Any] = [schema.ScenarioSpec]
+    for part in path:
+        if isinstance(part, int):
+            continue
+        inner: list[Any] = []
+        for kind in kinds:
+            if isinstance(kind, type) and issubclass(kind, BaseModel) and part in kind.model_fields:
+                inner += _models_in(kind.model_fields[part].annotation)
+        kinds = inner or kinds
+    return sorted({name for kind in kinds for name in getattr(kind, "model_fields", {})})
+
+
+def _models_in(annotation: Any) -> list[Any]:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return [annotation]
+    return [model for part in getattr(annotation, "__args__", ()) for model in _models_in(part)]
+
+
+def _dotted(path: Sequence[str | int]) -> str:
+    text = ""
+    for part in path:
+        text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else str(part)
+    return text

@@ -1,0 +1,220 @@
+"""What a scenario file may say. The JSON schema of `tropel schema` is made from these models."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, Any, Literal, Union
+
+import shapely
+from pydantic import BaseModel, ConfigDict, Field, NonNegativeFloat, PositiveFloat, create_model, model_validator
+
+from tropel import events
+from tropel.agents.distributions import Distribution, Finite
+from tropel.world.motion import Motion, PointField
+
+Value = Finite | Distribution
+XY = tuple[Finite, Finite]
+
+
+class Model(BaseModel):
+    """A part of a scenario file; unknown keys are errors."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Shape(Model):
+    """A polygon, said in one way: box, polygon (with holes), circle, WKT text, or a WKT or GeoJSON file."""
+
+    box: Annotated[tuple[Finite, Finite, Finite, Finite] | None, Field(description="x_min, y_min, x_max, y_max")] = None
+    polygon: Annotated[list[XY], Field(min_length=3)] | None = None
+    holes: list[list[XY]] = []
+    circle: Annotated[
+        tuple[Finite, Finite, PositiveFloat] | None, Field(description="center x, center y, radius; as a 32-gon")
+    ] = None
+    wkt: str | None = None
+    file: Annotated[str | None, Field(description="a .wkt or .geojson file, relative to the scenario file")] = None
+
+    @model_validator(mode="after")
+    def _said_once(self) -> Shape:
+        given = [key for key in ("box", "polygon", "circle", "wkt", "file") if getattr(self, key) is not None]
+        if len(given) != 1:
+            raise ValueError("a shape is given by exactly one of box, polygon, circle, wkt or file")
+        if self.holes and self.polygon is None:
+            raise ValueError("holes go with polygon")
+        if self.box is not None and not (self.box[0] < self.box[2] and self.box[1] < self.box[3]):
+            raise ValueError(f"box is [x_min, y_min, x_max, y_max]; {list(self.box)} has no area")
+        return self
+
+    def geometry(self, folder: Path) -> Any:
+        """The shape as something `World` takes."""
+        if self.box is not None:
+            return shapely.box(*self.box)
+        if self.polygon is not None:
+            return shapely.Polygon(self.polygon, self.holes)
+        if self.circle is not None:
+            x, y, radius = self.circle
+            return shapely.Point(x, y).buffer(radius, quad_segs=8)
+        if self.wkt is not None:
+            return self.wkt
+        path = folder / str(self.file)
+        text = path.read_text(encoding="utf-8")
+        return json.loads(text) if path.suffix.lower() in (".json", ".geojson") else text
+
+
+class BoxSpec(Model):
+    """A box between two corners, in 3D."""
+
+    low: tuple[Finite, Finite, Finite]
+    high: tuple[Finite, Finite, Finite]
+
+
+class DoorSpec(Model):
+    """A line nobody passes while it is closed."""
+
+    line: Annotated[list[XY], Field(min_length=2)]
+    open: bool = False
+
+
+class ObstacleSpec(Model):
+    """A round obstacle, standing at a position or moving."""
+
+    radius: PositiveFloat
+    position: PointField | None = None
+    motion: Motion | None = None
+
+
+class TargetSpec(Model):
+    """A place to go to; who comes within `radius` has arrived, and leaves if it `absorbs`."""
+
+    position: PointField | None = None
+    motion: Motion | None = None
+    radius: NonNegativeFloat = 0.5
+    absorbs: bool = False
+
+
+class WorldSpec(Model):
+    """2D: walkable minus holes. 3D: a box."""
+
+    walkable: Annotated[Shape | list[Shape] | None, Field(description="one shape, or several that are joined")] = None
+    holes: Annotated[list[Shape], Field(description="cut out of the walkable area")] = []
+    bounds: Annotated[
+        tuple[Finite, Finite, Finite, Finite] | None, Field(description="open space: x_min, y_min, x_max, y_max")
+    ] = None
+    box: Annotated[BoxSpec | None, Field(description="a 3D world")] = None
+    walls: Annotated[list[Annotated[list[XY], Field(min_length=2)]], Field(description="polylines")] = []
+    exits: dict[str, Shape] = {}
+    regions: dict[str, Shape | BoxSpec] = {}
+    doors: dict[str, DoorSpec] = {}
+    obstacles: dict[str, ObstacleSpec] = {}
+    targets: dict[str, TargetSpec] = {}
+
+    @model_validator(mode="after")
+    def _one_kind_of_world(self) -> WorldSpec:
+        given = [key for key in ("walkable", "bounds", "box") if getattr(self, key) is not None]
+        if len(given) != 1:
+            raise ValueError("a world has exactly one of walkable (2D), bounds (open 2D space) or box (3D)")
+        if self.box is not None and (self.walls or self.exits or self.doors or self.holes):
+            raise ValueError("a 3D box has no walls, exits, doors or holes; use obstacles and targets that absorb")
+        for name, region in self.regions.items():
+            if isinstance(region, BoxSpec) != (self.box is not None):
+                raise ValueError(f"region '{name}': a region is a shape in 2D and low, high corners in 3D")
+        return self
+
+
+class LayerSpec(BaseModel):
+    """A layer by name (or "package.module:Class") and its parameters."""
+
+    model_config = ConfigDict(extra="allow", frozen=True)
+    model: str
+
+
+class PersonalSpec(Model):
+    """What may differ from agent to agent: numbers or distributions."""
+
+    goal: Annotated[str, Field(description='an exit or target, "nearest exit", "nearest target" or "none"')] = (
+        "nearest exit"
+    )
+    radius: Value = 0.2
+    desired_speed: Value = 1.34
+    sense_radius: Value = 3.0
+    delay: Annotated[Value, Field(description="stands still for so long first [s]")] = 0.0
+    parameters: Annotated[dict[str, Value], Field(description="columns of the planner or steering model")] = {}
+
+
+class GroupSpec(PersonalSpec):
+    """Agents that are there at the start."""
+
+    name: str
+    count: Annotated[int | None, Field(ge=0)] = None
+    density: PositiveFloat | None = None
+    positions: list[PointField] | None = None
+    region: str | Shape | BoxSpec | None = None
+    planning: LayerSpec | None = None
+    local: LayerSpec | None = None
+
+    @model_validator(mode="after")
+    def _how_many(self) -> GroupSpec:
+        if sum(part is not None for part in (self.count, self.density, self.positions)) != 1:
+            raise ValueError("give exactly one of count, density or positions")
+        return self
+
+
+class SourceSpec(PersonalSpec):
+    """Agents that come in while the simulation runs."""
+
+    group: str
+    rate: Annotated[PositiveFloat, Field(description="per second")]
+    region: str | Shape | BoxSpec
+    begin: NonNegativeFloat = 0.0
+    end: float = float("inf")
+    total: Annotated[int | None, Field(ge=0)] = None
+    arrivals: Literal["even", "random"] = "even"
+
+
+class RecordingSpec(Model):
+    """What is written of a run."""
+
+    fps: Annotated[PositiveFloat, Field(description="frames per simulated second")] = 10.0
+    format: Annotated[Literal["sqlite", "parquet"] | None, Field(description="sqlite in 2D, parquet in 3D")] = None
+    checkpoint_every: Annotated[PositiveFloat, Field(description="simulated seconds")] = 60.0
+
+
+def _timed(kind: type[Any]) -> Any:
+    return create_model(f"{kind.__name__}At", __base__=kind, __doc__=kind.__doc__, at=(NonNegativeFloat, ...))
+
+
+_KINDS = {kind.model_fields["kind"].default: kind for kind in events.KINDS}
+_TIMED = tuple(_timed(kind) for kind in events.KINDS)
+TimedEvent = Annotated[Union[_TIMED], Field(discriminator="kind")]
+
+
+class ScenarioSpec(Model):
+    """A whole scenario file."""
+
+    name: Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]+$", description="short; names the output folder")]
+    title: str = ""
+    about: Annotated[str, Field(description="a sentence or two for `tropel list`")] = ""
+    seed: int = 0
+    dt: Annotated[PositiveFloat, Field(allow_inf_nan=False, description="time step [s]")] = 0.05
+    until: Annotated[NonNegativeFloat | Literal["empty"], Field(description='seconds, or "empty"')] = "empty"
+    limit: Annotated[PositiveFloat, Field(description="the run ends then in any case [s]")] = 600.0
+    world: WorldSpec
+    groups: list[GroupSpec] = []
+    sources: list[SourceSpec] = []
+    events: list[TimedEvent] = []  # type: ignore[valid-type]
+    planning: LayerSpec = LayerSpec(model="direct")
+    environment: LayerSpec = LayerSpec(model="grid")
+    local: LayerSpec = LayerSpec(model="seek")
+    recording: RecordingSpec = RecordingSpec()
+
+    @model_validator(mode="after")
+    def _somebody(self) -> ScenarioSpec:
+        if not self.groups and not self.sources:
+            raise ValueError("a scenario needs at least one [[groups]] or [[sources]] entry")
+        return self
+
+
+def plain_event(timed: Any) -> Any:
+    """A timed event of the file as the event it is."""
+    return _KINDS[timed.kind].model_validate(timed.model_dump(exclude={"at"}))

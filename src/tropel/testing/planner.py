@@ -1,0 +1,128 @@
+"""The promises of a planner."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tropel.agents.groups import Group
+from tropel.agents.sources import Source
+from tropel.layers import Rows
+from tropel.simulation import Simulation
+from tropel.testing.moments import Maker, Moment, maker
+from tropel.testing.scenes import Scene, scenes
+from tropel.testing.shared import (
+    Subject,
+    check_finite,
+    check_halves,
+    check_inputs,
+    check_members,
+    check_order,
+    check_purity,
+    check_resumes,
+    check_returns_nothing,
+    check_strangers,
+    check_threads,
+    foreign_marks,
+    most,
+    strangers,
+)
+from tropel.testing.violation import Case, copied, row_of
+from tropel.world import World
+
+_DT = 0.05
+_STEPS = 5
+
+
+def check_planner(
+    planner: Any,
+    *,
+    world: World | None = None,
+    agents: Iterable[Group | Source] | Group | None = None,
+    dims: Sequence[int] = (2, 3),
+    ids_matter: bool = False,
+    seed: int = 0,
+) -> None:
+    """Raise `ContractViolation` unless a planner keeps the promises of `tropel.layers.Planner`.
+
+    Directions are finite and no longer than one; only rows of members are written, nothing else is changed; the same
+    call gives the same bits on any number of threads, in parts as at once, and after a resume; the order of agents does
+    not matter.
+
+    `planner` is a planner, or a class or function that makes one. `dims` names the dimensions it is made for; `world`
+    and `agents` replace the built-in scenes. `ids_matter` is for planners that draw random numbers by id or break ties
+    by id: renumbering may then change results.
+    """
+    make = maker(planner, "direct")
+    for scene in scenes(world=world, agents=agents, dims=dims):
+        _check_in(scene, make, ids_matter=ids_matter, seed=seed)
+    for scene in scenes(world=world, agents=agents, dims=dims, crowd=True):
+        subject = Subject(case=_case(scene, make), make=make, calling=_direct)
+        check_threads(
+            subject, next(_moments(subject.case, functools.partial(_simulation, scene, make, seed), steps=(0,)))
+        )
+
+
+def _check_in(scene: Scene, make: Maker, *, ids_matter: bool, seed: int) -> None:
+    subject = Subject(case=_case(scene, make), make=make, calling=_direct)
+    build = functools.partial(_simulation, scene, make, seed)
+    for moment in _moments(subject.case, build, steps=(0, _STEPS)):
+        at_step = subject.where(f"step {moment.step}")
+        at_step.fresh_call(moment, most(moment))
+        check_purity(at_step, moment)
+        check_halves(at_step, moment)
+        check_order(at_step, moment, ids_matter=ids_matter)
+    start, no_rows = next(_moments(subject.case, build, steps=(0,))), np.empty(0, dtype=np.int64)
+    subject.where("no members").fresh_call(start, no_rows)
+    subject.where("no agents").fresh_call(start.taking(no_rows), no_rows)
+    check_resumes(subject.case, build, lambda sim: sim.all_layers()[1])
+
+
+def _case(scene: Scene, make: Maker) -> Case:
+    return Case(layer=type(make()).__name__, method="direct", scene=scene.name)
+
+
+def _simulation(scene: Scene, make: Maker, seed: int) -> Simulation:
+    return scene.simulation(seed=seed, dt=_DT, planning=make())
+
+
+def _moments(case: Case, build: Callable[[], Simulation], *, steps: Sequence[int]) -> Iterator[Moment]:
+    """The given steps of a simulation, which goes on only when the next one is asked for."""
+    with case.runs():
+        sim = build()
+    for step in steps:
+        with case.runs():
+            while sim.step_number < step:
+                sim.step()
+        yield Moment.of(sim, make_environment=maker(sim.environment, "sense"))
+
+
+def _direct(case: Case, layer: Any, moment: Moment, members: Rows) -> dict[str, NDArray[Any]]:
+    """One call of `direct`."""
+    out = np.zeros_like(moment.state.position)
+    others = strangers(members, len(out))
+    marks = foreign_marks(out)
+    out[others] = marks[others]
+    given = copied(moment.inputs())
+    rows = members.copy()
+    with case.runs():
+        returned = layer.direct(moment.state, rows, out)
+    check_returns_nothing(case, returned, "out")
+    check_inputs(case, moment, given)
+    check_members(case, members, rows)
+    check_strangers(case, moment, others, marks={"out": marks}, now={"out": out})
+    directions = out[members]
+    check_finite(case, moment, members, "the direction", directions)
+    length = np.linalg.norm(directions, axis=1)
+    if length.max(initial=0.0) > 1.0 + 1e-9:
+        worst = int(np.argmax(length))
+        case.broken(
+            "a direction is no longer than one",
+            f"that of {row_of(moment.state, int(members[worst]))} has the length {length[worst]:.12g}",
+            "divide by its length; shorter means slower, zero means standing",
+        )
+    return {"direction": directions}

@@ -1,0 +1,320 @@
+"""Promises that planners and steering models share; each is a function that raises when it is broken."""
+
+from __future__ import annotations
+
+import tempfile
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Protocol
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+
+from tropel import layers
+from tropel.layers import Rows
+from tropel.simulation import Simulation
+from tropel.testing.moments import Maker, Moment
+from tropel.testing.violation import (
+    Arrays,
+    Case,
+    Difference,
+    bit_difference,
+    copied,
+    rounding_difference,
+)
+
+#: A race may stay hidden once or twice.
+_THREADED_CALLS = 4
+_STEPS_BEFORE_STORING = 7
+_STEPS_AFTER_STORING = 7
+
+
+class Call(Protocol):
+    """One call of a layer's method: checks what can be seen from it alone, returns the rows of `members`."""
+
+    def __call__(self, case: Case, layer: Any, moment: Moment, members: Rows) -> dict[str, NDArray[Any]]: ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class Subject:
+    """A layer under check: how to make it, how to call it, what to call it in messages."""
+
+    case: Case
+    make: Maker
+    calling: Call
+
+    def where(self, detail: str) -> Subject:
+        return replace(self, case=self.case.where(detail))
+
+    def prepared(self, moment: Moment) -> Any:
+        with self.case.runs():
+            return moment.prepared(self.make)
+
+    def call(self, layer: Any, moment: Moment, members: Rows) -> dict[str, NDArray[Any]]:
+        return self.calling(self.case, layer, moment, members)
+
+    def fresh_call(self, moment: Moment, members: Rows) -> dict[str, NDArray[Any]]:
+        return self.call(self.prepared(moment), moment, members)
+
+
+def most(moment: Moment) -> Rows:
+    """Two rows of three: the others belong to somebody else's layer."""
+    rows = np.arange(len(moment.state), dtype=np.int64)
+    return rows[rows % 3 != 1]
+
+
+def foreign_marks(array: NDArray[Any]) -> NDArray[Any]:
+    """Values that no layer would write by chance, one for each entry of `array`."""
+    marks = 7.0e5 + 0.25 + np.arange(array.size).reshape(array.shape)
+    return (marks % 100).astype(array.dtype) if array.dtype.kind in "iub" else marks.astype(array.dtype)
+
+
+def strangers(members: Rows, count: int) -> Rows:
+    return np.setdiff1d(np.arange(count, dtype=np.int64), members)
+
+
+def check_strangers(case: Case, moment: Moment, others: Rows, *, marks: Arrays, now: Arrays) -> None:
+    """The rows `others` of the output still have the marks they were given."""
+    before, after = ({name: array[others] for name, array in side.items()} for side in (marks, now))
+    _demand(
+        case,
+        moment,
+        others,
+        bit_difference(before, after),
+        "it writes only the rows of its members",
+        "that agent is not a member: write out[members] only",
+    )
+
+
+def check_members(case: Case, members: Rows, now: Rows) -> None:
+    if not np.array_equal(members, now):
+        case.broken("what it is given stays as it is", "members was changed", "work on a copy")
+
+
+def check_inputs(case: Case, moment: Moment, before: Arrays) -> None:
+    difference = bit_difference(before, moment.inputs())
+    if difference is not None:
+        about_agents = difference.name.startswith(("state.", "directions"))
+        case.broken(
+            "what it is given stays as it is",
+            difference.told(moment.state if about_agents else None),
+            "work on a copy; the state of everybody is frozen during the step",
+        )
+
+
+def check_returns_nothing(case: Case, returned: Any, where: str) -> None:
+    if returned is not None:
+        case.broken(
+            f"results are written into {where}",
+            f"it returned {type(returned).__name__}, which nobody reads",
+            f"write {where}[members] = … and return nothing",
+        )
+
+
+def check_finite(case: Case, moment: Moment, members: Rows, name: str, rows: NDArray[Any]) -> None:
+    bad = np.flatnonzero(~np.isfinite(rows).all(axis=1))
+    if len(bad):
+        row = int(members[bad[0]])
+        more = f" (and {len(bad) - 1} more)" if len(bad) > 1 else ""
+        case.broken(
+            "results are finite numbers",
+            f"{name} of row {row} (agent {int(moment.state.id[row])}) is {rows[bad[0]].tolist()}{more}",
+            "look for a division by a distance, speed or length of zero",
+        )
+
+
+def check_purity(subject: Subject, moment: Moment) -> None:
+    """The same call from the same state() gives the same bits: again, after other calls, and in a fresh layer."""
+    members = most(moment)
+    layer, other = subject.prepared(moment), subject.prepared(moment)
+    stored = stored_state(subject.case, layer)
+    first = subject.call(layer, moment, members)
+    layers.restore(layer, copied(stored))
+    again = subject.call(layer, moment, members)
+    subject.call(layer, moment.elsewhere(), members)
+    layers.restore(layer, copied(stored))
+    later = subject.call(layer, moment, members)
+    layers.restore(other, copied(stored))
+    fresh = subject.call(other, moment, members)
+    for result in (again, later, fresh):
+        _demand(
+            subject.case,
+            moment,
+            members,
+            bit_difference(first, result),
+            "the same call gives the same bits",
+            "depend only on what is given and on state(), and draw random numbers from tropel's counter-based ones",
+        )
+
+
+def check_halves(subject: Subject, moment: Moment) -> None:
+    """Members in two calls get what they get in one."""
+    members = most(moment)
+    whole = subject.fresh_call(moment, members)
+    halves = [np.ascontiguousarray(members[k::2]) for k in range(2)]
+    parts = [subject.fresh_call(moment, half) for half in halves]
+    together = {name: np.empty_like(array) for name, array in whole.items()}
+    for k, part in enumerate(parts):
+        for name, array in part.items():
+            together[name][k::2] = array
+    _demand(
+        subject.case,
+        moment,
+        members,
+        bit_difference(whole, together),
+        "an agent gets the same whoever else is in members",
+        "read others from state and near, never from out or from members",
+    )
+
+
+def check_order(subject: Subject, moment: Moment, *, ids_matter: bool) -> None:
+    """Another numbering of the same agents gives each the same, up to the rounding of sums."""
+    case, count = subject.case, len(moment.state)
+    members = most(moment)
+    before = subject.fresh_call(moment, members)
+    # Whom nobody sees gets a new id behind all others: their rows change, their ids and neighbours do not.
+    unseen = moment.unseen_rows()
+    stay = np.setdiff1d(np.arange(count, dtype=np.int64), unseen[: max(len(unseen) // 2, 1)])
+    gone = np.setdiff1d(np.arange(count, dtype=np.int64), stay)
+    kept = np.isin(members, stay)
+    if len(gone) and kept.any():
+        ids = np.concatenate([moment.state.id[stay], moment.state.id.max() + 1 + np.arange(len(gone))])
+        moved = moment.taking(np.concatenate([stay, gone]), ids=ids)
+        after = subject.fresh_call(moved, np.searchsorted(stay, members[kept]))
+        _demand(
+            case,
+            moment,
+            members[kept],
+            rounding_difference({name: array[kept] for name, array in before.items()}, after),
+            "an agent's result does not depend on the number of its row",
+            "use state.id where an agent must be told from others, and rows only to index arrays",
+        )
+    if ids_matter:
+        return
+    order = np.random.default_rng(moment.seed).permutation(count)
+    shuffled = moment.taking(order, ids=moment.state.id)
+    place = np.empty(count, dtype=np.int64)
+    place[order] = np.arange(count)
+    rows = place[members]
+    sort = np.argsort(rows)
+    after = subject.fresh_call(shuffled, rows[sort])
+    unsorted = {name: np.empty_like(array) for name, array in after.items()}
+    for name, array in after.items():
+        unsorted[name][sort] = array
+    _demand(
+        case,
+        moment,
+        members,
+        rounding_difference(before, unsorted),
+        "agents numbered in another order get the same",
+        "read only the frozen state, never what was written for others in this step; if the layer draws random "
+        "numbers by id or breaks ties by id, check it with ids_matter=True",
+    )
+
+
+def check_threads(subject: Subject, moment: Moment) -> None:
+    """One thread and more give the same bits."""
+    members = most(moment)
+    with threads(1):
+        alone = subject.fresh_call(moment, members)
+    available = thread_counts(subject.case)
+    for count in (count for count in available for _ in range(_THREADED_CALLS)):
+        with threads(count):
+            together = subject.fresh_call(moment, members)
+        _demand(
+            subject.case,
+            moment,
+            members,
+            bit_difference(alone, together),
+            f"1 thread and {count} threads give the same bits",
+            "in a parallel loop write only the row of the iteration, and sum nothing across iterations",
+        )
+
+
+def check_resumes(case: Case, build: Callable[[], Simulation], index: Callable[[Simulation], Any]) -> None:
+    """A stored simulation goes on, with fresh layers, like one that never stopped. `index` finds the checked layer."""
+    with tempfile.TemporaryDirectory(prefix="tropel-check-") as directory:
+        path = Path(directory) / "checkpoint"
+        with case.runs():
+            going_on = build()
+            for _ in range(_STEPS_BEFORE_STORING):
+                going_on.step()
+            stored_state(case, index(going_on))
+            going_on.save(path)
+            resumed = build()
+            resumed.restore(path)
+            for _ in range(_STEPS_AFTER_STORING):
+                going_on.step()
+                resumed.step()
+        difference = bit_difference(_everything(going_on), _everything(resumed))
+        if difference is not None:
+            by_row = difference.name.startswith("agents/") and len(going_on.agents) == len(resumed.agents)
+            told = difference.told(going_on.agents if by_row else None)
+            case.broken(
+                "a resumed run is the run that was never stopped",
+                f"{_STEPS_AFTER_STORING} steps after a checkpoint {told}",
+                "give everything that the layer remembers between steps to state() and take it back in restore(), "
+                "or keep it in memory columns",
+            )
+
+
+def stored_state(case: Case, layer: Any) -> dict[str, NDArray[Any]]:
+    """What state() tells, checked and copied."""
+    stored = layers.stored(layer)
+    for name, array in stored.items():
+        if not isinstance(name, str) or not isinstance(array, np.ndarray) or array.dtype.hasobject:
+            case.broken(
+                "state() is a dict of NumPy arrays by name",
+                f"{name!r} is {array.dtype if isinstance(array, np.ndarray) else type(array).__name__}",
+                "store numbers, e.g. np.array(value)",
+            )
+    if stored and not hasattr(layer, "restore"):
+        case.broken(
+            "what state() tells can be put back", "there is no method restore(stored)", "write one that takes that dict"
+        )
+    return copied(stored)
+
+
+@contextmanager
+def threads(count: int) -> Iterator[None]:
+    """Run parallel kernels on so many threads."""
+    before = numba.get_num_threads()
+    numba.set_num_threads(count)
+    try:
+        yield
+    finally:
+        numba.set_num_threads(before)
+
+
+def thread_counts(case: Case) -> list[int]:
+    """Numbers of threads other than one to try here."""
+    available = int(numba.config.NUMBA_NUM_THREADS)  # type: ignore[attr-defined]
+    if available == 1:
+        warnings.warn(
+            f"{case.layer}: this process has one thread, so independence of threads is not checked; "
+            "set NUMBA_NUM_THREADS=2",
+            stacklevel=4,
+        )
+    return sorted({2, available} - {1}) if available > 1 else []
+
+
+def _everything(sim: Simulation) -> dict[str, NDArray[Any]]:
+    memories = {
+        f"{type(layer).__name__}.state()['{name}']": array
+        for layer in sim.all_layers()
+        for name, array in layers.stored(layer).items()
+    }
+    return sim.population.stored() | memories
+
+
+def _demand(
+    case: Case, moment: Moment, members: Rows, difference: Difference | None, promise: str, remedy: str
+) -> None:
+    if difference is not None:
+        if difference.row is not None:
+            difference = Difference(difference.name, int(members[difference.row]), difference.before, difference.after)
+        case.broken(promise, difference.told(moment.state), remedy)

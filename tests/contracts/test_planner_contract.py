@@ -1,0 +1,287 @@
+"""`check_planner` accepts planners that keep their promises and names the promise that a planner breaks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numba
+import numpy as np
+import pytest
+import shapely
+from numpy.typing import NDArray
+
+import tropel
+from tropel._kernels.compile import parallel_kernel
+from tropel.agents.state import AgentState
+from tropel.errors import ParameterError
+from tropel.testing import ContractViolation, check_planner
+
+Floats = NDArray[np.float64]
+Rows = NDArray[np.int64]
+
+
+class ToTheMiddle:
+    """What a user may write first: everybody to one point."""
+
+    def prepare(self, state: AgentState, world: tropel.World, seed: int) -> None:
+        self.world = world
+
+    def aim(self, state: AgentState, members: Rows) -> Floats:
+        there = self.world.bounds.mean(axis=0) - state.position[members]
+        length = np.linalg.norm(there, axis=1, keepdims=True)
+        return np.divide(there, length, out=np.zeros_like(there), where=length > 0.0)
+
+    def direct(self, state: AgentState, members: Rows, out: Floats) -> Any:
+        out[members] = self.aim(state, members)
+
+
+class WritesEverybody(ToTheMiddle):
+    def direct(self, state: AgentState, members: Rows, out: Floats) -> None:
+        out[:] = self.aim(state, np.arange(len(state)))
+
+
+class TakesIdsForRows(ToTheMiddle):
+    def direct(self, state: AgentState, members: Rows, out: Floats) -> None:
+        out[state.id[members] % max(len(state), 1)] = self.aim(state, members)
+
+
+class ReturnsItsResult(ToTheMiddle):
+    def direct(self, state: AgentState, members: Rows, out: Floats) -> Floats:
+        return self.aim(state, members)
+
+
+class DividesByZero(ToTheMiddle):
+    def direct(self, state: AgentState, members: Rows, out: Floats) -> None:
+        super().direct(state, members, out)
+        out[members[5:6]] = np.nan
+
+
+class Overlong(ToTheMiddle):
+    def direct(self, state: AgentState, members: Rows, out: Floats) -> None:
+        out[members] = 1.5 * self.aim(state, members)
+
+
+class MovesPeople(ToTheMiddle):
+    def direct(self, state: AgentState, members: Rows, out: Floats) -> None:
+        super().direct(state, members, out)
+        state.position[members[3:4]] += 1e-12
+
+
+class ChangesTheWorld(ToTheMiddle):
+    def direct(self, state: AgentState, members: Rows, out: Floats) -> None:
+        super().direct(state, members, out)
+        self.world.goals().radius[:] += 0.1
+
+
+class SortsMembersAway(ToTheMiddle):
+    def direct(self, state: AgentState, members: Rows, out: Floats) -> None:
+        super().direct(state, members, out)
+        members[:] = members[::-1].copy()
+
+
+class RollsDice(ToTheMiddle):
+    def direct(self, state: AgentState, members: Rows, out: Floats) -> None:
+        out[members] = self.aim(state, members) * np.random.uniform(size=(len(members), 1))  # noqa: NPY002
+
+
+class RemembersSecretly(ToTheMiddle):
+    calls = 0
+
+    def direct(self, state: AgentState, members: Rows, out: Floats) -> None:
+        self.calls += 1
+        out[members] = self.aim(state, members) / self.calls
+
+
+class RemembersSlowly(RemembersSecretly):
+    """The same bits call after call for a while, so that only a resumed run tells."""
+
+    def direct(self, state: AgentState, members: Rows, out: Floats) -> None:
+        self.calls += 1
+        out[members] = self.aim(state, members) * (1.0 if self.calls < 10 else 0.5)
+
+
+class RemembersOpenly(RemembersSecretly):
+    def state(self) -> dict[str, NDArray[Any]]:
+        return {"calls": np.array(self.calls)}
+
+    def restore(self, stored: dict[str, NDArray[Any]]) -> None:
+        self.calls = int(stored["calls"])
+
+
+class ForgetsToRestore(RemembersOpenly):
+    def restore(self, stored: dict[str, NDArray[Any]]) -> None:
+        pass
+
+
+class StoresAndCannotRestore(ToTheMiddle):
+    def state(self) -> dict[str, NDArray[Any]]:
+        return {"calls": np.array(1)}
+
+
+class StoresObjects(RemembersOpenly):
+    def state(self) -> dict[str, NDArray[Any]]:
+        return {"calls": np.array([self.calls, None])}
+
+
+class StoresNumbers(RemembersOpenly):
+    def state(self) -> dict[str, Any]:
+        return {"calls": self.calls}
+
+
+class SharesItsMemory(ToTheMiddle):
+    """Copies of this planner are not independent of each other."""
+
+    calls: list[int] = []  # noqa: RUF012
+
+    def direct(self, state: AgentState, members: Rows, out: Floats) -> None:
+        self.calls.append(1)
+        out[members] = self.aim(state, members) / len(self.calls)
+
+
+class CountsRows(ToTheMiddle):
+    def direct(self, state: AgentState, members: Rows, out: Floats) -> None:
+        out[members] = self.aim(state, members) * (0.5 + 0.5 * (members[:, None] % 2))
+
+
+class GivesWayToSmallerIds(ToTheMiddle):
+    """Depends on ids, on purpose: stands while somebody with a smaller id is near."""
+
+    def direct(self, state: AgentState, members: Rows, out: Floats) -> None:
+        apart = np.linalg.norm(state.position[members][:, None] - state.position[None], axis=2)
+        near = apart <= 0.5 * state.sense_radius[None, :]
+        smaller = state.id[None, :] < state.id[members][:, None]
+        out[members] = self.aim(state, members) * ~(near & smaller).any(axis=1)[:, None]
+
+
+class FollowsWhoWasDoneBefore(ToTheMiddle):
+    def direct(self, state: AgentState, members: Rows, out: Floats) -> None:
+        aims = self.aim(state, members)
+        for k, row in enumerate(members):
+            out[row] = aims[k] if k == 0 else 0.5 * (aims[k] + out[members[k - 1]])
+
+
+class NeedsSomebody(ToTheMiddle):
+    def direct(self, state: AgentState, members: Rows, out: Floats) -> None:
+        state.position.max(axis=0)
+        super().direct(state, members, out)
+
+
+class NeedsMembers(ToTheMiddle):
+    def direct(self, state: AgentState, members: Rows, out: Floats) -> None:
+        state.id[members].max()
+        super().direct(state, members, out)
+
+
+class AsksForThreads(ToTheMiddle):
+    def direct(self, state: AgentState, members: Rows, out: Floats) -> None:
+        out[members] = self.aim(state, members) / numba.get_num_threads()
+
+
+@parallel_kernel
+def _sum_across_threads(values):
+    total = 0.0
+    for k in numba.prange(values.size):
+        total += values[k]
+    return total
+
+
+class SumsAcrossThreads(ToTheMiddle):
+    """A sum whose rounding depends on how the work was shared out."""
+
+    def direct(self, state: AgentState, members: Rows, out: Floats) -> None:
+        total = _sum_across_threads(state.position[:, 0].copy())
+        out[members] = self.aim(state, members) * (0.5 + 1e-3 * (total % 1.0))
+
+
+class FlatOnly(ToTheMiddle):
+    def prepare(self, state: AgentState, world: tropel.World, seed: int) -> None:
+        if world.dim != 2:
+            raise ParameterError("FlatOnly works in 2D; use another planner in a box")
+        super().prepare(state, world, seed)
+
+
+@pytest.mark.parametrize("planner", [tropel.Direct(), ToTheMiddle(), RemembersOpenly(), ToTheMiddle, tropel.Direct])
+def test_planners_that_keep_their_promises_pass(planner: Any) -> None:
+    check_planner(planner)
+
+
+@pytest.mark.parametrize(
+    ("planner", "promise"),
+    [
+        (WritesEverybody, "writes only the rows of its members"),
+        (TakesIdsForRows, "writes only the rows of its members"),
+        (ReturnsItsResult, "results are written into out"),
+        (DividesByZero, "finite"),
+        (Overlong, "no longer than one"),
+        (MovesPeople, "what it is given stays as it is"),
+        (ChangesTheWorld, "what it is given stays as it is"),
+        (SortsMembersAway, "what it is given stays as it is"),
+        (RollsDice, "the same call gives the same bits"),
+        (RemembersSecretly, "the same call gives the same bits"),
+        (RemembersSlowly, "a resumed run is the run that was never stopped"),
+        (ForgetsToRestore, "the same call gives the same bits"),
+        (StoresAndCannotRestore, "what state\\(\\) tells can be put back"),
+        (StoresObjects, "dict of NumPy arrays"),
+        (StoresNumbers, "dict of NumPy arrays"),
+        (SharesItsMemory, "the same call gives the same bits"),
+        (CountsRows, "does not depend on the number of its row"),
+        (GivesWayToSmallerIds, "numbered in another order"),
+        (FollowsWhoWasDoneBefore, "whoever else is in members"),
+        (NeedsSomebody, "no agents"),
+        (NeedsMembers, "no members"),
+        (AsksForThreads, "1 thread and 2 threads"),
+        (SumsAcrossThreads, "1 thread and 2 threads"),
+        (FlatOnly, r"FlatOnly works in 2D.*dims=\(2,\)"),
+    ],
+)
+def test_a_broken_promise_is_named(planner: Callable[[], Any], promise: str) -> None:
+    with pytest.raises(ContractViolation, match=promise):
+        check_planner(planner())
+
+
+def test_a_violation_tells_layer_scene_agent_and_remedy() -> None:
+    with pytest.raises(AssertionError) as caught:
+        check_planner(MovesPeople())
+    message = str(caught.value)
+    assert "MovesPeople.direct() in the 2D hall with 240 agents, step 0" in message
+    # Members are rows 0, 2, 3, 5, …; every seventh agent has left, so row 5 is agent 6.
+    assert "state.position of row 5 (agent 6) was" in message
+    assert message.endswith("work on a copy; the state of everybody is frozen during the step")
+
+
+def test_a_planner_for_2d_passes_when_that_is_said() -> None:
+    check_planner(FlatOnly(), dims=(2,))
+
+
+def test_dependence_on_ids_is_accepted_when_it_is_declared() -> None:
+    check_planner(GivesWayToSmallerIds(), ids_matter=True, dims=(2,))
+
+
+def test_dependence_on_rows_is_found_even_when_ids_matter() -> None:
+    with pytest.raises(ContractViolation, match="the number of its row"):
+        check_planner(CountsRows(), ids_matter=True)
+
+
+def test_a_world_and_agents_of_the_users_own_are_used() -> None:
+    world = tropel.World(shapely.box(0, 0, 8, 8), exits={"door": shapely.box(7, 3, 8, 5)})
+    check_planner(tropel.Direct(), world=world, agents=[tropel.Group("people", count=12)])
+    with pytest.raises(ContractViolation, match="in the given 2D world"):
+        check_planner(Overlong(), world=world, agents=tropel.Group("people", count=12))
+
+
+def test_agents_without_a_world_are_refused() -> None:
+    with pytest.raises(ParameterError, match="no world"):
+        check_planner(tropel.Direct(), agents=[tropel.Group("people", count=3)])
+
+
+def test_what_is_no_planner_is_refused() -> None:
+    with pytest.raises(ParameterError, match=r"no method direct"):
+        check_planner(42)
+
+
+def test_the_planner_given_is_left_as_it_was() -> None:
+    planner = RemembersOpenly()
+    check_planner(planner)
+    assert planner.calls == 0
+    assert not hasattr(planner, "world")

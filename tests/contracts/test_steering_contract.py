@@ -1,0 +1,346 @@
+"""`check_steering` accepts models that keep their promises and names the promise that a model breaks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numba
+import numpy as np
+import pytest
+import shapely
+from numpy.typing import NDArray
+
+import tropel
+from tropel._kernels.compile import parallel_kernel
+from tropel._kernels.philox import random_key, uniforms
+from tropel.agents.state import AgentState, Column, Steered
+from tropel.errors import ParameterError
+from tropel.testing import ContractViolation, check_steering
+
+Floats = NDArray[np.float64]
+Rows = NDArray[np.int64]
+
+
+class Stroll:
+    """What a user may write first: walk as planned."""
+
+    def wish(self, state: AgentState, directions: Floats, members: Rows) -> Floats:
+        return directions[members] * state.desired_speed[members, None]
+
+    def steer(
+        self, state: AgentState, near: Any, directions: Floats, members: Rows, dt: float, step: int, out: Steered
+    ) -> Any:
+        out.velocity[members] = self.change(self.wish(state, directions, members), state, near, members, step)
+
+    def change(self, wish: Floats, state: AgentState, near: Any, members: Rows, step: int) -> Floats:
+        """What the variants below do differently."""
+        return wish
+
+
+class KeepsApart(Stroll):
+    """Steps away from the mean of the neighbours: reads `near.csr()`."""
+
+    def change(self, wish: Floats, state: AgentState, near: Any, members: Rows, step: int) -> Floats:
+        indptr, indices = near.csr()
+        for k, row in enumerate(members):
+            others = state.position[indices[indptr[row] : indptr[row + 1]]]
+            if len(others):
+                wish[k] += 0.1 * (state.position[row] - others.mean(axis=0))
+        return wish
+
+
+class Tires(Stroll):
+    """Has a memory column and a parameter column of its own."""
+
+    columns = (Column(name="stamina", default=20.0, unit="s"),)
+    memory = (Column(name="tiredness"), Column(name="steps_taken", dtype="int32"))
+
+    def steer(
+        self, state: AgentState, near: Any, directions: Floats, members: Rows, dt: float, step: int, out: Steered
+    ) -> None:
+        tiredness = state.columns["tiredness"][members]
+        wish = self.wish(state, directions, members)
+        out.velocity[members] = wish / (1.0 + tiredness / state.columns["stamina"][members])[:, None]
+        out.memory["tiredness"][members] = tiredness + dt * np.linalg.norm(wish, axis=1)
+        out.memory["steps_taken"][members] = state.columns["steps_taken"][members] + 1
+
+
+class Hops(Stroll):
+    """Says where people are, instead of how fast they go."""
+
+    moves_itself = True
+
+    def steer(
+        self, state: AgentState, near: Any, directions: Floats, members: Rows, dt: float, step: int, out: Steered
+    ) -> None:
+        out.position[members] = state.position[members] + 0.1 * directions[members]
+
+
+class WandersById(Stroll):
+    """Random numbers as they should be drawn."""
+
+    def prepare(self, state: AgentState, world: tropel.World, seed: int) -> None:
+        self.key = random_key(seed, "wandering")
+
+    def change(self, wish: Floats, state: AgentState, near: Any, members: Rows, step: int) -> Floats:
+        return wish * uniforms(self.key, state.id[members], step=step)[:, :1]
+
+
+class WandersByRow(WandersById):
+    def change(self, wish: Floats, state: AgentState, near: Any, members: Rows, step: int) -> Floats:
+        return wish * uniforms(self.key, members, step=step)[:, :1]
+
+
+class RollsDice(Stroll):
+    def change(self, wish: Floats, state: AgentState, near: Any, members: Rows, step: int) -> Floats:
+        return wish * np.random.uniform(size=(len(members), 1))  # noqa: NPY002
+
+
+class SteersEverybody(Stroll):
+    def steer(
+        self, state: AgentState, near: Any, directions: Floats, members: Rows, dt: float, step: int, out: Steered
+    ) -> None:
+        out.velocity[:] = directions * state.desired_speed[:, None]
+
+
+class TurnsEverybody(Stroll):
+    def change(self, wish: Floats, state: AgentState, near: Any, members: Rows, step: int) -> Floats:
+        return wish
+
+    def steer(
+        self, state: AgentState, near: Any, directions: Floats, members: Rows, dt: float, step: int, out: Steered
+    ) -> None:
+        super().steer(state, near, directions, members, dt, step, out)
+        out.heading[:] = state.heading
+
+
+class TiresEverybody(Tires):
+    def steer(
+        self, state: AgentState, near: Any, directions: Floats, members: Rows, dt: float, step: int, out: Steered
+    ) -> None:
+        super().steer(state, near, directions, members, dt, step, out)
+        out.memory["steps_taken"] += 1
+
+
+class ReplacesTheBuffer(Stroll):
+    def steer(
+        self, state: AgentState, near: Any, directions: Floats, members: Rows, dt: float, step: int, out: Steered
+    ) -> None:
+        fresh = out.velocity.copy()
+        fresh[members] = self.wish(state, directions, members)
+        out.velocity = fresh
+
+
+class ReturnsItsResult(Stroll):
+    def steer(
+        self, state: AgentState, near: Any, directions: Floats, members: Rows, dt: float, step: int, out: Steered
+    ) -> Floats:
+        return self.wish(state, directions, members)
+
+
+class DividesByDistance(KeepsApart):
+    """Fine in a crowd, and undefined where two stand at one point."""
+
+    def change(self, wish: Floats, state: AgentState, near: Any, members: Rows, step: int) -> Floats:
+        indptr, indices = near.csr()
+        for k, row in enumerate(members):
+            away = state.position[row] - state.position[indices[indptr[row] : indptr[row + 1]]]
+            with np.errstate(divide="ignore", invalid="ignore"):
+                wish[k] += 1e-3 * (away / (away**2).sum(axis=1, keepdims=True)).sum(axis=0)
+        return wish
+
+
+class DividesByDirection(Stroll):
+    """Fine for those who go somewhere, and NaN for those who stand."""
+
+    def wish(self, state: AgentState, directions: Floats, members: Rows) -> Floats:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return directions[members] / np.linalg.norm(directions[members], axis=1, keepdims=True)
+
+
+class Explodes(Stroll):
+    """Loses its head when alone."""
+
+    def change(self, wish: Floats, state: AgentState, near: Any, members: Rows, step: int) -> Floats:
+        return wish + (1e4 if len(state) == 1 else 0.0)
+
+
+class LongHeadings(Stroll):
+    def steer(
+        self, state: AgentState, near: Any, directions: Floats, members: Rows, dt: float, step: int, out: Steered
+    ) -> None:
+        super().steer(state, near, directions, members, dt, step, out)
+        out.heading[members] = out.velocity[members]
+
+
+class ChangesDirections(Stroll):
+    def steer(
+        self, state: AgentState, near: Any, directions: Floats, members: Rows, dt: float, step: int, out: Steered
+    ) -> None:
+        directions *= state.desired_speed[:, None]
+        out.velocity[members] = directions[members]
+
+
+class ChangesState(Stroll):
+    def change(self, wish: Floats, state: AgentState, near: Any, members: Rows, step: int) -> Floats:
+        state.velocity[members] = wish
+        return wish
+
+
+class ChangesNear(Stroll):
+    def change(self, wish: Floats, state: AgentState, near: Any, members: Rows, step: int) -> Floats:
+        near.cells.radius[:1] += 1.0
+        return wish
+
+
+class ChangesLists(Stroll):
+    def change(self, wish: Floats, state: AgentState, near: Any, members: Rows, step: int) -> Floats:
+        near.csr().indices[:1] += 1
+        return wish
+
+
+class SmoothsSecretly(Stroll):
+    """Keeps last step's velocities to itself, by row."""
+
+    last: Floats | None = None
+
+    def change(self, wish: Floats, state: AgentState, near: Any, members: Rows, step: int) -> Floats:
+        if self.last is not None and self.last.shape == wish.shape:
+            wish = 0.5 * (wish + self.last)
+        self.last = wish.copy()
+        return wish
+
+
+class ChangesItsMind(Stroll):
+    """The same again and again for a while, so that only a resumed run tells."""
+
+    calls = 0
+
+    def change(self, wish: Floats, state: AgentState, near: Any, members: Rows, step: int) -> Floats:
+        self.calls += 1
+        return wish * (1.0 if self.calls < 10 else 0.5)
+
+
+class StoresObjects(Stroll):
+    def state(self) -> dict[str, Any]:
+        return {"names": np.array(["a", None], dtype=object)}
+
+    def restore(self, stored: dict[str, Any]) -> None:
+        pass
+
+
+class FollowsWhoWasDoneBefore(Stroll):
+    def change(self, wish: Floats, state: AgentState, near: Any, members: Rows, step: int) -> Floats:
+        for k in range(1, len(wish)):
+            wish[k] = 0.5 * (wish[k] + wish[k - 1])
+        return wish
+
+
+class LooksAtSmallerIds(Stroll):
+    def change(self, wish: Floats, state: AgentState, near: Any, members: Rows, step: int) -> Floats:
+        indptr, indices = near.csr()
+        first = [bool((indices[indptr[row] : indptr[row + 1]] < row).any()) for row in members]
+        return wish * ~np.array(first, dtype=bool)[:, None]
+
+
+@parallel_kernel
+def _mean(values):
+    total = 0.0
+    for k in numba.prange(values.size):
+        total += values[k]
+    return total / values.size
+
+
+class DriftsWithTheMean(Stroll):
+    """A float sum across the threads of a parallel loop: its rounding depends on how the loop was shared out."""
+
+    def change(self, wish: Floats, state: AgentState, near: Any, members: Rows, step: int) -> Floats:
+        return wish + _mean(state.velocity[:, 0].copy()) if len(state) else wish
+
+
+class NeedsSomebody(Stroll):
+    def change(self, wish: Floats, state: AgentState, near: Any, members: Rows, step: int) -> Floats:
+        return wish * (state.desired_speed.max() > 0.0)
+
+
+class FlatOnly(Stroll):
+    def prepare(self, state: AgentState, world: tropel.World, seed: int) -> None:
+        if world.dim != 2:
+            raise ParameterError("FlatOnly works in 2D; use another model in a box")
+
+
+@pytest.mark.parametrize("model", [tropel.Seek(), Stroll(), KeepsApart(), Tires(), Hops(), tropel.Seek, Tires])
+def test_models_that_keep_their_promises_pass(model: Any) -> None:
+    check_steering(model)
+
+
+@pytest.mark.parametrize(
+    ("model", "promise"),
+    [
+        (SteersEverybody, r"writes only the rows of its members.*velocity of row 1 \(agent 2\)"),
+        (TurnsEverybody, "writes only the rows of its members.*heading of row 1"),
+        (TiresEverybody, r"writes only the rows of its members.*memory\['steps_taken'\] of row 1"),
+        (ReplacesTheBuffer, "results are written into the arrays of out"),
+        (ReturnsItsResult, "results are written into out"),
+        (DividesByDistance, "groups of five at one point each: results are finite"),
+        (DividesByDirection, "results are finite"),
+        (Explodes, "stays calm"),
+        (LongHeadings, "a heading is a unit vector"),
+        (ChangesDirections, "what it is given stays as it is, but directions of row"),
+        (ChangesState, "what it is given stays as it is, but state.velocity of row"),
+        (ChangesNear, "what it is given stays as it is, but near.cells.radius"),
+        (ChangesLists, r"what it is given stays as it is, but near.csr\(\).indices"),
+        (RollsDice, "the same call gives the same bits"),
+        (SmoothsSecretly, "the same call gives the same bits"),
+        (ChangesItsMind, "a resumed run is the run that was never stopped"),
+        (StoresObjects, "dict of NumPy arrays"),
+        (FollowsWhoWasDoneBefore, "whoever else is in members"),
+        (LooksAtSmallerIds, "numbered in another order"),
+        (WandersById, "numbered in another order.*ids_matter=True"),
+        (WandersByRow, "does not depend on the number of its row|whoever else is in members"),
+        (DriftsWithTheMean, "1 thread and 2 threads"),
+        (NeedsSomebody, "no agents: it must work there"),
+        (FlatOnly, r"FlatOnly works in 2D.*dims=\(2,\)"),
+    ],
+)
+def test_a_broken_promise_is_named(model: Callable[[], Any], promise: str) -> None:
+    with pytest.raises(ContractViolation, match=promise):
+        check_steering(model())
+
+
+def test_random_numbers_by_id_pass_when_that_is_said() -> None:
+    check_steering(WandersById(), ids_matter=True)
+
+
+def test_random_numbers_by_row_are_found_even_then() -> None:
+    with pytest.raises(ContractViolation, match="the number of its row"):
+        check_steering(WandersByRow(), ids_matter=True)
+
+
+def test_a_model_for_2d_passes_when_that_is_said() -> None:
+    check_steering(FlatOnly(), dims=(2,))
+
+
+def test_the_users_own_planner_environment_world_and_agents_are_used() -> None:
+    asked = []
+
+    class Ahead:
+        def direct(self, state: AgentState, members: Rows, out: Floats) -> None:
+            asked.append(len(members))
+            out[members, 0] = 1.0
+
+    class Coarse(tropel.Grid):
+        def sense(self, state: Any, world: Any) -> Any:
+            asked.append(-1)
+            return super().sense(state, world)
+
+    check_steering(
+        Stroll(),
+        planner=Ahead,
+        environment=Coarse(cell=4.0),
+        world=tropel.World(shapely.box(0, 0, 9, 9)),
+        agents=[tropel.Group("a", count=10), tropel.Group("b", count=5)],
+    )
+    assert 15 in asked
+    assert -1 in asked
