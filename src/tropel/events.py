@@ -12,7 +12,7 @@ import json
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Union
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, NonNegativeFloat, PositiveFloat, PositiveInt, TypeAdapter
 
@@ -202,7 +202,9 @@ class AddAgents(_Event):
             sim.world.region(self.region)
 
     def apply(self, sim: Simulation) -> None:
-        sim.add_agents(self.group, **{name: getattr(self, name) for name in type(self).model_fields if name not in _ADD})
+        sim.add_agents(
+            self.group, **{name: getattr(self, name) for name in type(self).model_fields if name not in _ADD}
+        )
 
 
 _ADD = ("kind", "group")
@@ -242,7 +244,7 @@ KINDS = (
 )
 EventLike = _Event | Callable[["Simulation"], None]
 
-_any_event: TypeAdapter[Any] = TypeAdapter(Annotated[Union[KINDS], Field(discriminator="kind")])
+_any_event: TypeAdapter[Any] = TypeAdapter(Annotated[KINDS, Field(discriminator="kind")])
 
 
 def _known(name: str, names: Any, what: str) -> None:

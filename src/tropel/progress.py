@@ -6,10 +6,12 @@ import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Protocol
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+from tropel._kernels.compile import watch_compiling
 
 if TYPE_CHECKING:
     from tropel.simulation import Simulation
@@ -34,7 +36,7 @@ def run_progress(sim: Simulation, last_step: float) -> Iterator[Tick]:
         TimeElapsedColumn(),
     )
     with Progress(*columns, console=Console(stderr=True), transient=False) as bar:
-        task = bar.add_task(sim.title or "running", total=total, what="compiling kernels where needed …")
+        task = bar.add_task(sim.title or "running", total=total, what="")
         shown = -1.0
 
         def tick(sim: Simulation) -> None:
@@ -45,7 +47,8 @@ def run_progress(sim: Simulation, last_step: float) -> Iterator[Tick]:
             shown = now
             bar.update(task, completed=sim.time, what=_what(sim))
 
-        yield tick
+        with watch_compiling(lambda name: bar.update(task, what=f"compiling {name}")):
+            yield tick
         bar.update(task, completed=total if len(sim.agents) == 0 and total else sim.time, what=_what(sim))
 
 
@@ -54,18 +57,22 @@ def _what(sim: Simulation) -> str:
     return f"t = {sim.time:6.1f} s   {len(sim.agents):,} there, {gone:,} gone"
 
 
+class Counter(Protocol):
+    """How `counting` is told of progress."""
+
+    def __call__(self, done: int, item: str, total: int | None = None) -> None: ...
+
+
 @contextmanager
-def counting(what: str, total: int) -> Iterator[Callable[[str], Any]]:
-    """A bar that counts items; call it with the name of the item just begun."""
+def counting(what: str, total: int, *, quiet: bool = False) -> Iterator[Counter]:
+    """A bar over a number of items; tell it how many are done and what is going on."""
     columns = (SpinnerColumn(), TextColumn("[bold]{task.description}"), BarColumn(), MofNCompleteColumn())
-    with Progress(*columns, TextColumn("{task.fields[item]}"), TimeElapsedColumn(), console=Console(stderr=True)) as bar:
+    with Progress(
+        *columns, TextColumn("{task.fields[item]}"), TimeElapsedColumn(), console=Console(stderr=True), disable=quiet
+    ) as bar:
         task = bar.add_task(what, total=total, item="")
-        begun = False
 
-        def tick(item: str) -> None:
-            nonlocal begun
-            bar.update(task, advance=1 if begun else 0, item=item)
-            begun = True
+        def told(done: int, item: str, total: int | None = None) -> None:
+            bar.update(task, completed=done, item=item, total=total)
 
-        yield tick
-        bar.update(task, completed=total, item="done")
+        yield told

@@ -16,12 +16,10 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Any
 
 import numba
-from numba.core import config
-
-_F = TypeVar("_F", bound=Callable[..., Any])
+from numba.core import config, event
 
 #: Below this many agents a step is shorter than what waking the other threads costs.
 SMALL_RUN = 2_000
@@ -64,21 +62,21 @@ def _own_cache() -> Iterator[None]:
         config.CACHE_DIR = previous
 
 
-def kernel(function: _F) -> _F:
+def kernel(function: Callable[..., Any]) -> Any:
     """Compile lazily for one thread, without the interpreter lock, cached on disk."""
     with _own_cache():
         compiled = numba.njit(cache=True, nogil=True, error_model="numpy")(function)
     _registry.append(compiled)
-    return cast(_F, compiled)
+    return compiled
 
 
-def parallel_kernel(function: _F) -> _F:
+def parallel_kernel(function: Callable[..., Any]) -> Any:
     """The same with `prange` on threads. Each iteration writes its own row, so the thread count never shows."""
     _find_tbb()
     with _own_cache():
         compiled = numba.njit(cache=True, nogil=True, parallel=True, error_model="numpy")(function)
     _registry.append(compiled)
-    return cast(_F, compiled)
+    return compiled
 
 
 @functools.cache
@@ -90,6 +88,23 @@ def _find_tbb() -> None:
         if path.exists():
             with contextlib.suppress(OSError):
                 ctypes.CDLL(str(path), ctypes.RTLD_GLOBAL)
+
+
+@contextlib.contextmanager
+def watch_compiling(begun: Callable[[str], None]) -> Iterator[None]:
+    """Call `begun` with the name of each kernel of ours whose compilation begins (not when it comes from the cache)."""
+
+    class _Listener(event.Listener):
+        def on_start(self, happening: Any) -> None:
+            function = happening.data["dispatcher"].py_func
+            if function.__module__.startswith("tropel."):
+                begun(f"{function.__module__.removeprefix('tropel.')}.{function.__name__}".replace("_kernels.", ""))
+
+        def on_end(self, happening: Any) -> None:
+            pass
+
+    with event.install_listener("numba:compile", _Listener()):
+        yield
 
 
 def compiled_kernels() -> list[Any]:

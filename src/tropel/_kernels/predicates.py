@@ -79,12 +79,7 @@ def orientation(ax, ay, bx, by, cx, cy):
 @kernel
 def segments_touch(ax, ay, bx, by, cx, cy, dx, dy):
     """Whether the closed segments a–b and c–d share a point; exact, also when they are degenerate or collinear."""
-    if (
-        max(ax, bx) < min(cx, dx)
-        or max(cx, dx) < min(ax, bx)
-        or max(ay, by) < min(cy, dy)
-        or max(cy, dy) < min(ay, by)
-    ):
+    if max(ax, bx) < min(cx, dx) or max(cx, dx) < min(ax, bx) or max(ay, by) < min(cy, dy) or max(cy, dy) < min(ay, by):
         return False
     # With overlapping boxes, each pair of ends must not lie strictly on one side of the other's line.
     side_a = orientation(cx, cy, dx, dy, ax, ay)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from statistics import NormalDist
 from typing import Annotated, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, Field, NonNegativeFloat, model_validator
+from pydantic import ConfigDict, Field, NonNegativeFloat, model_validator
+from pydantic.dataclasses import dataclass
 
 from tropel._kernels.philox import normals, random_key, uniforms
 from tropel.errors import ParameterError
@@ -17,49 +19,68 @@ Finite = Annotated[float, Field(allow_inf_nan=False)]
 _MOST_REDRAWS = 200
 
 
-class _Distribution(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
+def _given(**values: float | None) -> dict[str, float]:
+    """Those that were given: whichever is missing is then reported like any other field."""
+    return {name: value for name, value in values.items() if value is not None}
 
 
-class Normal(_Distribution):
+_CONFIG = ConfigDict(extra="forbid")
+
+
+@dataclass(frozen=True, config=_CONFIG)
+class Normal:
     """A normal distribution; values outside [low, high] are drawn again, so the cut does not pile up at the ends."""
 
-    kind: Literal["normal"] = "normal"
     mean: Finite
     sd: Annotated[NonNegativeFloat, Field(allow_inf_nan=False)]
-    low: float = -math.inf
-    high: float = math.inf
+    low: Finite | None = None
+    high: Finite | None = None
 
-    def __init__(self, mean: float, sd: float, **more: Any) -> None:
-        super().__init__(mean=mean, sd=sd, **more)
+    def __init__(self, mean: float | None = None, sd: float | None = None, **more: Any) -> None:
+        super().__init__(**_given(mean=mean, sd=sd), **more)
 
     @model_validator(mode="after")
     def _reachable(self) -> Normal:
-        if self.low > self.high:
-            raise ValueError(f"low ({self.low:g}) must not be above high ({self.high:g})")
-        if self.low > self.mean + 4 * self.sd or self.high < self.mean - 4 * self.sd:
+        low, high = self._range()
+        if low > high:
+            raise ValueError(f"low ({low:g}) must not be above high ({high:g})")
+        if low > self.mean + 4 * self.sd or high < self.mean - 4 * self.sd:
             raise ValueError("the range low–high lies more than four standard deviations from the mean")
         return self
 
+    def _range(self) -> tuple[float, float]:
+        return -math.inf if self.low is None else self.low, math.inf if self.high is None else self.high
+
     def draw(self, key: np.uint64, ids: NDArray[np.int64]) -> NDArray[np.float64]:
+        low, high = self._range()
         values = self.mean + self.sd * normals(key, ids, draw=0)[:, 0]
         for attempt in range(1, _MOST_REDRAWS):
-            outside = np.flatnonzero((values < self.low) | (values > self.high))
+            outside = np.flatnonzero((values < low) | (values > high))
             if len(outside) == 0:
-                break
+                return values
             values[outside] = self.mean + self.sd * normals(key, ids[outside], draw=attempt)[:, 0]
-        return np.clip(values, self.low, self.high)
+        # A range so narrow, or so far out, that it is seldom hit: invert the distribution function between its ends.
+        outside = np.flatnonzero((values < low) | (values > high))
+        values[outside] = self._between(uniforms(key, ids[outside], draw=_MOST_REDRAWS)[:, 0])
+        return values
+
+    def _between(self, shares: NDArray[np.float64]) -> NDArray[np.float64]:
+        low, high = self._range()
+        if self.sd == 0.0 or low == high:
+            return np.clip(np.full(len(shares), self.mean), low, high)
+        standard = NormalDist()
+        first, last = standard.cdf((low - self.mean) / self.sd), standard.cdf((high - self.mean) / self.sd)
+        inner = [standard.inv_cdf(first + share * (last - first)) for share in np.clip(shares, 1e-12, 1.0 - 1e-12)]
+        return np.clip(self.mean + self.sd * np.array(inner), low, high)
 
 
-class Uniform(_Distribution):
+@dataclass(frozen=True, config=_CONFIG)
+class Uniform:
     """Evenly between low and high."""
 
-    kind: Literal["uniform"] = "uniform"
     low: Finite
     high: Finite
-
-    def __init__(self, low: float, high: float, **more: Any) -> None:
-        super().__init__(low=low, high=high, **more)
+    kind: Literal["uniform"] = "uniform"
 
     @model_validator(mode="after")
     def _ordered(self) -> Uniform:

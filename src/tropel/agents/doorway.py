@@ -71,6 +71,8 @@ def _clear(x: float, y: float, px: float, py: float, segments: Floats, walls: Wa
     for s in range(segments.shape[0]):
         x0, y0, x1, y1 = segments[s, 0], segments[s, 1], segments[s, 2], segments[s, 3]
         on_it = segments_touch(x, y, x, y, x0, y0, x1, y1)
-        if segments_touch(px, py, px, py, x0, y0, x1, y1) or (not on_it and segments_touch(x, y, px, py, x0, y0, x1, y1)):
+        if segments_touch(px, py, px, py, x0, y0, x1, y1) or (
+            not on_it and segments_touch(x, y, px, py, x0, y0, x1, y1)
+        ):
             return False
     return True

@@ -188,7 +188,8 @@ class Population:
         position = self.state.position
         if self.world.dim == 3:
             low, high = place
-            return ((position >= np.asarray(low)) & (position <= np.asarray(high))).all(axis=1)
+            inside = (position >= np.asarray(low)) & (position <= np.asarray(high))
+            return np.asarray(inside.all(axis=1), dtype=bool)
         area = shapes.polygon(place, "region")
         return np.asarray(shapely.contains_xy(area, position[:, 0], position[:, 1]), dtype=bool)
 

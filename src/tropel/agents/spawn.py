@@ -116,7 +116,7 @@ def _area(world: World, region: Any, who: str) -> Any:
 
 def _box(world: World, region: Any, who: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     if isinstance(region, str):
-        low, high = world.region(region)  # type: ignore[misc]
+        low, high = world.region(region)
         return low, high
     try:
         low, high = region
@@ -159,7 +159,9 @@ def spawn_positions(
     sites = _hexagonal_sites(room, largest, taken, taken_radius)
     if len(sites) < count:
         fit = max(done, len(sites))
-        where = "the walkable area" if region is None else f"region {region!r}" if isinstance(region, str) else "its region"
+        where = (
+            "the walkable area" if region is None else f"region {region!r}" if isinstance(region, str) else "its region"
+        )
         raise SpawnError(
             f"group '{who}': {count} agents of up to {largest:.2f} m radius do not fit into {where} "
             f"({room.size:.1f} m{'²' if world.dim == 2 else '³'}); about {fit} do: "
@@ -253,15 +255,16 @@ def check_positions(world: World, positions: Any, *, who: str) -> NDArray[np.flo
         return np.empty((0, world.dim))
     if points.ndim != 2 or points.shape[1] != world.dim:
         raise SpawnError(f"group '{who}': positions must have shape (N, {world.dim}), not {points.shape}")
-    bad = ~np.isfinite(points).all(axis=1)
+    bad: NDArray[np.bool_] = np.asarray(~np.isfinite(points).all(axis=1))
     why = "is not finite"
     if not bad.any():
         if world.walkable is not None:
             # Strictly inside: who stands exactly on a wall belongs to neither side of it.
-            bad = ~shapely.contains_xy(world.walkable, points[:, 0], points[:, 1])
+            inside = shapely.contains_xy(world.walkable, points[:, 0], points[:, 1])
+            bad = ~np.asarray(inside, dtype=bool)
             why = "is outside the walkable area"
         elif world.dim == 3:
-            bad = ((points < world.bounds[0]) | (points > world.bounds[1])).any(axis=1)
+            bad = np.any((points < world.bounds[0]) | (points > world.bounds[1]), axis=1)
             why = "is outside the box"
     if not bad.any() and world.dim == 2 and len(world.segments):
         lines = shapely.linestrings(world.segments.reshape(-1, 2, 2))

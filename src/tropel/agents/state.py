@@ -88,7 +88,7 @@ class AgentState:
     def __getattr__(self, name: str) -> NDArray[Any]:
         columns = self.__dict__.get("columns", {})
         if name in columns:
-            return columns[name]  # type: ignore[no-any-return]
+            return columns[name]
         raise AttributeError(f"agents have no column '{name}'; {suggest(name, columns)}")
 
     def __len__(self) -> int:

@@ -27,13 +27,14 @@ class BenchResult:
 
     def table(self) -> Table:
         """The rows as a table, with the ratios below it."""
+        from rich import box
         from rich.table import Table
 
         caption = "\n".join(f"{name} = {ratio:.2f}" for name, ratio in self.ratios.items())
-        table = Table(title=self.name, caption=caption, caption_justify="left")
+        table = Table(title=self.name, caption=caption, caption_justify="left", box=box.SIMPLE_HEAD, padding=0)
         columns = list(dict.fromkeys(key for row in self.rows for key in row))
         for column in columns:
-            table.add_column(column.replace("_", " "), justify="right")
+            table.add_column(column.replace("_", " "), justify="right", min_width=max(map(len, column.split("_"))))
         for row in self.rows:
             table.add_row(*(_cell(row.get(column, "")) for column in columns))
         return table

@@ -151,8 +151,10 @@ def _keep_members(order, members, is_member, rows):
     for k in range(order.shape[0]):
         row = order[np.uint64(k)]
         if is_member[np.uint64(row)]:
+            is_member[np.uint64(row)] = 0
             rows[found] = row
             found += _ONE
+    return found
 
 
 class CellSort:
@@ -187,6 +189,7 @@ class CellSort:
         self._sense_radius = np.empty(count)
         self._radius = np.empty(count)
         self._group = np.empty(count, dtype=np.int32)
+        self._is_member = np.zeros(count, dtype=np.uint8)
 
     def _view(self, count: int) -> CellList:
         return CellList(
@@ -255,5 +258,4 @@ class CellSort:
         if len(members) == len(order):
             return order
         rows = np.empty(len(members), dtype=np.uint32)
-        _keep_members(order, members, np.zeros(len(order), dtype=np.uint8), rows)
-        return rows
+        return rows[: _keep_members(order, members, self._is_member, rows)]

@@ -141,9 +141,7 @@ def _steer_one(i, position, directions, desired_speed, sense_radius, body_radius
     ex, ey, ez = ex / length, ey / length, ez / length
     z = position[i, 2] if dim == 3 else 0.0
     horizon = sense_radius[i]
-    seen, count = _look_around(
-        position[i, 0], position[i, 1], z, i, body_radius[i] + margin, horizon, cells, seen
-    )
+    seen, count = _look_around(position[i, 0], position[i, 1], z, i, body_radius[i] + margin, horizon, cells, seen)
     bx, by, bz = ex, ey, ez
     free = _free_way(ex, ey, ez, wanted, horizon, seen, count)
     if free < horizon:
@@ -173,9 +171,9 @@ def _steer_one(i, position, directions, desired_speed, sense_radius, body_radius
 
 
 @kernel
-def _steer_some(rows, first, last, position, directions, desired_speed, sense_radius, body_radius, cells, time_gap, margin, turns,
-                out_velocity, out_heading):  # fmt: skip
-    # A function of its own: Numba moves allocations out of parallel loops, which a list that may grow does not survive.
+def _steer_some(rows, first, last, position, directions, desired_speed, sense_radius, body_radius, cells, time_gap,
+                margin, turns, out_velocity, out_heading):  # fmt: skip
+    # A function of its own, because Numba moves allocations out of parallel loops, and this list may grow.
     seen = np.empty((64, 7))
     for m in range(first, last):
         seen = _steer_one(rows[m], position, directions, desired_speed, sense_radius, body_radius, cells, time_gap,
@@ -215,5 +213,7 @@ class Seek:
         cells: CellList = near.cells
         # With less than two steps of time to spare, two who walk at each other would meet within one step.
         time_gap = max(self.parameters.time_gap, 2.0 * dt)
-        _seek(near.rows_by_cell(members), state.position, directions, state.desired_speed, state.sense_radius,
-              state.radius, cells, time_gap, self.parameters.margin, self._turns, out.velocity, out.heading)  # fmt: skip
+        rows = near.rows_by_cell(members)
+        margin = self.parameters.margin
+        _seek(rows, state.position, directions, state.desired_speed, state.sense_radius, state.radius, cells, time_gap,
+              margin, self._turns, out.velocity, out.heading)  # fmt: skip

@@ -26,7 +26,7 @@ class Label:
     box: Box
     colour: str
     sides: Sequence[str] = ("above", "below", "right", "left")  #: where to try, best first
-    required: bool = True  #: written even where it covers another one
+    required: bool = True  #: written elsewhere, at last over another one, where none of its sides is free
     weight: str = "normal"
 
 
@@ -44,7 +44,7 @@ def place_labels(axes: Axes, labels: Sequence[Label], *, avoid: Sequence[Box] = 
         text = axes.text(
             0.0,
             0.0,
-            "\n".join(shortened(line, _LONGEST) for line in label.text.splitlines()),
+            "\n".join(shortened(line, _LONGEST, end=8) for line in label.text.splitlines()),
             fontsize=SMALL_SIZE,
             family=FONT,
             color=label.colour,
@@ -95,6 +95,8 @@ def _places(axes: Axes, label: Label, width: float, height: float) -> Iterator[t
     for side in label.sides:
         if side != "inside" or (width <= x1 - x0 and height <= y1 - y0):
             yield places[side]
+    if not label.required:
+        return
     for side in ("above", "below", "right", "left"):
         x, y, rotation = places[side]
         if side not in label.sides:

@@ -80,7 +80,9 @@ def _draw_floor(axes: Axes, scene: Scene, moment: Moment, view: View, door_notes
         colour = style.OPEN_DOOR if is_open else style.CLOSED_DOOR
         upright = line.bounds[3] - line.bounds[1] > line.bounds[2] - line.bounds[0]
         sides = ("right", "left") if upright else ("above", "below")
-        labels.append(Label(text=f"{name}\n{note}", box=line.bounds, colour=colour, sides=sides))
+        labels.append(
+            Label(text=f"{name}\n{note}", box=_grown(line.bounds, 3 / view.scale), colour=colour, sides=sides)
+        )
     for name, wkt in scene.regions.items():
         shape = parse_wkt(wkt, f"region '{name}'")
         _fill(axes, shape, facecolor=style.REGION + "12", edgecolor=style.REGION + "90", zorder=2, dashed=True)
@@ -213,6 +215,10 @@ def _lines(axes: Axes, shape: Any, *, color: str, linewidth: float, zorder: floa
         ),
         autolim=False,
     )
+
+
+def _grown(box: Box, by: float) -> Box:
+    return (box[0] - by, box[1] - by, box[2] + by, box[3] + by)
 
 
 def _box_around(centre: Any, reach: float) -> Box:

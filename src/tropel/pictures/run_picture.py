@@ -73,8 +73,8 @@ def _write_header(figure: Figure, trajectory: Trajectory, paths: Paths, summary:
         facts.append("everybody left")
     elif agents and there < agents:
         facts.append(f"{agents - there:,} left, {there:,} still there")
-    if not trajectory.summary:
-        facts.append("the run did not end by itself")
+    if trajectory.summary is None and scene.seed is not None:
+        facts.append("interrupted before its end")
     if paths.drawn < paths.agents:
         facts.append(f"{paths.drawn:,} paths drawn")
     title = style.shortened(scene.title or trajectory.path.stem, 60)
@@ -104,7 +104,7 @@ def _time_norm(paths: Paths) -> Normalize:
         walked = np.cumsum(np.linalg.norm(paths.pieces[order, 1] - paths.pieces[order, 0], axis=1))
         nearly_all = paths.piece_times[order[np.searchsorted(walked, 0.98 * walked[-1])]]
         end = float(nearly_all) if nearly_all < 0.8 * end else end
-    return Normalize(0.0, max(end, 1e-9), clip=True)
+    return Normalize(0.0, end or 1.0, clip=True)
 
 
 def _draw_paths(axes: Axes, paths: Paths, view: View, norm: Normalize) -> None:
@@ -118,7 +118,7 @@ def _draw_paths(axes: Axes, paths: Paths, view: View, norm: Normalize) -> None:
             array=paths.piece_times,
             cmap=style.time_colours(),
             norm=norm,
-            linewidths=float(np.clip(3.0 / many**0.2, 0.8, 2.4)),
+            linewidths=min(float(np.clip(3.0 / many**0.2, 0.8, 2.4)), 0.5 * _room(paths, view)),
             alpha=1.0 if few else float(np.clip(5.0 / many**0.5, 0.28, 0.9)),
             # Round ends close the gaps between pieces, but where lines are transparent they would show as dots.
             capstyle="round" if few else "butt",
@@ -127,18 +127,24 @@ def _draw_paths(axes: Axes, paths: Paths, view: View, norm: Normalize) -> None:
         autolim=False,
     )
     starts, ends = view.flat(paths.starts), view.flat(paths.ends)
-    axes.plot(starts[:, 0], starts[:, 1], **_start_dots(len(starts)))
-    axes.plot(ends[:, 0], ends[:, 1], **_end_dots(len(ends)))
+    axes.plot(starts[:, 0], starts[:, 1], **_start_dots(len(starts), _room(paths, view)))
+    axes.plot(ends[:, 0], ends[:, 1], **_end_dots(len(ends), _room(paths, view)))
 
 
-def _start_dots(count: int) -> dict[str, Any]:
-    size = float(np.clip(9.0 / max(count, 1) ** 0.25, 1.2, 5.0))
+def _room(paths: Paths, view: View) -> float:
+    """How large a dot may be [points] without filling a narrow world."""
+    narrow = float(np.ptp(view.flat(paths.bounds), axis=0).min()) * view.scale
+    return max(0.2 * narrow * 72 / style.DPI, 1.0) if narrow > 0.0 else np.inf
+
+
+def _start_dots(count: int, room: float = np.inf) -> dict[str, Any]:
+    size = min(float(np.clip(9.0 / max(count, 1) ** 0.25, 1.2, 5.0)), room)
     alpha = float(np.clip(12.0 / max(count, 1) ** 0.5, 0.35, 1.0))
     return {**_DOTS, "markersize": size, "color": style.INK, "alpha": alpha, "mew": 0, "zorder": 3.4}
 
 
-def _end_dots(count: int) -> dict[str, Any]:
-    size = float(np.clip(10.0 / max(count, 1) ** 0.2, 2.0, 6.0))
+def _end_dots(count: int, room: float = np.inf) -> dict[str, Any]:
+    size = min(float(np.clip(10.0 / max(count, 1) ** 0.2, 2.0, 6.0)), 1.3 * room)
     colour = style.time_colours()(1.0)
     return {**_DOTS, "markersize": size, "color": colour, "mec": style.INK, "mew": 0.5, "zorder": 3.6}
 
@@ -191,6 +197,15 @@ def _name_map_axes(axes: Axes, view: View, dim: int) -> None:
     style.label_axes(axes, x=f"{right} [m]", y=f"{up} [m]", title=title)
     for axis, pixels in ((axes.xaxis, view.width), (axes.yaxis, view.height)):
         axis.set_major_locator(MaxNLocator(nbins=max(1, min(8, pixels // 60)), steps=[1, 2, 5, 10]))
+    # Maps of a country's coordinates: whole numbers instead of an offset, written along the axis where they are long.
+    axes.ticklabel_format(useOffset=False, style="plain")
+    if max(abs(place) for place in (view.low[1], view.high[1])) >= 1e4:
+        axes.tick_params(axis="y", labelrotation=90)
+        for label in axes.get_yticklabels():
+            label.set_verticalalignment("center")
+        axes.yaxis.set_major_locator(MaxNLocator(nbins=max(1, min(6, view.height // 110)), steps=[1, 2, 5, 10]))
+    if max(abs(place) for place in (view.low[0], view.high[0])) >= 1e5:
+        axes.xaxis.set_major_locator(MaxNLocator(nbins=max(1, min(6, view.width // 110)), steps=[1, 2, 5, 10]))
 
 
 def _draw_curves(
@@ -221,7 +236,7 @@ def _draw_curves(
     steps: dict[str, Any] = {"drawstyle": "steps-post", "marker": marker, "solid_joinstyle": "miter", "clip_on": False}
     axes.plot(times, there, color=style.THERE, linewidth=2.2, label="still there", **steps)
     axes.plot(times, gone, color=style.LEFT, linewidth=2.2, linestyle=(0, (4, 1.2)), label="left", **steps)
-    last = max(float(times[-1]), 1e-3)
+    last = float(times[-1]) or 1.0
     axes.set_xlim(0.0, last)
     axes.set_ylim(0.0, max(1.0, 1.06 * max(there.max(), gone.max())))
     axes.yaxis.set_major_locator(MaxNLocator(nbins=6, integer=True, steps=[1, 2, 2.5, 5, 10]))
@@ -286,6 +301,6 @@ def _draw_bars(
     axes.set_ylim(len(bars) - 0.5, -0.5)
     axes.set_xlim(0.0, max(1, counts.max()))
     axes.set_xticks([])
-    axes.set_yticks(rows, [style.shortened(name, 16) for name, _ in bars], parse_math=False)
+    axes.set_yticks(rows, [style.shortened(name, 16, end=6) for name, _ in bars], parse_math=False)
     axes.tick_params(axis="y", length=0)
     style.label_axes(axes, title="left through")

@@ -146,6 +146,8 @@ def open_panel(axes: Axes) -> None:
     axes.set_axisbelow(True)
 
 
-def shortened(text: str, length: int) -> str:
-    """Text of at most so many characters."""
-    return text if len(text) <= length else text[: length - 1].rstrip() + "…"
+def shortened(text: str, length: int, *, end: int = 0) -> str:
+    """Text of at most so many characters, of which `end` are kept from its end (where names often differ)."""
+    if len(text) <= length:
+        return text
+    return text[: length - 1 - end].rstrip() + "…" + text[len(text) - end :].lstrip()

@@ -170,7 +170,8 @@ def _draw_times(axes: Axes, statistics: SweepStatistics) -> None:
     # Dots at fixed, evenly spread heights, so that runs with like times do not hide each other.
     height = dots_middle + dots_reach * (2.0 * (np.arange(len(found)) * 0.618034 % 1.0) - 1.0)
     axes.plot(found, height, linestyle="none", marker="o", markersize=dots_size, color=style.INK, alpha=0.55, mew=0)
-    _draw_mean(axes, centre, reach, height=0.9 if tall else 0.6)
+    if len(found) > 1:
+        _draw_mean(axes, centre, reach, height=0.9 if tall else 0.6)
     axes.set_ylim(0.0, 1.0)
 
 

@@ -120,7 +120,7 @@ class _Builder:
     def simulation(self, seed: int, threads: int | None) -> Simulation:
         spec = self.spec
         world = self._world()
-        agents = [*map(self._group, spec.groups), *map(self._source, spec.sources)]
+        agents: list[Group | Source] = [*map(self._group, spec.groups), *map(self._source, spec.sources)]
         groups = list(dict.fromkeys([g.name for g in spec.groups] + [s.group for s in spec.sources]))
         sim = Simulation(
             world,
@@ -271,9 +271,8 @@ def _real_path(loc: tuple[Any, ...], raw: Any) -> tuple[str | int, ...]:
     path: list[str | int] = []
     here = raw
     for part in loc:
-        if isinstance(here, Mapping) and part in here:
-            here = here[part]
-        elif isinstance(here, list) and isinstance(part, int) and part < len(here):
+        inside_list = isinstance(here, list) and isinstance(part, int) and part < len(here)
+        if inside_list or (isinstance(here, Mapping) and part in here):
             here = here[part]
         elif part != loc[-1] or not isinstance(here, Mapping):
             continue

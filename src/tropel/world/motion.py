@@ -8,17 +8,18 @@ from __future__ import annotations
 import bisect
 import itertools
 import math
-from collections.abc import Callable, Sequence
-from typing import Annotated, Literal
+from collections.abc import Callable, Mapping, Sequence
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, Field, PositiveFloat, model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from tropel.errors import GeometryError
 
 Point = tuple[float, ...]
 Finite = Annotated[float, Field(allow_inf_nan=False)]
+PositiveFinite = Annotated[float, Field(gt=0.0, allow_inf_nan=False)]
 PointField = Annotated[tuple[Finite, ...], Field(min_length=2, max_length=3)]
 
 
@@ -31,7 +32,7 @@ class Waypoints(_Motion):
 
     kind: Literal["waypoints"] = "waypoints"
     points: Annotated[tuple[PointField, ...], Field(min_length=2)]
-    speed: PositiveFloat
+    speed: PositiveFinite
     repeat: Literal["once", "cycle", "back_and_forth"] = "back_and_forth"
 
     @model_validator(mode="after")
@@ -72,7 +73,7 @@ class Orbit(_Motion):
 
     kind: Literal["orbit"] = "orbit"
     center: PointField
-    radius: PositiveFloat
+    radius: PositiveFinite
     period: Annotated[float, Field(allow_inf_nan=False, description="seconds a turn; negative runs clockwise")]
     phase: Annotated[Finite, Field(description="angle at time zero, in radians")] = 0.0
 
@@ -99,9 +100,24 @@ MotionLike = Waypoints | Orbit | Callable[[float], Sequence[float]]
 def position_at(motion: MotionLike, time: float, *, what: str, dim: int) -> NDArray[np.float64]:
     """Where a motion is at a time [s], checked: as many coordinates as the world has, all of them numbers."""
     point = motion.at(time) if isinstance(motion, Waypoints | Orbit) else motion(time)
-    position = np.asarray(point, dtype=np.float64)
+    try:
+        position = np.asarray(point, dtype=np.float64)
+    except (TypeError, ValueError):
+        position = np.empty(0)
     if position.shape != (dim,) or not np.isfinite(position).all():
         raise GeometryError(
             f"{what}: its motion gives {point!r} at t = {time:g} s; it must give {dim} finite coordinates at every time"
         )
     return position
+
+
+def stored_motion(motion: MotionLike) -> Any:
+    """A motion as plain data; a function can only be named as such."""
+    return motion.model_dump(mode="json") if isinstance(motion, Waypoints | Orbit) else "function"
+
+
+def restored_motion(stored: Mapping[str, Any]) -> Waypoints | Orbit:
+    """The motion that `stored_motion` has turned into data."""
+    if stored["kind"] == "orbit":
+        return Orbit.model_validate(stored)
+    return Waypoints.model_validate(stored)

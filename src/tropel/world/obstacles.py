@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from tropel._kernels.discs import DiscGrid, disc_grid
 from tropel.errors import GeometryError, ParameterError, suggest
-from tropel.world.motion import MotionLike, Orbit, Waypoints, position_at
+from tropel.world.motion import MotionLike, position_at, restored_motion, stored_motion
 from tropel.world.shapes import point
 
 
@@ -72,6 +72,8 @@ class ObstacleSet:
             raise GeometryError(f"there is an obstacle '{name}' already; remove it first or choose another name")
         if obstacle.position is not None:
             point(obstacle.position, f"obstacle '{name}'", dim=self.dim)
+        if obstacle.motion is not None:
+            position_at(obstacle.motion, time, what=f"obstacle '{name}'", dim=self.dim)
         self._append(name, obstacle)
         self.advance(time, dt)
 
@@ -140,10 +142,8 @@ class ObstacleSet:
             entry: dict[str, Any] = {"radius": item.radius}
             if item.motion is None:
                 entry["position"] = self.position[row].tolist()
-            elif isinstance(item.motion, Waypoints | Orbit):
-                entry["motion"] = item.motion.model_dump(mode="json")
             else:
-                entry["motion"] = "function"
+                entry["motion"] = stored_motion(item.motion)
             stored[name] = entry
         return stored
 
@@ -158,8 +158,7 @@ class ObstacleSet:
                     raise ParameterError(f"obstacle '{name}' moves by a function that this script does not define")
                 self._append(name, declared[name])
             elif motion is not None:
-                moving = {"waypoints": Waypoints, "orbit": Orbit}[motion["kind"]].model_validate(motion)
-                self._append(name, Obstacle(radius=entry["radius"], motion=moving))
+                self._append(name, Obstacle(radius=entry["radius"], motion=restored_motion(motion)))
             else:
                 self._append(name, Obstacle(radius=entry["radius"], position=tuple(entry["position"])))
         self.advance(time, dt)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import shapely
@@ -18,7 +18,7 @@ from shapely.geometry.base import BaseGeometry
 from tropel.errors import GeometryError
 
 #: Anything `polygon` and `polyline` understand.
-ShapeLike = BaseGeometry | str | Mapping[str, Any] | Sequence[Sequence[float]]
+ShapeLike: TypeAlias = BaseGeometry | str | Mapping[str, Any] | Sequence[Sequence[float]]
 
 
 def _read(shape: ShapeLike, what: str, *, ring: bool) -> BaseGeometry:
@@ -28,7 +28,8 @@ def _read(shape: ShapeLike, what: str, *, ring: bool) -> BaseGeometry:
         try:
             return shapely.from_wkt(shape)
         except shapely.errors.GEOSException as error:
-            raise GeometryError(f"{what}: not a WKT text: {error}; an example: POLYGON ((0 0, 9 0, 9 5, 0 0))") from error
+            example = "POLYGON ((0 0, 9 0, 9 5, 0 0))"
+            raise GeometryError(f"{what}: not a WKT text: {error}; an example: {example}") from error
     if isinstance(shape, Mapping):
         return _read_geojson(shape, what)
     try:
@@ -50,9 +51,13 @@ def _read_geojson(shape: Mapping[str, Any], what: str) -> BaseGeometry:
     if kind == "Feature":
         return _read_geojson(shape.get("geometry") or {}, what)
     if kind == "FeatureCollection":
-        parts = [_read_geojson(feature, what) for feature in shape.get("features", [])]
+        parts = [_read_geojson(feature, what) for feature in shape.get("features") or ()]
         if not parts:
             raise GeometryError(f"{what}: the GeoJSON feature collection is empty")
+        for number, part in enumerate(parts):
+            # Checked before the union, which fails on such a part or quietly makes another shape of it.
+            if not part.is_valid:
+                raise GeometryError(f"{what}: feature {number}: {_why_invalid(part)}")
         return shapely.union_all(parts)
     try:
         return shapely.from_geojson(json.dumps(shape))

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import shapely
@@ -19,12 +19,12 @@ from tropel._kernels.walls import WallGrid
 from tropel.errors import GeometryError, ParameterError, suggest
 from tropel.world import shapes
 from tropel.world.goals import Exit, GoalArrays, Target
-from tropel.world.motion import Orbit, Waypoints, position_at
+from tropel.world.motion import position_at, restored_motion, stored_motion
 from tropel.world.obstacles import Obstacle, ObstacleSet
 from tropel.world.shapes import ShapeLike
 from tropel.world.wall_grid import build_wall_grid, quantised
 
-Polygonal = shapely.Polygon | shapely.MultiPolygon
+Polygonal: TypeAlias = shapely.Polygon | shapely.MultiPolygon
 Box = tuple[NDArray[np.float64], NDArray[np.float64]]
 
 
@@ -111,7 +111,10 @@ class World:
 
     def _extent(self, bounds: Sequence[float] | None) -> Box:
         if bounds is not None:
-            corners = np.asarray(bounds, dtype=np.float64)
+            try:
+                corners = np.asarray(bounds, dtype=np.float64)
+            except (TypeError, ValueError):
+                corners = np.empty(0)
             if corners.shape != (4,) or not np.isfinite(corners).all() or (corners[:2] >= corners[2:]).any():
                 raise GeometryError(f"bounds must be (x_min, y_min, x_max, y_max), got {bounds!r}")
             return corners[:2], corners[2:]
@@ -135,10 +138,15 @@ class World:
                         f"{kind} '{name}' lies outside the walkable area ({away:.3g} m away, around "
                         f"({place.centroid.x:g}, {place.centroid.y:g})); it must overlap it"
                     )
-        for name, target in self.targets.items():
-            where = shapely.Point(self._target_position[name])
-            if target.motion is None and not self.walkable.covers(where):
-                raise GeometryError(f"target '{name}' at ({where.x:g}, {where.y:g}) lies outside the walkable area")
+
+    def _check_inside(self, place: NDArray[np.float64], what: str) -> None:
+        if self.dim == 3:
+            inside, where = bool(((place >= self.bounds[0]) & (place <= self.bounds[1])).all()), "box"
+        else:
+            inside, where = self.walkable is None or self.walkable.covers(shapely.Point(place)), "walkable area"
+        if not inside:
+            at = ", ".join(f"{c:g}" for c in place)
+            raise GeometryError(f"{what} at ({at}) lies outside the {where}; put it inside")
 
     def _collect_segments(self) -> None:
         rows = [] if self.walkable is None else [shapes.segments_of(self.walkable)]
@@ -242,6 +250,7 @@ class World:
         what = f"target '{name}'"
         if target.position is not None:
             place = shapes.point(target.position, what, dim=self.dim)
+            self._check_inside(place, what)
         else:
             assert target.motion is not None
             place = position_at(target.motion, self.time, what=what, dim=self.dim)
@@ -341,10 +350,8 @@ def _target_state(target: Target, position: NDArray[np.float64]) -> dict[str, An
     entry: dict[str, Any] = {"radius": target.radius, "absorbs": target.absorbs}
     if target.motion is None:
         entry["position"] = position.tolist()
-    elif isinstance(target.motion, Waypoints | Orbit):
-        entry["motion"] = target.motion.model_dump(mode="json")
     else:
-        entry["motion"] = "function"
+        entry["motion"] = stored_motion(target.motion)
     return entry
 
 
@@ -357,5 +364,4 @@ def _restored_target(name: str, entry: Mapping[str, Any], declared: Mapping[str,
         if name not in declared:
             raise ParameterError(f"target '{name}' moves by a function that this script does not define")
         return declared[name]
-    kinds = {"waypoints": Waypoints, "orbit": Orbit}
-    return Target(motion=kinds[motion["kind"]].model_validate(motion), **common)
+    return Target(motion=restored_motion(motion), **common)

@@ -1,0 +1,295 @@
+"""The command line: `tropel demo | run | list | validate | schema | plot | sweep | bench | warmup`.
+
+Each command is a few lines around the library. Results go to standard output, progress and errors to standard error.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+
+from tropel.errors import TropelError
+
+if TYPE_CHECKING:
+    from tropel.running import Summary
+    from tropel.scenario import Scenario
+    from tropel.scenario.execute import Outputs
+
+app = typer.Typer(
+    name="tropel",
+    help="Crowds, flocks and riders moving through complex, changing worlds.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+Out = Annotated[Path | None, typer.Option("--out", "-o", help="Folder for the results.")]
+Threads = Annotated[int | None, typer.Option(min=1, help="Threads; all cores when left out.")]
+Seed = Annotated[int | None, typer.Option(help="Seed; that of the scenario when left out.")]
+Until = Annotated[float | None, typer.Option(min=0.0, help="Simulated seconds; as the scenario says when left out.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress bar.")]
+
+
+def main() -> None:
+    """Entry point: errors of tropel become one message and exit code 1, Ctrl-C exit code 130."""
+    try:
+        app()
+    except TropelError as error:
+        _fail(str(error), 1)
+    except KeyboardInterrupt:
+        _fail("interrupted; what was simulated so far has been kept", 130)
+    except MemoryError:
+        _fail("out of memory; use fewer agents, a smaller world or a coarser grid", 1)
+
+
+def _fail(message: str, code: int) -> None:
+    Console(stderr=True).print(f"[bold red]error:[/] {escape(message)}", soft_wrap=True, highlight=False)
+    sys.exit(code)
+
+
+def _show(text: object) -> None:
+    Console().print(text)
+
+
+@app.command()
+def demo(
+    name: Annotated[str, typer.Argument(help="A built-in scenario; see `tropel list`.")] = "hall",
+    out: Out = None,
+    threads: Threads = None,
+    seed: Seed = None,
+    until: Until = None,
+    quiet: Quiet = False,
+) -> None:
+    """Run a built-in scenario and draw it."""
+    from tropel.scenario import load_builtin
+
+    scenario = load_builtin(name)
+    _warm_up_if_cold(quiet)
+    _run_and_draw(scenario, out=out, threads=threads, seed=seed, until=until, resume=None, gif=True, quiet=quiet)
+
+
+@app.command()
+def run(
+    file: Annotated[Path, typer.Argument(help="A scenario file (TOML).")],
+    out: Out = None,
+    threads: Threads = None,
+    until: Until = None,
+    seed: Seed = None,
+    resume: Annotated[Path | None, typer.Option(help="Continue from a checkpoint of the same scenario.")] = None,
+    picture: Annotated[bool, typer.Option(help="Draw a PNG of the run.")] = True,
+    gif: Annotated[bool, typer.Option(help="Draw an animated GIF too.")] = False,
+    quiet: Quiet = False,
+) -> None:
+    """Run a scenario file: trajectory, checkpoint, summary and picture go into one folder."""
+    from tropel.scenario import load_scenario
+
+    scenario = load_scenario(file)
+    _run_and_draw(
+        scenario, out=out, threads=threads, seed=seed, until=until, resume=resume, png=picture, gif=gif, quiet=quiet
+    )
+
+
+@app.command("list")
+def list_scenarios() -> None:
+    """Show the built-in scenarios."""
+    from rich.table import Table
+
+    from tropel.scenario import builtin_names, load_builtin
+
+    table = Table("name", "what happens")
+    for name in builtin_names():
+        spec = load_builtin(name).spec
+        table.add_row(name, f"[bold]{escape(spec.title)}[/]\n{escape(spec.about)}")
+    _show(table)
+
+
+@app.command()
+def validate(file: Annotated[Path, typer.Argument(help="A scenario file (TOML).")]) -> None:
+    """Check a scenario file, including its geometry and whether everybody finds room."""
+    from tropel.scenario import load_scenario
+
+    sim = load_scenario(file).build(threads=1)
+    size = f"{len(sim.agents):,} agents at the start, {len(sim.population.sources)} sources, {len(sim.events)} events"
+    _show(f"[green]{escape(str(file))} is fine[/]: {size}")
+
+
+@app.command()
+def schema() -> None:
+    """Print the JSON schema of scenario files, for editors that complete and check."""
+    from tropel.scenario.schema import ScenarioSpec
+
+    sys.stdout.write(json.dumps(ScenarioSpec.model_json_schema(), indent=2) + "\n")
+
+
+@app.command()
+def plot(
+    run: Annotated[Path, typer.Argument(help="The folder of a run, or a trajectory file.")],
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="Folder for the pictures; beside the run if left out.")
+    ] = None,
+    png: Annotated[bool, typer.Option(help="Draw the PNG.")] = True,
+    gif: Annotated[bool, typer.Option(help="Draw the animated GIF.")] = True,
+    quiet: Quiet = False,
+) -> None:
+    """Draw a recorded run as PNG and animated GIF."""
+    from tropel.scenario.execute import trajectory_in
+
+    trajectory = trajectory_in(run)
+    folder = out or (run if run.is_dir() and run.suffix != ".parquet" else trajectory.parent)
+    folder.mkdir(parents=True, exist_ok=True)
+    stem = "run" if trajectory.stem == "trajectory" else trajectory.stem
+    for path in _draw(trajectory, folder / f"{stem}.png", folder / f"{stem}.gif", png=png, gif=gif, quiet=quiet):
+        _show(f"wrote {path}")
+
+
+@app.command()
+def sweep(
+    file: Annotated[Path, typer.Argument(help="A scenario file (TOML), or the name of a built-in scenario.")],
+    seeds: Annotated[int, typer.Option(min=1, help="How many seeds.")] = 20,
+    first: Annotated[int, typer.Option(help="The first seed.")] = 0,
+    out: Out = None,
+    until: Until = None,
+    workers: Annotated[int | None, typer.Option(min=1, help="Processes; one per core when left out.")] = None,
+    quiet: Quiet = False,
+) -> None:
+    """Run many seeds on all cores; table, confidence bands and a plot."""
+    from tropel.pictures import draw_sweep, sweep_statistics
+    from tropel.progress import counting
+    from tropel.scenario import builtin_names, load_builtin, load_scenario
+    from tropel.scenario import sweep as sweeps
+
+    is_builtin = not file.exists() and str(file) in builtin_names()
+    scenario = load_builtin(str(file)) if is_builtin else load_scenario(file)
+    folder = out or Path("out") / f"{scenario.name}-sweep"
+    scenario.build(threads=1)
+    _warm_up_if_cold(quiet)
+    folder.mkdir(parents=True, exist_ok=True)
+    chosen = range(first, first + seeds)
+    with counting("seeds", seeds, quiet=quiet) as told:
+        done = sweeps.sweep(scenario, chosen, table=folder / "sweep.csv", workers=workers, until=until, told=told)
+    order = sorted(done.results)
+    if order:
+        departures = [done.results[seed].departures for seed in order]
+        agents = [int(str(done.results[seed].row["agents"])) for seed in order]
+        ends = [float(str(done.results[seed].row["simulated_time"])) for seed in order]
+        _show(sweeps.summary_table(scenario, sweep_statistics(departures, agents=agents, end=ends)))
+        title = scenario.spec.title or scenario.name
+        _show(f"wrote {draw_sweep(departures, folder / 'sweep.png', agents=agents, end=ends, title=title)}")
+    _show(f"wrote {folder / 'sweep.csv'}")
+    if done.failures:
+        seed, why = min(done.failures.items())
+        raise TropelError(f"{len(done.failures)} of {seeds} seeds failed; the first, seed {seed}: {why}")
+
+
+@app.command()
+def bench(
+    name: Annotated[str, typer.Argument(help="neighbours, …; left out: show the names.")] = "",
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    quiet: Quiet = False,
+) -> None:
+    """Measure ours beside something else in the same run."""
+    from tropel import bench as benchmarks
+    from tropel.progress import counting
+
+    if not name:
+        _show("benchmarks: " + ", ".join(benchmarks.names()))
+        return
+    with counting(name, 1, quiet=quiet) as told:
+        result = benchmarks.run(name, progress=lambda what, done, total: told(done, what, total))
+    if as_json:
+        sys.stdout.write(json.dumps(result.json(), indent=2) + "\n")
+    else:
+        _show(result.table())
+
+
+@app.command()
+def warmup(quiet: Quiet = False) -> None:
+    """Compile every kernel once, so that later runs start at once."""
+    from tropel.progress import counting
+    from tropel.warmup import PARTS, warm_up
+
+    with counting("warming up", len(PARTS), quiet=quiet) as told:
+        warm_up(told)
+
+
+@app.callback(invoke_without_command=True)
+def _root(version: Annotated[bool, typer.Option("--version", help="Show the version and stop.")] = False) -> None:
+    if version:
+        from tropel import __version__
+
+        sys.stdout.write(f"tropel {__version__}\n")
+        raise typer.Exit
+
+
+def _warm_up_if_cold(quiet: bool) -> None:
+    from tropel.progress import counting
+    from tropel.warmup import PARTS, is_warm, warm_up
+
+    if is_warm():
+        return
+    if not quiet:
+        Console(stderr=True).print("First run: compiling the kernels once, which takes about a minute.")
+    with counting("compiling", len(PARTS), quiet=quiet) as told:
+        warm_up(told)
+
+
+def _run_and_draw(
+    scenario: Scenario,
+    *,
+    out: Path | None,
+    threads: int | None,
+    seed: int | None,
+    until: float | None,
+    resume: Path | None,
+    quiet: bool,
+    png: bool = True,
+    gif: bool,
+) -> None:
+    from tropel.scenario.execute import execute
+
+    summary, outputs = execute(
+        scenario,
+        out=out or (resume.parent if resume is not None else Path("out") / scenario.name),
+        seed=seed,
+        threads=threads,
+        until=until,
+        resume=resume,
+        progress=not quiet,
+    )
+    _report(summary, outputs)
+    for path in _draw(outputs.trajectory, outputs.picture, outputs.animation, png=png, gif=gif, quiet=quiet):
+        _show(f"wrote {path}")
+
+
+def _report(summary: Summary, outputs: Outputs) -> None:
+    _show(summary.table())
+    for path in (outputs.trajectory, outputs.summary):
+        _show(f"wrote {path}")
+
+
+def _draw(trajectory: Path, picture: Path, animation: Path, *, png: bool, gif: bool, quiet: bool) -> list[Path]:
+    from tropel.pictures import animate_run, draw_run
+    from tropel.progress import counting
+    from tropel.recording import read_trajectory
+
+    drawn = []
+    with read_trajectory(trajectory) as recorded:
+        if png:
+            drawn.append(draw_run(recorded, picture))
+        if gif:
+            with counting("drawing", 1, quiet=quiet) as told:
+                drawn.append(
+                    animate_run(recorded, animation, progress=lambda done, total: told(done, animation.name, total))
+                )
+    return drawn
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,96 @@
+"""Compile every kernel once, so that later runs start at once.
+
+Kernels are compiled when they are first called and kept on disk. The work here is to call each of them with the types
+it will be called with: small scenes in 2D and 3D that use everything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import shapely
+
+from tropel._kernels.compile import cache_directory, compiled_kernels, watch_compiling
+
+_MARK = "complete"
+
+
+def is_warm() -> bool:
+    """Whether a warm-up of these very sources has been completed."""
+    return (cache_directory() / _MARK).exists()
+
+
+def warm_up(tell: Callable[[int, str], None] | None = None) -> int:
+    """Compile what is not compiled yet; returns how many kernels that were. `tell(done, what)` hears of each."""
+    compiled = 0
+
+    def begun(name: str) -> None:
+        nonlocal compiled
+        compiled += 1
+        if tell is not None:
+            tell(parts_done, f"compiling {name}")
+
+    with watch_compiling(begun):
+        for parts_done, (what, part) in enumerate(PARTS.items()):
+            if tell is not None:
+                tell(parts_done, what)
+            part()
+    if tell is not None:
+        tell(len(PARTS), f"{compiled} kernels compiled" if compiled else "everything was compiled already")
+    directory = cache_directory()
+    if directory.exists():
+        (directory / _MARK).touch()
+    return compiled
+
+
+def _crowd_in_a_room() -> None:
+    from tropel import Direct, Door, Grid, Group, Normal, Obstacle, Orbit, Seek, Simulation, Source, Target, World
+
+    world = World(
+        shapely.box(0, 0, 10, 10) - shapely.box(4, 4, 5, 5),
+        walls=[[(1, 1), (1, 2)]],
+        exits={"out": shapely.box(9, 4, 10, 6)},
+        doors={"door": Door([(8, 0), (8, 10)], open=True)},
+        obstacles={
+            "still": Obstacle(radius=0.3, position=(6, 2)),
+            "moving": Obstacle(radius=0.3, motion=Orbit(center=(6, 7), radius=1, period=9)),
+        },
+        targets={"spot": Target(position=(2, 8), absorbs=True)},
+    )
+    agents = [
+        Group("some", count=20, desired_speed=Normal(1.3, 0.2, low=0.5), region=shapely.box(0, 0, 7, 10)),
+        Source("some", rate=20.0, region=shapely.box(0, 0, 7, 10), arrivals="random"),
+    ]
+    _use(Simulation(world, agents, planning=Direct(), environment=Grid(), local=Seek(), dt=0.1))
+
+
+def _swarm_in_a_box() -> None:
+    from tropel import Group, Obstacle, Simulation, Target, Uniform, World
+
+    world = World.box(
+        (0, 0, 0),
+        (10, 10, 10),
+        obstacles={"ball": Obstacle(radius=1.0, position=(5, 5, 5))},
+        targets={"spot": Target(position=(9, 9, 9), absorbs=True)},
+    )
+    _use(Simulation(world, Group("some", count=20, goal="spot", desired_speed=Uniform(1.0, 2.0)), dt=0.1))
+
+
+def _use(sim: object) -> None:
+    from tropel.simulation import Simulation
+
+    assert isinstance(sim, Simulation)
+    sim.run(until=0.5)
+    near = sim.environment.sense(sim.agents, sim.world)
+    near.csr()
+    near.walls_csr()
+    near.obstacles_csr()
+
+
+#: What is compiled, by the name that the progress bar shows.
+PARTS: dict[str, Callable[[], None]] = {"a crowd in a room": _crowd_in_a_room, "a swarm in a box": _swarm_in_a_box}
+
+
+def kernels() -> list[str]:
+    """Names of all kernels that are compiled in this process."""
+    return sorted(k.py_func.__module__ + "." + k.py_func.__name__ for k in compiled_kernels() if k.signatures)
