@@ -12,7 +12,7 @@ import json
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Union
 
 from pydantic import BaseModel, ConfigDict, Field, NonNegativeFloat, PositiveFloat, PositiveInt, TypeAdapter
 
@@ -244,7 +244,9 @@ KINDS = (
 )
 EventLike = _Event | Callable[["Simulation"], None]
 
-_any_event: TypeAdapter[Any] = TypeAdapter(Annotated[KINDS, Field(discriminator="kind")])
+# Built at run time, which type checkers do not follow.
+_AnyEvent: Any = Annotated[Union[KINDS], Field(discriminator="kind")]  # noqa: UP007
+_any_event: Any = TypeAdapter(_AnyEvent)
 
 
 def _known(name: str, names: Any, what: str) -> None:

@@ -19,11 +19,6 @@ Finite = Annotated[float, Field(allow_inf_nan=False)]
 _MOST_REDRAWS = 200
 
 
-def _given(**values: float | None) -> dict[str, float]:
-    """Those that were given: whichever is missing is then reported like any other field."""
-    return {name: value for name, value in values.items() if value is not None}
-
-
 _CONFIG = ConfigDict(extra="forbid")
 
 
@@ -35,9 +30,7 @@ class Normal:
     sd: Annotated[NonNegativeFloat, Field(allow_inf_nan=False)]
     low: Finite | None = None
     high: Finite | None = None
-
-    def __init__(self, mean: float | None = None, sd: float | None = None, **more: Any) -> None:
-        super().__init__(**_given(mean=mean, sd=sd), **more)
+    kind: Literal["normal"] = "normal"
 
     @model_validator(mode="after")
     def _reachable(self) -> Normal:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -74,10 +76,16 @@ class Group(Personal):
         if len(given) != 1:
             what = "nothing" if not given else " and ".join(given)
             raise ParameterError(f"group '{name}': give exactly one of count, density or positions, not {what}")
-        if self.count is not None and (self.count < 0 or self.count != int(self.count)):
-            raise ParameterError(f"group '{name}': count must be a whole number that is not negative, not {self.count}")
-        if self.density is not None and not (self.density > 0 and np.isfinite(self.density)):
-            raise ParameterError(f"group '{name}': density must be positive, not {self.density}")
+        if self.count is not None and not (
+            isinstance(self.count, Real) and self.count >= 0 and float(self.count).is_integer()
+        ):
+            raise ParameterError(
+                f"group '{name}': count must be a whole number that is not negative, not {self.count!r}"
+            )
+        if self.density is not None and not (
+            isinstance(self.density, Real) and self.density > 0 and math.isfinite(self.density)
+        ):
+            raise ParameterError(f"group '{name}': density must be positive, not {self.density!r}")
 
 
 def goal_number(world: World, goal: str, who: str) -> int:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from tropel.agents.distributions import draw
 from tropel.agents.groups import Group, goal_number
 from tropel.agents.sources import Source
-from tropel.agents.spawn import check_positions, count_for_density, spawn_positions
+from tropel.agents.spawn import check_positions, check_region, count_for_density, spawn_positions
 from tropel.agents.state import AgentState, Column
 from tropel.errors import ParameterError, SpawnError, suggest
 from tropel.world import World, shapes
@@ -55,8 +55,16 @@ class Population:
     def spawn_all(self, columns: Iterable[Column]) -> None:
         """Place the declared groups, one after the other."""
         self.state = AgentState(self.world.dim, columns)
+        for source in self.sources:
+            self._check_source(source)
         for group in self._declared:
             self.add(group, time=0.0, step=0)
+
+    def _check_source(self, source: Source) -> None:
+        """What can be wrong with a source is said at the start, not when its first agent comes."""
+        check_region(self.world, source.region, f"the source of '{source.group}'")
+        nobody = np.empty(0, dtype=np.int64)
+        self.state.add(0, source.values(world=self.world, seed=self.seed, group=source.group, ids=nobody, time=0.0))
 
     def members(self, numbers: Sequence[int]) -> NDArray[np.int64]:
         """Sorted rows of the agents that belong to the groups with these numbers."""
@@ -214,6 +222,8 @@ class Population:
         values = draw(value, seed=self.seed, purpose=purpose, ids=self.state.id[rows])
         if name in _NOT_NEGATIVE and (values < 0.0).any():
             raise ParameterError(f"{name} must not be negative, got {values.min():g}")
+        if name == "radius" and (values == 0.0).any():
+            raise ParameterError("radius must be positive, got 0")
         self.state.columns[name][rows] = values
 
     # Checkpoints ------------------------------------------------------------------------------------------------

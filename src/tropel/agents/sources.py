@@ -12,6 +12,9 @@ from tropel._kernels.philox import random_key, uniforms
 from tropel.agents.groups import Personal
 from tropel.errors import ParameterError, named_parameters
 
+#: Poisson numbers of a larger mean are summed from smaller ones: exp(-mean) must not vanish.
+_LARGEST_MEAN = 500.0
+
 
 @named_parameters
 @dataclass(frozen=True)
@@ -49,16 +52,24 @@ class Source(Personal):
             return 0
         if self.arrivals == "even":
             return _whole((end - self.begin) * self.rate) - _whole((begin - self.begin) * self.rate)
-        # Poisson by inversion, one uniform per step: exact for the small means a step has.
         mean = self.rate * (end - begin)
-        u = float(uniforms(random_key(seed, f"source {number}"), np.array([number]), step=step)[0, 0])
-        count, term = 0, math.exp(-mean)
-        total = term
-        while u > total and count < 10_000:
-            count += 1
-            term *= mean / count
-            total += term
-        return count
+        parts = math.ceil(mean / _LARGEST_MEAN)
+        key, numbers = random_key(seed, f"source {number}"), np.array([number])
+        return sum(
+            _poisson(mean / parts, float(uniforms(key, numbers, step=step, draw=part)[0, 0])) for part in range(parts)
+        )
+
+
+def _poisson(mean: float, u: float) -> int:
+    """The number with the cumulative probability u, by summing up probabilities."""
+    count, term = 0, math.exp(-mean)
+    total = term
+    # The terms vanish before a u next to one is reached, because their sum is rounded.
+    while u > total and (term > 0.0 or count < mean):
+        count += 1
+        term *= mean / count
+        total += term
+    return count
 
 
 def _whole(value: float) -> int:

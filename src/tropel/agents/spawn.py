@@ -25,6 +25,9 @@ GAP = 1e-6
 _DARTS_PER_AGENT = 60
 _BATCH = 1 << 16
 
+#: Straight pieces that stand for a quarter of a circle.
+_SEGMENTS = 16
+
 
 @kernel
 def _accept(candidates, radius, begin, taken, taken_radius, origin, cell, shape, heads, following, placed):
@@ -85,7 +88,9 @@ class _Room:
             lines = shapely.linestrings(barriers.reshape(-1, 2, 2))
             near = lines[shapely.dwithin(lines, area, radius)]
             if len(near):
-                area = area.difference(shapely.union_all(shapely.buffer(near, radius)))
+                # The polygon that stands for a circle must enclose it: inscribed, it would let bodies into corners.
+                enclosing = radius / math.cos(math.pi / (4 * _SEGMENTS))
+                area = area.difference(shapely.union_all(shapely.buffer(near, enclosing, quad_segs=_SEGMENTS)))
         shapely.prepare(area)
         self.area = area
         x0, y0, x1, y1 = area.bounds if not area.is_empty else (0.0, 0.0, 0.0, 0.0)
@@ -98,7 +103,7 @@ class _Room:
     def keep(self, points: NDArray[np.float64]) -> NDArray[np.float64]:
         """Those of the points where a body may stand."""
         if self.dim == 2:
-            points = points[shapely.contains_xy(self.area, points[:, 0], points[:, 1])]
+            points = points[shapely.intersects_xy(self.area, points[:, 0], points[:, 1])]
         for centre, radius in zip(self.obstacle_position, self.obstacle_radius, strict=True):
             points = points[((points - centre) ** 2).sum(axis=1) >= (radius + self.radius) ** 2]
         return points
@@ -128,6 +133,12 @@ def _box(world: World, region: Any, who: str) -> tuple[NDArray[np.float64], NDAr
 def count_for_density(world: World, region: Any, density: float, who: str) -> int:
     """How many agents a density [1/m², in 3D 1/m³] means in a region."""
     return round(density * _Room(world, region, who, 0.0).size)
+
+
+def check_region(world: World, region: Any, who: str) -> None:
+    """Raise when a region is unknown, no shape, or has no part inside the world."""
+    if _Room(world, region, who, 0.0).size <= 0.0:
+        raise SpawnError(f"{who}: its region lies outside the walkable area; it must overlap it")
 
 
 def spawn_positions(
@@ -181,7 +192,8 @@ def _throw_darts(
     who: str,
     first_draw: int,
 ) -> int:
-    near = ((taken >= room.low - 10.0) & (taken <= room.high + 10.0)).all(axis=1)
+    reach = (float(radius.max()) + taken_radius)[:, None]
+    near = ((taken >= room.low - reach) & (taken <= room.high + reach)).all(axis=1)
     taken, taken_radius = np.ascontiguousarray(taken[near]), np.ascontiguousarray(taken_radius[near])
     cell = 2.0 * max(float(radius.max()), float(taken_radius.max(initial=0.0)))
     extent = room.high - room.low
@@ -271,9 +283,18 @@ def check_positions(world: World, positions: Any, *, who: str) -> NDArray[np.flo
         on_wall, _ = shapely.STRtree(lines).query(shapely.points(points), predicate="intersects")
         bad[on_wall] = True
         why = "is exactly on a wall or door"
+    if not bad.any():
+        obstacles = world.obstacles
+        for name, centre, radius in zip(obstacles.names, obstacles.position, obstacles.radius, strict=True):
+            inside = ((points - centre) ** 2).sum(axis=1) < radius**2
+            if inside.any():
+                bad, why = inside, f"is inside the obstacle '{name}'"
+                break
     if bad.any():
         row = int(np.flatnonzero(bad)[0])
         more = int(bad.sum()) - 1
         tail = f" (and {more} more)" if more else ""
-        raise SpawnError(f"group '{who}': position {row} at {points[row].tolist()} {why}{tail}; move it inside")
+        raise SpawnError(
+            f"group '{who}': position {row} at {points[row].tolist()} {why}{tail}; move it to a free place"
+        )
     return points
