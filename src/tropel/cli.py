@@ -37,14 +37,18 @@ Until = Annotated[float | None, typer.Option(min=0.0, help="Simulated seconds; a
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress bar.")]
 
 
+class _Interrupted(TropelError):
+    """Ctrl-C, with a word on what has been kept; typer would turn the bare KeyboardInterrupt into silence."""
+
+
 def main() -> None:
     """Entry point: errors of tropel become one message and exit code 1, Ctrl-C exit code 130."""
     try:
         app()
+    except _Interrupted as stop:
+        _fail(f"interrupted; {stop}", 130)
     except TropelError as error:
         _fail(str(error), 1)
-    except KeyboardInterrupt:
-        _fail("interrupted; what was simulated so far has been kept", 130)
     except MemoryError:
         _fail("out of memory; use fewer agents, a smaller world or a coarser grid", 1)
 
@@ -172,8 +176,11 @@ def sweep(
     _warm_up_if_cold(quiet)
     folder.mkdir(parents=True, exist_ok=True)
     chosen = range(first, first + seeds)
-    with counting("seeds", seeds, quiet=quiet) as told:
-        done = sweeps.sweep(scenario, chosen, table=folder / "sweep.csv", workers=workers, until=until, told=told)
+    try:
+        with counting("seeds", seeds, quiet=quiet) as told:
+            done = sweeps.sweep(scenario, chosen, table=folder / "sweep.csv", workers=workers, until=until, told=told)
+    except KeyboardInterrupt:
+        raise _Interrupted(f"the seeds that were done are in {folder / 'sweep.csv'}") from None
     order = sorted(done.results)
     if order:
         departures = [done.results[seed].departures for seed in order]
@@ -254,15 +261,14 @@ def _run_and_draw(
 ) -> None:
     from tropel.scenario.execute import execute
 
-    summary, outputs = execute(
-        scenario,
-        out=out or (resume.parent if resume is not None else Path("out") / scenario.name),
-        seed=seed,
-        threads=threads,
-        until=until,
-        resume=resume,
-        progress=not quiet,
-    )
+    folder = out or (resume.parent if resume is not None else Path("out") / scenario.name)
+    try:
+        summary, outputs = execute(
+            scenario, out=folder, seed=seed, threads=threads, until=until, resume=resume, progress=not quiet
+        )
+    except KeyboardInterrupt:
+        kept = f"what was simulated is in {folder}; go on with  --resume {folder / 'checkpoint.npz'}"
+        raise _Interrupted(kept if (folder / "checkpoint.npz").exists() else "nothing was simulated yet") from None
     _report(summary, outputs)
     for path in _draw(outputs.trajectory, outputs.picture, outputs.animation, png=png, gif=gif, quiet=quiet):
         _show(f"wrote {path}")

@@ -245,18 +245,21 @@ class LooksAtSmallerIds(Stroll):
 
 
 @parallel_kernel
-def _mean(values):
-    total = 0.0
-    for k in numba.prange(values.size):
-        total += values[k]
-    return total / values.size
+def _mean_in_parts(values, parts):
+    partial = np.zeros(parts)
+    for part in numba.prange(parts):
+        for k in range(part * values.size // parts, (part + 1) * values.size // parts):
+            partial[part] += values[k]
+    return partial.sum() / values.size
 
 
 class DriftsWithTheMean(Stroll):
-    """A float sum across the threads of a parallel loop: its rounding depends on how the loop was shared out."""
+    """A float sum with a partial sum per thread: its rounding depends on how many there are."""
 
     def change(self, wish: Floats, state: AgentState, near: Any, members: Rows, step: int) -> Floats:
-        return wish + _mean(state.velocity[:, 0].copy()) if len(state) else wish
+        if len(state) == 0:
+            return wish
+        return wish + _mean_in_parts(state.velocity[:, 0].copy(), numba.get_num_threads())
 
 
 class NeedsSomebody(Stroll):

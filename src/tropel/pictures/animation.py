@@ -48,8 +48,10 @@ def animate_run(
     """Draw a run as an animated GIF of at most `width` pixels across.
 
     The whole run plays within `seconds` at `fps` frames a second; left out, in ten seconds or, if it was shorter, in
-    real time. Agents are coloured by group, or by speed if there is only one group. `progress(current, total)` is
-    called after each frame.
+    real time. No recorded frame is shown twice, and none but the last for more than half a second.
+
+    Agents are coloured by group, or by speed if there is only one group. `progress(current, total)` is called after
+    each frame.
     """
     target = picture_path(path, ".gif")
     _check(seconds, fps, width)

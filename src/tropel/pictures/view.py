@@ -68,7 +68,7 @@ def fit_view(
         # A box without extent, as of one agent that stands still: a metre around it.
         extent = np.maximum(extent, 1.0 if extent.max() <= 1e-6 else 1e-6 * extent.max())
     scale = float(np.min((np.array([width, height]) - 2 * margin) / extent))
-    size = np.maximum(np.ceil(extent * scale + 2 * margin), least).astype(int)
+    size = np.maximum(np.ceil(extent * scale + 2 * margin - 1e-6), least).astype(int)
     corner = (low + high) / 2 - size / (2 * scale)
     return View(
         plane=plane, low=(float(corner[0]), float(corner[1])), scale=scale, width=int(size[0]), height=int(size[1])

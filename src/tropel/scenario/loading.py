@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import re
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -49,13 +50,23 @@ class Scenario:
         except ScenarioError:
             raise
         except TropelError as error:
-            raise ScenarioError(f"{self.source}: {error}") from error
+            raise self.error(self._key_named_in(str(error)), str(error)) from error
+
+    def _key_named_in(self, message: str) -> tuple[str | int, ...]:
+        """The key of the thing that an error of the engine names, such as: exit 'east' lies outside."""
+        named = re.search(r"\b(exit|region|door|obstacle|target|group) '([^']+)'", message)
+        if named is None:
+            return ()
+        kind, name = named.groups()
+        if kind != "group":
+            return ("world", f"{kind}s", name)
+        return next((("groups", k) for k, group in enumerate(self.spec.groups) if group.name == name), ())
 
     def error(self, path: Sequence[str | int], message: str) -> ScenarioError:
         """An error about the key at `path`."""
         line = line_of(self.text, path)
         where = self.source if line is None else f"{self.source}, line {line}"
-        return ScenarioError(f"{where}: {_dotted(path)}: {message}")
+        return ScenarioError(f"{where}: {_dotted(path)}: {message}" if path else f"{where}: {message}")
 
 
 def builtin_names() -> list[str]:
@@ -258,11 +269,14 @@ def _personal(spec: schema.PersonalSpec) -> dict[str, Any]:
 
 def _explain(error: ValidationError, raw: Any, text: str, source: str) -> str:
     messages = []
-    for problem in error.errors():
-        path = _real_path(problem["loc"], raw)
+    problems = [(_real_path(problem["loc"], raw), problem) for problem in error.errors()]
+    for path, problem in problems:
+        deeper = any(len(other) > len(path) and other[: len(path)] == path for other, _ in problems)
+        if deeper and problem["type"].endswith("_type"):
+            continue  # one alternative of a union was not meant; what is wrong with the meant one is said further in
         line = line_of(text, path)
         where = source if line is None else f"{source}, line {line}"
-        messages.append(f"{where}: {_one_problem(problem, path, raw)}")
+        messages.append(f"{where}: {_one_problem(problem, path)}")
     return "\n".join(dict.fromkeys(messages))
 
 
@@ -274,19 +288,24 @@ def _real_path(loc: tuple[Any, ...], raw: Any) -> tuple[str | int, ...]:
         inside_list = isinstance(here, list) and isinstance(part, int) and part < len(here)
         if inside_list or (isinstance(here, Mapping) and part in here):
             here = here[part]
-        elif part != loc[-1] or not isinstance(here, Mapping):
+        else:
             continue
         path.append(part)
     return tuple(path)
 
 
-def _one_problem(problem: Any, path: tuple[str | int, ...], raw: Any) -> str:
-    key = _dotted(path) or "the file"
+def _one_problem(problem: Any, path: tuple[str | int, ...]) -> str:
     kind = problem["type"]
-    if kind == "extra_forbidden":
+    if kind in ("missing", "missing_argument"):
+        return f"{_dotted((*path, problem['loc'][-1]))}: is missing; add it"
+    key = _dotted(path) or "the file"
+    if kind == "union_tag_invalid":
+        known = re.findall(r"'([^']+)'", problem["ctx"]["expected_tags"])
+        return f"{key}.kind = '{problem['ctx']['tag']}': unknown; {suggest(problem['ctx']['tag'], known)}"
+    if kind == "union_tag_not_found":
+        return f"{key}: is of no known kind; say which with  kind = …"
+    if kind in ("extra_forbidden", "unexpected_keyword_argument"):
         return f"{key}: unknown key; {suggest(str(path[-1]), _known_keys(path[:-1]))}"
-    if kind == "missing":
-        return f"{key}: is missing; add it"
     message = str(problem["msg"]).removeprefix("Value error, ")
     value = problem["input"]
     if isinstance(value, Mapping | list) or value is None:

@@ -72,7 +72,10 @@ def check_neighbours(
         _check_purity(case, start)
         check_resumes(case, build, lambda sim: sim.environment)
     for scene in scenes(world=world, agents=agents, dims=dims, crowd=True):
-        _check_threads(Case(layer=name, method="sense", scene=scene.name), make, _simulation(scene, make, seed))
+        case = Case(layer=name, method="sense", scene=scene.name)
+        sim = _simulation(scene, make, seed)
+        state = _multiplied(sim.agents, sim.world.bounds, seed) if scene.built_in else sim.agents
+        _check_threads(case, make, state, sim.world)
 
 
 def _simulation(scene: Scene, make: Maker, seed: int) -> Simulation:
@@ -160,14 +163,13 @@ def _check_purity(case: Case, start: Moment) -> None:
     _demand_same(case, going_on, resumed, "sensed after restore(state())")
 
 
-def _check_threads(case: Case, make: Maker, sim: Simulation) -> None:
-    state = _multiplied(sim.agents, sim.world.bounds, sim.seed)
+def _check_threads(case: Case, make: Maker, state: AgentState, world: World) -> None:
     for count in thread_counts(case):
         with case.runs(), threads(1):
-            alone = _sensed(make(), state, sim.world)
+            alone = _sensed(make(), state, world)
         for _ in range(_THREADED_CALLS):
             with case.runs(), threads(count):
-                together = _sensed(make(), state, sim.world)
+                together = _sensed(make(), state, world)
             _demand_same(case, alone, together, f"sensed on {count} threads instead of 1")
 
 

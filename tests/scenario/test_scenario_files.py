@@ -1,0 +1,203 @@
+"""Scenario files: what is read, and how errors are told."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tropel.errors import ScenarioError
+from tropel.scenario import builtin_names, load_builtin, load_scenario, parse_scenario
+from tropel.scenario.locate import line_of
+from tropel.scenario.schema import ScenarioSpec
+
+ROOM = """
+name = "room"
+dt = 0.1
+
+[world]
+walkable = { box = [0.0, 0.0, 10.0, 10.0] }
+
+[world.exits]
+east = { box = [9.0, 4.0, 10.0, 6.0] }
+
+[world.doors]
+gate = { line = [[5.0, 0.0], [5.0, 10.0]] }
+
+[[groups]]
+name = "people"
+count = 5
+desired_speed = 1.2
+"""
+
+
+def parse(text: str):
+    return parse_scenario(text, source="room.toml", folder=Path())
+
+
+def error_of(text: str, *, build: bool = False) -> str:
+    """The message of the error that reading a text gives; with `build`, the text is read without one."""
+    if build:
+        scenario = parse(text)
+        with pytest.raises(ScenarioError) as caught:
+            scenario.build()
+    else:
+        with pytest.raises(ScenarioError) as caught:
+            parse(text)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize("name", builtin_names())
+def test_every_builtin_scenario_builds_and_moves(name):
+    sim = load_builtin(name).build()
+    sim.run(until=1.0)
+    assert sim.time == pytest.approx(1.0)
+
+
+def test_the_demo_scene_is_among_the_builtin_ones():
+    assert "hall" in builtin_names()
+
+
+def test_a_scenario_becomes_the_simulation_it_describes():
+    sim = parse(ROOM).build(seed=4, threads=1)
+    assert (len(sim.agents), sim.dt, sim.seed, sim.threads) == (5, 0.1, 4, 1)
+    assert sim.groups == ["people"]
+    assert set(sim.agents.desired_speed) == {1.2}
+    assert list(sim.world.exits) == ["east"]
+    assert not sim.world.doors["gate"].open
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        (
+            "desired_speed = 1.2",
+            "desired_sped = 1.2",
+            ["line 17", "groups[0].desired_sped", "did you mean 'desired_speed'"],
+        ),
+        ("dt = 0.1", "dt = 0.0", ["line 3", "dt = 0.0", "greater than 0"]),
+        ("dt = 0.1", "dt = nan", ["line 3", "dt", "finite"]),
+        ("count = 5", "count = -1", ["line 16", "groups[0].count = -1"]),
+        ("count = 5", "", ["groups[0]", "exactly one of count, density or positions"]),
+        ('name = "room"', "", ["name", "is missing"]),
+        ("box = [0.0, 0.0, 10.0, 10.0]", "box = [0.0, 0.0, 10.0]", ["line 6", "world.walkable"]),
+        ("box = [0.0, 0.0, 10.0, 10.0]", "bux = [0.0, 0.0, 10.0, 10.0]", ["world.walkable.bux", "did you mean 'box'"]),
+        ("desired_speed = 1.2", "desired_speed = { kind = 'norml', mean = 1 }", ["norml", "did you mean 'normal'"]),
+        ("desired_speed = 1.2", "desired_speed = { kind = 'normal', mean = 1 }", ["desired_speed", "sd", "is missing"]),
+    ],
+)
+def test_an_error_names_line_key_value_and_remedy(old, new, expected):
+    assert old in ROOM
+    message = error_of(ROOM.replace(old, new))
+    assert message.startswith("room.toml")
+    for part in expected:
+        assert part in message
+
+
+@pytest.mark.parametrize(
+    ("addition", "expected"),
+    [
+        ('[[events]]\nat = 1.0\nkind = "open_door"\ndoor = "gat"\n', ["line 18", "events[0]", "did you mean 'gate'"]),
+        ('[local]\nmodel = "sek"\n', ["line 19", "local.model", "did you mean 'seek'"]),
+        ('[local]\nmodel = "seek"\ntime_gp = 1\n', ["local", "time_gp", "did you mean 'time_gap'"]),
+        ('[local]\nmodel = "no_such_package:Thing"\n', ["local.model", "no_such_package"]),
+        ('[planning]\nmodel = "tropel.planning.direct:Nothing"\n', ["planning.model", "Nothing"]),
+    ],
+)
+def test_what_only_building_can_find_out_is_told_in_the_same_way(addition, expected):
+    message = error_of(ROOM + addition, build=True)
+    assert message.startswith("room.toml")
+    for part in expected:
+        assert part in message
+
+
+def test_engine_errors_get_the_line_of_what_they_name():
+    message = error_of(ROOM.replace("[9.0, 4.0, 10.0, 6.0]", "[19.0, 4.0, 20.0, 6.0]"), build=True)
+    assert "line 9" in message
+    assert "world.exits.east" in message
+    assert "outside the walkable area" in message
+
+
+def test_all_problems_of_a_file_are_told_at_once():
+    text = ROOM.replace("dt = 0.1", "dt = -1.0").replace("desired_speed", "desird_speed")
+    assert error_of(text).count("room.toml") == 2
+
+
+@pytest.mark.parametrize("text", ["", "a = [", "a = 1\na = 2", "x" * 1000, "[" * 5000])
+def test_nonsense_is_refused_with_a_scenario_error(text):
+    error_of(text)
+
+
+def test_unreadable_files_are_refused(tmp_path):
+    for path, word in [(tmp_path / "none.toml", "No such file"), (tmp_path, "directory")]:
+        with pytest.raises(ScenarioError, match=word):
+            load_scenario(path)
+    (tmp_path / "binary.toml").write_bytes(b"\x80\x81\x82")
+    with pytest.raises(ScenarioError, match="UTF-8"):
+        load_scenario(tmp_path / "binary.toml")
+
+
+def test_a_huge_file_is_refused_without_reading_it(tmp_path):
+    with (tmp_path / "huge.toml").open("wb") as file:
+        file.truncate(1 << 36)
+    with pytest.raises(ScenarioError, match="too large"):
+        load_scenario(tmp_path / "huge.toml")
+
+
+def test_shapes_come_from_files_beside_the_scenario(tmp_path):
+    (tmp_path / "area.wkt").write_text("POLYGON ((0 0, 8 0, 8 6, 0 6, 0 0))")
+    geojson = {
+        "type": "Feature",
+        "properties": {},
+        "geometry": {"type": "Polygon", "coordinates": [[[7, 2], [8, 2], [8, 4], [7, 2]]]},
+    }
+    (tmp_path / "out.geojson").write_text(json.dumps(geojson))
+    text = ROOM.replace("{ box = [0.0, 0.0, 10.0, 10.0] }", '{ file = "area.wkt" }')
+    text = text.replace("{ box = [9.0, 4.0, 10.0, 6.0] }", '{ file = "out.geojson" }')
+    (tmp_path / "room.toml").write_text(text)
+    world = load_scenario(tmp_path / "room.toml").build().world
+    assert world.walkable.area == pytest.approx(48.0)
+    assert world.exits["east"].polygon.area == pytest.approx(1.0)
+    (tmp_path / "area.wkt").unlink()
+    with pytest.raises(ScenarioError, match=r"area\.wkt"):
+        load_scenario(tmp_path / "room.toml").build()
+
+
+def test_several_shapes_are_joined_and_holes_are_cut_out():
+    text = ROOM.replace(
+        "walkable = { box = [0.0, 0.0, 10.0, 10.0] }",
+        "walkable = [{ box = [0.0, 0.0, 10.0, 10.0] }, { box = [10.0, 4.0, 12.0, 6.0] }]\n"
+        "holes = [{ circle = [3.0, 3.0, 1.0] }, { polygon = [[6.0, 6.0], [7.0, 6.0], [6.0, 7.0]] }]",
+    )
+    area = parse(text).build().world.walkable.area
+    assert area == pytest.approx(104.0 - 3.12 - 0.5, abs=0.02)
+
+
+def test_groups_may_have_layers_of_their_own():
+    text = ROOM + '[groups.local]\nmodel = "seek"\ntime_gap = 2.0\n[[groups]]\nname = "others"\ncount = 3\n'
+    sim = parse(text).build()
+    own, shared = sim._models
+    assert own.parameters.time_gap == 2.0
+    assert shared.parameters.time_gap != 2.0
+
+
+def test_a_3d_world_refuses_2d_parts():
+    text = ROOM.replace("walkable = { box = [0.0, 0.0, 10.0, 10.0] }", "box = { low = [0,0,0], high = [5,5,5] }")
+    assert "3D box has no walls, exits, doors" in error_of(text)
+
+
+def test_the_exported_schema_accepts_the_builtin_scenarios_keys():
+    schema = ScenarioSpec.model_json_schema()
+    assert {"name", "world", "groups", "events"} <= set(schema["properties"])
+    assert "CloseDoorAt" in schema["$defs"]
+    assert schema["additionalProperties"] is False
+
+
+def test_lines_are_found_in_nested_and_repeated_tables():
+    text = "a = 1\n[t]\nb = 2\n[[g]]\nc = 3\n[[g]]\nc = 4\n[g.inner]\nd = 5\n"
+    assert line_of(text, ("a",)) == 1
+    assert line_of(text, ("t", "b")) == 3
+    assert line_of(text, ("g", 0, "c")) == 5
+    assert line_of(text, ("g", 1, "c")) == 7
+    assert line_of(text, ("g", 1, "inner", "d")) == 9
+    assert line_of(text, ("g", 1, "unknown")) == 6
+    assert line_of(text, ("nowhere",)) is None
