@@ -316,7 +316,7 @@ class EventQueue:
         for step, sequence, text in stored:
             key = _Scheduled(int(step), int(sequence))
             if json.loads(text)["kind"] == "function":
-                if (key.step, key.sequence) not in functions:
+                if (at := (key.step, key.sequence)) not in functions or event_json(functions[at]) != text:
                     name = json.loads(text)["name"]
                     raise EventError(f"the function '{name}', due at step {key.step}, is not scheduled by this script")
                 self._events[key] = functions[key.step, key.sequence]

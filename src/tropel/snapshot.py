@@ -53,7 +53,7 @@ def digest_of_setup(sim: Simulation) -> str:
         "seed": sim.seed,
         "world": sim.world.digest(),
         "groups": sim.groups,
-        "sources": [repr(source) for source in sim.population.sources],
+        "sources": [[repr(source), getattr(source.region, "wkb_hex", "")] for source in sim.population.sources],
         "layers": [layers.describe(layer) for layer in sim.all_layers()],
         "start": sim.world.state(),
     }

@@ -1,6 +1,6 @@
 """Scenes in which everything happens at once, and a command line that runs them in another process.
 
-    python busy_scenes.py SCENE THREADS FROM TO [CHECKPOINT_IN] [CHECKPOINT_OUT]     ("-" for none)
+python busy_scenes.py SCENE THREADS FROM TO [CHECKPOINT_IN] [CHECKPOINT_OUT]     ("-" for none)
 """
 
 from __future__ import annotations
@@ -73,7 +73,9 @@ def hall(*, threads: int | None = None, seed: int = 5, dt: float = DT, **layers:
         Group("walkers", count=60, desired_speed=Normal(1.3, 0.2, low=0.5), delay=Uniform(0.0, 4.0)),
         Group("visitors", count=40, goal="nearest target", radius=Uniform(0.15, 0.25), sense_radius=Uniform(1.0, 3.0)),
         Group("followers", count=20, region="lobby", goal="guide", radius=0.15),
-        Source("walkers", rate=8.0, region="lobby", total=30, arrivals="random", desired_speed=Normal(1.2, 0.3, low=0.4)),
+        Source(
+            "walkers", rate=8.0, region="lobby", total=30, arrivals="random", desired_speed=Normal(1.2, 0.3, low=0.4)
+        ),
         Source("latecomers", rate=3.0, region="lounge", begin=1.0, end=4.0, goal="west", delay=Uniform(0.0, 1.0)),
     ]
     given = {"planning": Direct(), "environment": Grid(), "local": Seek(), **layers}

@@ -118,7 +118,7 @@ def scene_of(sim: Simulation) -> Scene:
         regions={name: shapely.to_wkt(r, **exact) for name, r in world.regions.items()},
         doors={n: {"wkt": shapely.to_wkt(d.line, **exact), "open": d.open} for n, d in world.doors.items()},
         groups=list(sim.groups),
-        targets={name: {"position": numbers[name]} for name in world.targets},
+        targets={name: _target_entry(target, numbers[name]) for name, target in world.targets.items()},
         obstacles={
             name: {"radius": float(radius), "position": position.tolist()}
             for name, radius, position in zip(
@@ -129,3 +129,9 @@ def scene_of(sim: Simulation) -> Scene:
         dt=sim.dt,
         seed=sim.seed,
     )
+
+
+def _target_entry(target: Any, position: list[float]) -> dict[str, Any]:
+    """Where a target is at the start, and the way it goes if that is known beforehand."""
+    path = getattr(target.motion, "path", None)
+    return {"position": position} if path is None else {"position": position, "path": [list(p) for p in path()]}

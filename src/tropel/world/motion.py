@@ -46,6 +46,10 @@ class Waypoints(_Motion):
     def _way(self) -> Sequence[Point]:
         return (*self.points, self.points[0]) if self.repeat == "cycle" else self.points
 
+    def path(self) -> Sequence[Point]:
+        """The way it goes, as a polyline."""
+        return self._way()
+
     def _marks(self) -> list[float]:
         way = self._way()
         return list(itertools.accumulate((math.dist(a, b) for a, b in itertools.pairwise(way)), initial=0.0))
@@ -82,6 +86,10 @@ class Orbit(_Motion):
         if self.period == 0.0:
             raise ValueError("the period must not be zero")
         return self
+
+    def path(self) -> Sequence[Point]:
+        """The way it goes, as a polyline."""
+        return [self.at(self.period * k / 48) for k in range(49)]
 
     def at(self, time: float) -> Point:
         angle = self.phase + 2.0 * math.pi * time / self.period
