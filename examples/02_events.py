@@ -13,10 +13,12 @@ world = tropel.World(
     obstacles={"cart": tropel.Obstacle(radius=0.6, motion=tropel.Waypoints(points=[(5, 2), (5, 8)], speed=0.5))},
 )
 crowd = tropel.Group("crowd", count=60, region="middle", delay=tropel.Uniform(0.0, 5.0))
-sim = tropel.Simulation(world, [crowd, tropel.Source("crowd", rate=1.0, region="middle", total=20)], seed=1)
+sim = tropel.Simulation(
+    world, [crowd, tropel.Source("crowd", rate=1.0, region="middle", total=20, goal="west")], seed=1
+)
 
-sim.at(1.5, events.CloseDoor(door="gate"))
-sim.at(1.5, events.SetGoal(goal="west"))
+sim.at(1.0, events.CloseDoor(door="gate"))
+sim.at(1.0, events.SetGoal(goal="west"))
 sim.at(10.0, events.AddObstacle(name="barrier", radius=0.5, position=(3.0, 5.0)))
 sim.at(12.0, events.SetParameter(name="desired_speed", value=tropel.Normal(1.8, 0.2), group="crowd"))
 sim.at(15.0, lambda sim: print(f"t = {sim.time:.0f} s: {len(sim.agents)} people are still inside"))

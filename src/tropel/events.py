@@ -100,9 +100,14 @@ class AddObstacle(_Event):
     position: PointField | None = None
     motion: Motion | None = None
 
+    def check(self, sim: Simulation) -> None:
+        self._obstacle()
+
     def apply(self, sim: Simulation) -> None:
-        obstacle = Obstacle(radius=self.radius, position=self.position, motion=self.motion)
-        sim.world.obstacles.add(self.name, obstacle, time=sim.time, dt=sim.dt)
+        sim.world.obstacles.add(self.name, self._obstacle(), time=sim.time, dt=sim.dt)
+
+    def _obstacle(self) -> Obstacle:
+        return Obstacle(radius=self.radius, position=self.position, motion=self.motion)
 
 
 class MoveObstacle(_Event):
@@ -136,9 +141,14 @@ class AddTarget(_Event):
     radius: NonNegativeFloat = 0.5
     absorbs: bool = False
 
+    def check(self, sim: Simulation) -> None:
+        self._target()
+
     def apply(self, sim: Simulation) -> None:
-        target = Target(position=self.position, motion=self.motion, radius=self.radius, absorbs=self.absorbs)
-        sim.world.add_target(self.name, target)
+        sim.world.add_target(self.name, self._target())
+
+    def _target(self) -> Target:
+        return Target(position=self.position, motion=self.motion, radius=self.radius, absorbs=self.absorbs)
 
 
 class MoveTarget(_Event):
@@ -328,8 +338,15 @@ class EventQueue:
 
 
 def step_at(time: float, dt: float) -> int:
-    """The first step whose time is at or after `time` [s], up to rounding."""
-    return max(math.ceil(time / dt - 1e-9), 0)
+    """The first step whose time, step · dt, is at or after `time` [s], up to a billionth of a step."""
+    due = time - 1e-9 * dt
+    step = max(math.ceil(time / dt - 1e-9), 0)
+    # The quotient is rounded, in runs of millions of steps by more than that; the steps' own times decide.
+    while step > 0 and (step - 1) * dt >= due:
+        step -= 1
+    while step * dt < due:
+        step += 1
+    return step
 
 
 def apply_event(event: EventLike, sim: Simulation) -> None:
@@ -339,5 +356,6 @@ def apply_event(event: EventLike, sim: Simulation) -> None:
             event.apply(sim)
         else:
             event(sim)
-    except TropelError as error:
-        raise EventError(f"event {event_json(event)} at t = {sim.time:g} s: {error}") from error
+    except Exception as error:
+        what = str(error) if isinstance(error, TropelError) else f"{type(error).__name__}: {error}"
+        raise EventError(f"event {event_json(event)} at t = {sim.time:g} s: {what}") from error

@@ -209,9 +209,9 @@ class Simulation:
         step = step_at(time, self.dt)
         if step < self.step_number:
             raise ParameterError(f"t = {time:g} s is over already (it is {self.time:g} s now)")
-        if hasattr(event, "check"):
+        if hasattr(event, "check") and not isinstance(event, type):
             event.check(self)
-        elif not callable(event):
+        elif not callable(event) or isinstance(event, type):
             raise ParameterError(f"an event is one of tropel.events or a function of the simulation, not {event!r}")
         self.events.add(step, event)
 
@@ -275,13 +275,15 @@ class Simulation:
         """`step`, with errors of a layer's own code turned into a ModelError that says when and where."""
         try:
             self.step()
+        except ModelError as error:
+            raise ModelError(f"{self._when()}: {error}") from error
         except TropelError:
             raise
         except Exception as error:
-            raise ModelError(
-                f"step {self.step_number} (t = {self.time:g} s), stage '{self.timing.stage}': "
-                f"{type(error).__name__}: {error}"
-            ) from error
+            raise ModelError(f"{self._when()}: {type(error).__name__}: {error}") from error
+
+    def _when(self) -> str:
+        return f"step {self.step_number} (t = {self.time:g} s), stage '{self.timing.stage}'"
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write a checkpoint, atomically."""

@@ -99,7 +99,6 @@ def busy_hall(*, threads: int | None = None, seed: int = 5) -> Simulation:
         (2.8, events.AddObstacle(name="drone", radius=0.3, motion=Orbit(center=(5, 11), radius=1.0, period=4.0))),
         (3.0, events.AddAgents(group="visitors", count=7, region="lounge", goal="stall", delay=Uniform(0.0, 1.0))),
         (3.2, slow_down),
-        (3.3, schedule_more),
         (3.5, events.OpenExit(exit="west")),
         (3.6, events.MoveTarget(name="guide", position=(2.0, 2.0))),
         (4.0, events.RemoveAgents(group="visitors", region="lobby")),

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import shapely
-from busy_scenes import DT, SCENES, busy_hall, hall, steps
+from busy_scenes import DT, SCENES, busy_hall, hall, schedule_more, steps
 
 import tropel
 from tropel.errors import CheckpointError
@@ -98,6 +98,21 @@ def test_a_checkpoint_of_another_version_warns_and_is_restored(tmp_path: Path, p
     with pytest.warns(UserWarning, match=rf"tropel: 0\.0\.9 when it was saved, {tropel.__version__} here"):
         sim.restore(path)
     assert sim.state_hash() == steps(hall(), 10).state_hash()
+
+
+@pytest.mark.xfail(strict=True, reason="EventQueue does not store the sequence number that the next event gets")
+def test_an_event_scheduled_by_a_function_waits_in_the_same_place_after_a_resume(tmp_path: Path) -> None:
+    def build() -> tropel.Simulation:
+        sim = hall()
+        sim.at(0.2, schedule_more)
+        sim.at(0.8, schedule_more)
+        return sim
+
+    going_on = steps(build(), 12)
+    going_on.save(tmp_path / "checkpoint")
+    resumed = build()
+    resumed.restore(tmp_path / "checkpoint")
+    assert steps(resumed, 17).state_hash() == steps(going_on, 17).state_hash()
 
 
 # What is refused ------------------------------------------------------------------------------------------------

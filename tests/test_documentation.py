@@ -1,0 +1,63 @@
+"""Every snippet of the README and every example runs."""
+
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def blocks(language: str) -> list[str]:
+    return re.findall(rf"```{language}\n(.*?)```", README, flags=re.DOTALL)
+
+
+def run(command: list[str], cwd: Path) -> subprocess.CompletedProcess[str]:
+    done = subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    return done
+
+
+def test_the_readme_has_snippets_of_every_kind():
+    assert blocks("python")
+    assert blocks("console")
+    assert blocks("toml")
+
+
+def test_the_python_snippets_of_the_readme_run_one_after_the_other(tmp_path):
+    script = tmp_path / "readme.py"
+    script.write_text("\n".join(blocks("python")), encoding="utf-8")
+    run([sys.executable, str(script)], tmp_path)
+    assert (tmp_path / "hall.png").exists()
+
+
+def test_the_shell_snippets_of_the_readme_run(tmp_path):
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    for line in "".join(blocks("console")).splitlines():
+        words = shlex.split(line)
+        if words[0] == "make":
+            assert re.search(rf"^{words[1]}:", makefile, flags=re.MULTILINE)
+        else:
+            assert words[0] == "tropel"
+            run([sys.executable, "-m", "tropel.cli", *words[1:]], tmp_path)
+
+
+def test_the_scenario_of_the_readme_is_valid_and_empties(tmp_path):
+    (tmp_path / "room.toml").write_text(blocks("toml")[0], encoding="utf-8")
+    done = run([sys.executable, "-m", "tropel.cli", "run", "room.toml", "-q", "--no-picture"], tmp_path)
+    assert "everybody has left" in done.stdout
+
+
+def test_files_that_the_texts_link_to_exist():
+    for text in (README, (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")):
+        for target in re.findall(r"\]\(([^)#:]+)\)", text):
+            assert (ROOT / target).exists(), target
+
+
+@pytest.mark.parametrize("example", sorted((ROOT / "examples").glob("*.py")), ids=lambda path: path.stem)
+def test_every_example_runs(example, tmp_path):
+    assert run([sys.executable, str(example)], tmp_path).stdout
