@@ -36,6 +36,7 @@ def python() -> Callable[..., str]:
             capture_output=True,
             text=True,
             check=False,
+            timeout=600,
         )
         assert done.returncode == 0, f"exit code {done.returncode}\n{done.stdout}\n{done.stderr}"
         return done.stdout

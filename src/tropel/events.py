@@ -339,14 +339,10 @@ class EventQueue:
 
 def step_at(time: float, dt: float) -> int:
     """The first step whose time, step · dt, is at or after `time` [s], up to a billionth of a step."""
-    due = time - 1e-9 * dt
     step = max(math.ceil(time / dt - 1e-9), 0)
     # The quotient is rounded, in runs of millions of steps by more than that; the steps' own times decide.
-    while step > 0 and (step - 1) * dt >= due:
-        step -= 1
-    while step * dt < due:
-        step += 1
-    return step
+    around = range(max(step - 2, 0), step + 3)
+    return next((k for k in around if k * dt >= time - 1e-9 * dt), step)
 
 
 def apply_event(event: EventLike, sim: Simulation) -> None:

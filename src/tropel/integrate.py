@@ -111,7 +111,7 @@ def _settle(x, y, px, py, radius, walls):
     if walls.segments.shape[0] == 0 or (px == x and py == y):
         return px, py
     cell = cell_at(x, y, walls.origin, walls.inverse_cell, walls.shape)
-    if math.hypot(px - x, py - y) + radius > walls.reach:
+    if math.sqrt((px - x) ** 2 + (py - y) ** 2) + radius > walls.reach:
         # Longer than what is looked at around the agent: what counts for contact is around the end.
         cell = cell_at(px, py, walls.origin, walls.inverse_cell, walls.shape)
     elif walls.start[cell] == walls.start[cell + 1]:
@@ -143,7 +143,7 @@ def _move(position, target, radius, dt, walls, discs, low, high, out_position, o
                 inside = min(max(p[axis], low[axis] + margin), high[axis] - margin)
                 held = held or inside != p[axis]
                 p[axis] = inside
-        # A wall may have turned the move into an obstacle; then the agent stays, unless an obstacle presses on it there.
+        # A wall may have turned the move into an obstacle; then the agent stays, unless one presses on it there.
         if (
             held
             and discs.radius.size > 0

@@ -9,6 +9,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, field
+from numbers import Real
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
@@ -223,12 +224,14 @@ def _stop_rule(sim: Simulation, until: Any, limit: float | None) -> tuple[Any, f
     if limit is not None and not limit > 0:
         raise ParameterError(f"limit must be a positive number of seconds, not {limit!r}")
     last = math.inf if limit is None or math.isinf(limit) else step_at(limit, sim.dt)
-    if until is None or isinstance(until, int | float):
+    if isinstance(until, Real):
+        until = float(until)
+    if until is None or isinstance(until, float):
         if until is None and limit is None:
             raise ParameterError("say when to stop: until= seconds, 'empty' or a predicate, or limit= seconds")
         if until is not None and not (math.isfinite(until) and until >= 0):
             raise ParameterError(f"until must be a finite number of seconds that is not negative, not {until!r}")
-        return None, min(last, math.inf if until is None else step_at(float(until), sim.dt))
+        return None, min(last, math.inf if until is None else step_at(until, sim.dt))
     if until != "empty" and not callable(until):
         raise ParameterError(f"until is a time in seconds, 'empty' or a predicate of the simulation, not {until!r}")
     if limit is None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable, Iterable, Mapping
+from numbers import Real
 from pathlib import Path
 from typing import Any
 
@@ -60,7 +61,8 @@ class Simulation:
         from tropel.local.seek import Seek
         from tropel.planning.direct import Direct
 
-        if not (isinstance(dt, int | float) and math.isfinite(dt) and dt > 0):
+        is_number: bool = isinstance(dt, Real)
+        if not (is_number and math.isfinite(dt) and dt > 0):
             raise ParameterError(f"dt must be a positive number of seconds, not {dt!r}")
         if threads is not None and threads < 1:
             raise ParameterError(f"threads must be at least 1, not {threads}")
@@ -75,7 +77,7 @@ class Simulation:
         self.environment = Grid() if environment is None else environment
         self._planners = self._per_group(Direct() if planning is None else planning, Planner, "planning")
         self._models = self._per_group(Seek() if local is None else local, Steering, "local")
-        if not isinstance(self.environment, Environment):
+        if isinstance(self.environment, type) or not isinstance(self.environment, Environment):
             raise ParameterError(f"environment needs a method sense(state, world); got {self.environment!r}")
         self.population.spawn_all(self._columns())
         self.events = EventQueue()

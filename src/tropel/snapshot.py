@@ -55,6 +55,7 @@ def digest_of_setup(sim: Simulation) -> str:
         "groups": sim.groups,
         "sources": [[repr(source), getattr(source.region, "wkb_hex", "")] for source in sim.population.sources],
         "layers": [layers.describe(layer) for layer in sim.all_layers()],
+        "layers of groups": [layers.describe(layer) for layer in (*sim._planners, *sim._models)],
         "start": sim.world.state(),
     }
     return _digest(built, sim.population.stored())

@@ -156,7 +156,8 @@ def test_the_total_is_kept_and_the_end_is_known() -> None:
 
 def test_two_sources_may_feed_one_group_and_keep_their_own_count() -> None:
     population = crowd(
-        Source("a", rate=10.0, region=shapely.box(1, 1, 9, 9)), Source("a", rate=5.0, region=shapely.box(15, 15, 25, 25))
+        Source("a", rate=10.0, region=shapely.box(1, 1, 9, 9)),
+        Source("a", rate=5.0, region=shapely.box(15, 15, 25, 25)),
     )
     let_in(population, 20)
     assert population.groups == ["a"]
@@ -167,7 +168,9 @@ def test_two_sources_may_feed_one_group_and_keep_their_own_count() -> None:
 
 def test_a_resumed_source_goes_on_as_if_nothing_had_happened() -> None:
     def fresh() -> Population:
-        return crowd(Source("a", rate=30.0, region=shapely.box(1, 1, 4, 4), arrivals="random", radius=Uniform(0.1, 0.3)))
+        return crowd(
+            Source("a", rate=30.0, region=shapely.box(1, 1, 4, 4), arrivals="random", radius=Uniform(0.1, 0.3))
+        )
 
     through, first, second = fresh(), fresh(), fresh()
     let_in(through, 60)

@@ -95,7 +95,7 @@ def test_groups_leave_room_for_each_other_and_stay_in_their_regions() -> None:
 
 def test_positions_fill_the_region_evenly() -> None:
     state = spawn(World(shapely.box(0, 0, 40, 40)), Group("all", count=1600, radius=0.05))
-    histogram, _, _ = np.histogram2d(*state.position.T, bins=4, range=[[0, 40], [0, 40]])
+    histogram, _, _ = np.histogram2d(state.position[:, 0], state.position[:, 1], bins=4, range=[[0, 40], [0, 40]])
     assert histogram.min() > 60
     assert histogram.max() < 140
 
@@ -139,7 +139,7 @@ def test_as_many_fit_as_a_hexagonal_packing_of_the_room_has() -> None:
 @pytest.mark.parametrize(
     ("world", "group", "says"),
     [
-        (World(shapely.box(0, 0, 4, 4)), Group("crowd", count=500), r"'crowd': 500 agents .* do not fit .*16\.0 m².*about \d+ do"),
+        (World(shapely.box(0, 0, 4, 4)), Group("crowd", count=500), r"'crowd': 500 agents .* do not fit .*16\.0 m²"),
         (World(shapely.box(0, 0, 4, 4)), Group("crowd", density=50.0), r"'crowd': 800 agents"),
         (furnished(), Group("crowd", count=300, region="leg"), r"region 'leg'"),
         (World(shapely.box(0, 0, 0.3, 9)), Group("crowd", count=1), r"about 0 do"),

@@ -30,6 +30,7 @@ from tropel import (
 )
 
 DT = 0.05
+MANY = 3_200
 
 
 def to_and_fro(time: float) -> tuple[float, float]:
@@ -143,7 +144,35 @@ def busy_box(*, threads: int | None = None, seed: int = 5) -> Simulation:
     return sim
 
 
+def plaza(*, threads: int | None = None, seed: int = 3) -> Simulation:
+    """2D, so many agents that all threads are used."""
+    world = World(
+        shapely.box(0, 0, 80, 50) - shapely.box(30, 20, 40, 30),
+        exits={"east": shapely.box(79, 20, 80, 30), "north": shapely.box(10, 49, 20, 50)},
+        obstacles={
+            "pillar": Obstacle(radius=1.0, position=(60, 25)),
+            "cart": Obstacle(radius=0.5, motion=Orbit(center=(20, 20), radius=5, period=10)),
+        },
+    )
+    crowd = Group("crowd", count=MANY, radius=Uniform(0.15, 0.22), sense_radius=Uniform(1.0, 3.0))
+    source = Source("crowd", rate=30.0, region=shapely.box(50, 5, 60, 15), arrivals="random")
+    return Simulation(world, [crowd, source], dt=0.1, seed=seed, threads=threads)
+
+
+def swarm(*, threads: int | None = None, seed: int = 3) -> Simulation:
+    """3D, so many agents that all threads are used."""
+    world = World.box(
+        (0, 0, 0),
+        (20, 20, 15),
+        obstacles={"ball": Obstacle(radius=2.0, position=(10, 10, 7))},
+        targets={"nest": Target(position=(18, 18, 13), radius=3.0, absorbs=True)},
+    )
+    group = Group("swarm", count=MANY, goal="nest", radius=0.1, sense_radius=Uniform(0.6, 1.6))
+    return Simulation(world, group, dt=0.1, seed=seed, threads=threads)
+
+
 SCENES = {"hall": busy_hall, "box": busy_box}
+CROWDS = {"plaza": plaza, "swarm": swarm}
 
 
 def steps(sim: Simulation, until: int) -> Simulation:
@@ -154,7 +183,7 @@ def steps(sim: Simulation, until: int) -> Simulation:
 
 
 def main(scene: str, threads: str, first: str, last: str, checkpoint_in: str = "-", checkpoint_out: str = "-") -> None:
-    sim = SCENES[scene](threads=int(threads))
+    sim = (SCENES | CROWDS)[scene](threads=int(threads))
     if checkpoint_in != "-":
         sim.restore(checkpoint_in)
     assert sim.step_number == int(first)

@@ -76,11 +76,3 @@ def test_what_was_recorded_after_the_checkpoint_is_recorded_anew(scene: str, suf
     assert resumed.step_number == 47
     resumed.run(until=5.0, record=parts)
     assert_same(content(parts), content(whole))
-
-
-@pytest.mark.parametrize("threads", [1, 2])
-def test_the_record_does_not_depend_on_threads(threads: int, tmp_path: Path) -> None:
-    one, other = tmp_path / "one.sqlite", tmp_path / "other.sqlite"
-    SCENES["hall"](threads=1).run(until=1.0, record=one)
-    SCENES["hall"](threads=threads).run(until=1.0, record=other)
-    assert_same(content(one), content(other))

@@ -2,54 +2,36 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numba
 import numpy as np
 import pytest
 import shapely
+from busy_scenes import plaza, swarm
 
 import tropel
 from tropel._kernels.compile import SMALL_RUN
 
-COUNT = 3_200
 STEPS = 12
 
-
-def plaza(*, threads: int) -> tropel.Simulation:
-    world = tropel.World(
-        shapely.box(0, 0, 80, 50) - shapely.box(30, 20, 40, 30),
-        exits={"east": shapely.box(79, 20, 80, 30), "north": shapely.box(10, 49, 20, 50)},
-        obstacles={
-            "pillar": tropel.Obstacle(radius=1.0, position=(60, 25)),
-            "cart": tropel.Obstacle(radius=0.5, motion=tropel.Orbit(center=(20, 20), radius=5, period=10)),
-        },
-    )
-    crowd = tropel.Group("crowd", count=COUNT, radius=tropel.Uniform(0.15, 0.22), sense_radius=tropel.Uniform(1.0, 3.0))
-    source = tropel.Source("crowd", rate=30.0, region=shapely.box(50, 5, 60, 15), arrivals="random")
-    return tropel.Simulation(world, [crowd, source], dt=0.1, seed=3, threads=threads)
+needs_two_threads = pytest.mark.skipif(
+    numba.config.NUMBA_NUM_THREADS < 2,  # type: ignore[attr-defined]
+    reason="this machine, or NUMBA_NUM_THREADS, has one thread",
+)
 
 
-def swarm(*, threads: int) -> tropel.Simulation:
-    world = tropel.World.box(
-        (0, 0, 0),
-        (20, 20, 15),
-        obstacles={"ball": tropel.Obstacle(radius=2.0, position=(10, 10, 7))},
-        targets={"nest": tropel.Target(position=(18, 18, 13), radius=3.0, absorbs=True)},
-    )
-    group = tropel.Group("swarm", count=COUNT, goal="nest", radius=0.1, sense_radius=tropel.Uniform(0.6, 1.6))
-    return tropel.Simulation(world, group, dt=0.1, seed=3, threads=threads)
-
-
-def run(build: object, threads: int) -> tuple[tropel.Simulation, set[int]]:
-    assert callable(build)
+def run(build: Callable[..., tropel.Simulation], threads: int) -> tuple[tropel.Simulation, set[int]]:
+    """Run for some steps; returns the numbers of threads that kernels were told to use."""
     sim = build(threads=threads)
     used: set[int] = set()
     sim.run(until=STEPS * 0.1, progress=lambda _: used.add(numba.get_num_threads()))
     return sim, used
 
 
-@pytest.mark.skipif(numba.config.NUMBA_NUM_THREADS < 2, reason="needs two threads")
+@needs_two_threads
 @pytest.mark.parametrize("build", [plaza, swarm])
-def test_one_thread_and_two_give_the_same_hash(build: object) -> None:
+def test_one_thread_and_two_give_the_same_hash(build: Callable[..., tropel.Simulation]) -> None:
     alone, used_alone = run(build, 1)
     together, used_together = run(build, 2)
     assert used_alone == {1}
@@ -59,7 +41,7 @@ def test_one_thread_and_two_give_the_same_hash(build: object) -> None:
     assert together.state_hash() == alone.state_hash()
 
 
-@pytest.mark.skipif(numba.config.NUMBA_NUM_THREADS < 2, reason="needs two threads")
+@needs_two_threads
 def test_two_threads_really_share_a_step() -> None:
     """Kernels that are told to use two threads do: otherwise comparing them with one would prove nothing."""
 

@@ -44,7 +44,10 @@ def least_distance(before: Floats, after: Floats, centre: Floats) -> Floats:
 
 
 def world_with(centres: Floats, radii: Floats, dim: int, *, walled: bool) -> World:
-    obstacles = {f"o{k}": Obstacle(radius=float(r), position=c.tolist()) for k, (c, r) in enumerate(zip(centres, radii, strict=True))}  # fmt: skip
+    obstacles = {
+        f"o{k}": Obstacle(radius=float(radius), position=centre.tolist())
+        for k, (centre, radius) in enumerate(zip(centres, radii, strict=True))
+    }
     if dim == 3:
         return World.box((0, 0, 0), (10, 10, 10), obstacles=obstacles)
     if walled:

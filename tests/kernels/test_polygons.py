@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import TypeAlias
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 from tropel._kernels.polygons import inside_edges
 from tropel.world.shapes import segments_of
 
-Polygonal = shapely.Polygon | shapely.MultiPolygon
+Polygonal: TypeAlias = shapely.Polygon | shapely.MultiPolygon
 
 
 def inside(polygon: Polygonal, x: float, y: float) -> bool:

@@ -41,7 +41,9 @@ def walk(sim: Simulation, seconds: float) -> float:
     return deepest
 
 
-def steered(position: Floats, directions: Floats, *, velocity: Any = 0.0, members: Any = None, **fields: Any) -> Steered:
+def steered(
+    position: Floats, directions: Floats, *, velocity: Any = 0.0, members: Any = None, **fields: Any
+) -> Steered:
     """One look at a crowd in the open: what the model writes."""
     dim = position.shape[1]
     state = AgentState(dim)
@@ -52,6 +54,12 @@ def steered(position: Floats, directions: Floats, *, velocity: Any = 0.0, member
     rows = np.arange(len(position)) if members is None else np.asarray(members, dtype=np.int64)
     Seek().steer(state, near, directions, rows, 0.05, 0, out)
     return out
+
+
+def long_room(dim: int, goal: Target) -> World:
+    if dim == 3:
+        return World.box((-5, -5, -5), (40, 5, 5), targets={"t": goal})
+    return World(bounds=(-5, -5, 40, 5), targets={"t": goal})
 
 
 # Alone --------------------------------------------------------------------------------------------------------------
@@ -92,7 +100,7 @@ def test_only_the_members_rows_are_written() -> None:
 def test_who_cannot_step_aside_stops_behind_a_standing_person_without_touching(dt: float, dim: int) -> None:
     tail = [0.0] * (dim - 1)
     goal = Target(position=(30.0, *tail))
-    world = World(bounds=(-5, -5, 40, 5), targets={"t": goal}) if dim == 2 else World.box((-5, -5, -5), (40, 5, 5), targets={"t": goal})  # fmt: skip
+    world = long_room(dim, goal)
     sim = Simulation(
         world,
         [Group("walker", positions=[(0.0, *tail)], goal="t"), Group("stander", positions=[(8.0, *tail)], goal="none")],
@@ -111,7 +119,7 @@ def test_who_cannot_step_aside_stops_behind_a_standing_person_without_touching(d
 def test_who_can_steps_round_a_standing_person_without_touching(dim: int, offset: float) -> None:
     tail = [0.0] * (dim - 1)
     goal = Target(position=(15.0, *tail))
-    world = World(bounds=(-5, -5, 40, 5), targets={"t": goal}) if dim == 2 else World.box((-5, -5, -5), (40, 5, 5), targets={"t": goal})  # fmt: skip
+    world = long_room(dim, goal)
     sim = Simulation(
         world,
         [

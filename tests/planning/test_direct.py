@@ -85,9 +85,13 @@ def test_people_go_to_the_nearest_point_of_their_exit(
             way = np.subtract(best.coords[1], best.coords[0])
             # Where two points of one exit are equally near, either will do.
             along = shapely.LineString([place, np.add(place, direction * (best.length + 1e-6))])
-            assert direction == pytest.approx(unit(way), abs=1e-6) or along.distance(
-                inner_part(EXITS[min(usable, key=lambda n: here.distance(inner_part(EXITS[n]).boundary))])
-            ) < 1e-5
+            assert (
+                direction == pytest.approx(unit(way), abs=1e-6)
+                or along.distance(
+                    inner_part(EXITS[min(usable, key=lambda n: here.distance(inner_part(EXITS[n]).boundary))])
+                )
+                < 1e-5
+            )
 
 
 def test_whoever_aims_at_an_exit_steps_into_it() -> None:

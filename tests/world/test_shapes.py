@@ -19,6 +19,10 @@ CORNERS = [[0, 0], [4, 0], [4, 4], [0, 4]]
 BOW_TIE = [(0, 0), (4, 4), (4, 0), (0, 4)]
 
 
+def feature(shape: shapely.Geometry) -> dict[str, Any]:
+    return {"type": "Feature", "properties": {}, "geometry": mapping(shape)}
+
+
 @pytest.mark.parametrize(
     "given",
     [
@@ -95,10 +99,8 @@ def test_a_feature_collection_becomes_the_union_of_its_parts() -> None:
         ({"type": "Feature", "properties": {}, "geometry": None}, "GeoJSON"),
         ({"type": "FeatureCollection", "features": []}, "empty"),
         ({"type": "FeatureCollection", "features": None}, "."),
-        ({"type": "FeatureCollection", "features": [{"type": "Feature", "geometry": mapping(shapely.Polygon(BOW_TIE))}]},
-         "Self-intersection"),
-        ({"type": "FeatureCollection", "features": [{"type": "Feature", "geometry": mapping(SQUARE)},
-                                                   {"type": "Feature", "geometry": mapping(shapely.Polygon(BOW_TIE))}]},
+        ({"type": "FeatureCollection", "features": [feature(shapely.Polygon(BOW_TIE))]}, "Self-intersection"),
+        ({"type": "FeatureCollection", "features": [feature(SQUARE), feature(shapely.Polygon(BOW_TIE))]},
          "feature 1: Self-intersection"),
         ({"type": "Point", "coordinates": [1, 1]}, "expected a polygon"),
         ([[0, 0, 0], [1, 0, 0], [1, 1, 0]], r"\[x, y\]"),

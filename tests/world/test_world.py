@@ -335,7 +335,7 @@ def test_a_function_that_the_script_no_longer_has_is_missed_by_name() -> None:
     stored = furnished().state()
     without = World(HALL, doors={"middle": [(5, 4), (5, 6)], "open": [(8, 0), (8, 10)]},
                     exits={"east": shapely.box(19, 4, 21, 6), "west": shapely.box(0, 4, 1, 6)})  # fmt: skip
-    with pytest.raises(ParameterError, match="'(ghost|ball)' moves by a function"):
+    with pytest.raises(ParameterError, match=r"'(ghost|ball)' moves by a function"):
         without.restore(stored, dt=0.1)
 
 

@@ -84,7 +84,7 @@ def _relative(position, i, p, discs, m, dt):
 def _candidates(position, i, p, radius, discs):
     """First and last + 1 of the obstacles to look at, and whether these are places in the list of the agent's cell."""
     dz = p[2] - position[i, 2] if position.shape[1] == 3 else 0.0
-    step = _length(p[0] - position[i, 0], p[1] - position[i, 1], dz)
+    step = math.sqrt((p[0] - position[i, 0]) ** 2 + (p[1] - position[i, 1]) ** 2 + dz * dz)
     if not step + radius <= discs.reach:
         return 0, discs.radius.size, False
     cell = disc_cell(position, i, discs)

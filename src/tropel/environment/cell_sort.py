@@ -115,13 +115,14 @@ def _sort_buckets(dealt, bucket_start, shift, position, sense_radius, cells):
             row = packed & _LOW_HALF
             slot = cell_start[row_cell] - np.uint32(1)
             cell_start[row_cell] = slot
-            k = np.uint64(slot)
-            order[k] = np.uint32(row)
-            sorted_position[0, k] = position[row, 0]
-            sorted_position[1, k] = position[row, 1]
+            order[np.uint64(slot)] = np.uint32(row)
+        for k in range(first, end):
+            sorted_row = np.uint64(order[k])
+            sorted_position[0, k] = position[sorted_row, 0]
+            sorted_position[1, k] = position[sorted_row, 1]
             if spatial:
-                sorted_position[2, k] = position[row, 2]
-            sorted_radius[k] = sense_radius[row]
+                sorted_position[2, k] = position[sorted_row, 2]
+            sorted_radius[k] = sense_radius[sorted_row]
     cell_start[cell_count] = np.uint32(dealt.shape[0])
 
 

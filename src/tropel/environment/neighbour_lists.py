@@ -53,7 +53,7 @@ def _rings(cells, first, end):
 
 
 @kernel
-def _list_chunk(cells, chunk, near, near_row, buffer, room_start, room, lists):
+def _list_chunk(cells, chunk, near, near_row, buffer, room_start, room, lengths):
     """Lists of one chunk. Returns how many neighbours there were, and how many candidates if they were too many."""
     position = cells.position
     order = cells.order
@@ -103,7 +103,6 @@ def _list_chunk(cells, chunk, near, near_row, buffer, room_start, room, lists):
             k = group_end
             continue
         for agent in range(k, group_end):
-            row = np.uint64(order[agent])
             x = position[0, agent]
             y = position[1, agent]
             limit = cells.sense_radius[agent] * cells.sense_radius[agent]
@@ -130,14 +129,13 @@ def _list_chunk(cells, chunk, near, near_row, buffer, room_start, room, lists):
                             word &= word - _ONE
                 found += hits
             own += _ONE
-            lists[row, 0] = start + before
-            lists[row, 1] = found - before
+            lengths[agent] = found - before
         k = group_end
     return np.int64(found), np.int64(crowded)
 
 
 @parallel_kernel
-def _list_chunks(cells, todo, near, near_row, buffer, room_start, room, found, crowded, lists):
+def _list_chunks(cells, todo, near, near_row, buffer, room_start, room, found, crowded, lengths):
     # A lane per thread has its own place for candidates. Taking every so many chunks balances dense and sparse regions.
     lanes = near.shape[0]
     for lane in prange(lanes):
@@ -151,7 +149,7 @@ def _list_chunks(cells, todo, near, near_row, buffer, room_start, room, found, c
                 buffer,
                 room_start[chunk],
                 room[chunk],
-                lists,
+                lengths,
             )
 
 
@@ -178,6 +176,24 @@ def _find_short(found, crowded, room, room_start, total, short):
             short[count] = chunk
             count += 1
     return count, total
+
+
+@parallel_kernel
+def _enter_lists(order, lengths, room_start, lists):
+    """Where the list of each row begins and how long it is.
+
+    Entered in a loop of its own: while other things are written in between, the processor waits for each of these
+    places, which lie all over the memory; alone they are fetched many at a time.
+    """
+    count = order.shape[0]
+    for chunk in prange(room_start.shape[0]):
+        start = room_start[chunk]
+        for place in range(chunk * _AGENTS_PER_CHUNK, min(count, (chunk + 1) * _AGENTS_PER_CHUNK)):
+            k = np.uint64(place)
+            row = np.uint64(order[k])
+            lists[row, 0] = start
+            lists[row, 1] = lengths[k]
+            start += lengths[k]
 
 
 @kernel
@@ -229,6 +245,7 @@ class NeighbourLists:
         self._room, self._room_start, self._crowded, self._short, self._all = (
             np.arange(chunks, dtype=np.int64) for _ in range(5)
         )
+        self._lengths = np.empty(count, dtype=np.int64)
         # Where the list of a row begins in the buffer and how long it is, next to each other: one miss instead of two.
         self._lists = np.empty((count, 2), dtype=np.int64)
         self._indptr = np.zeros(count + 1, dtype=np.int64)
@@ -250,7 +267,7 @@ class NeighbourLists:
         found, crowded, room, room_start, short = (
             array[:chunks] for array in (self._found, self._crowded, self._room, self._room_start, self._short)
         )
-        lists, indptr = self._lists[:count], self._indptr[: count + 1]
+        lengths, lists, indptr = self._lengths[:count], self._lists[:count], self._indptr[: count + 1]
         self._make_lanes(0)
         used, total = 0, _lay_out(found, room, room_start)
         todo = self._all[:chunks]
@@ -270,12 +287,13 @@ class NeighbourLists:
                 room,
                 found,
                 crowded,
-                lists,
+                lengths,
             )
             again, total = _find_short(found, crowded, room, room_start, total, short)
             todo = short[:again]
             if again:
                 self._make_lanes(int(crowded[todo].max()))
+        _enter_lists(cells.order, lengths, room_start, lists)
         pairs = _sum_up(lists, indptr)
         if pairs > len(self._indices):
             self._indices = np.empty(pairs + pairs // 4, dtype=np.int32)

@@ -44,7 +44,7 @@ class Case:
         """Turn whatever the layer's own code raises into a violation that says where."""
         try:
             yield
-        except (ContractViolation, KeyboardInterrupt, MemoryError):
+        except (ContractViolation, MemoryError):
             raise
         except Exception as error:
             self.broken(
