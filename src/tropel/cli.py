@@ -37,7 +37,7 @@ Until = Annotated[float | None, typer.Option(min=0.0, help="Simulated seconds; a
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress bar.")]
 
 
-class _Interrupted(TropelError):
+class _InterruptedError(TropelError):
     """Ctrl-C, with a word on what has been kept; typer would turn the bare KeyboardInterrupt into silence."""
 
 
@@ -45,7 +45,7 @@ def main() -> None:
     """Entry point: errors of tropel become one message and exit code 1, Ctrl-C exit code 130."""
     try:
         app()
-    except _Interrupted as stop:
+    except _InterruptedError as stop:
         _fail(f"interrupted; {stop}", 130)
     except TropelError as error:
         _fail(str(error), 1)
@@ -180,7 +180,7 @@ def sweep(
         with counting("seeds", seeds, quiet=quiet) as told:
             done = sweeps.sweep(scenario, chosen, table=folder / "sweep.csv", workers=workers, until=until, told=told)
     except KeyboardInterrupt:
-        raise _Interrupted(f"the seeds that were done are in {folder / 'sweep.csv'}") from None
+        raise _InterruptedError(f"the seeds that were done are in {folder / 'sweep.csv'}") from None
     order = sorted(done.results)
     if order:
         departures = [done.results[seed].departures for seed in order]
@@ -268,7 +268,7 @@ def _run_and_draw(
         )
     except KeyboardInterrupt:
         kept = f"what was simulated is in {folder}; go on with  --resume {folder / 'checkpoint.npz'}"
-        raise _Interrupted(kept if (folder / "checkpoint.npz").exists() else "nothing was simulated yet") from None
+        raise _InterruptedError(kept if (folder / "checkpoint.npz").exists() else "nothing was simulated yet") from None
     _report(summary, outputs)
     for path in _draw(outputs.trajectory, outputs.picture, outputs.animation, png=png, gif=gif, quiet=quiet):
         _show(f"wrote {path}")

@@ -6,7 +6,8 @@ at any speed and time step. In order:
 1. the wanted move;
 2. contact: bodies keep their radius from walls (by sliding along them) and stay out of round obstacles;
 3. the check: if the chord still touches a wall it is shortened to a radius before the first one, or turned along it,
-   at last to zero.
+   at last to zero;
+4. solid bodies that would push into each other shorten their moves (`bodies.py`), which no wall minds.
 
 Contact is a matter of looks and is done in rounded arithmetic; only the check, with exact predicates, carries the
 promise. In 3D the walls are the faces of a box, which is convex, so that clamping the end point is enough.
@@ -26,6 +27,7 @@ from tropel._kernels.discs import DiscGrid
 from tropel._kernels.predicates import segments_touch
 from tropel._kernels.walls import WallGrid, cell_at, chord_blocked, first_crossing, nearest_on_segment
 from tropel.agents.state import AgentState, Steered
+from tropel.bodies import Bodies
 from tropel.errors import ModelError
 from tropel.world import World
 from tropel.world.wall_grid import quantised
@@ -157,11 +159,20 @@ def _move(position, target, radius, dt, walls, discs, low, high, out_position, o
             out_velocity[i, axis] = (p[axis] - position[i, axis]) / dt
 
 
-def integrate(state: AgentState, steered: Steered, world: World, dt: float, *, moves_itself: NDArray[np.bool_]) -> None:
+def integrate(
+    state: AgentState,
+    steered: Steered,
+    world: World,
+    dt: float,
+    *,
+    moves_itself: NDArray[np.bool_],
+    bodies: Bodies | None = None,
+) -> None:
     """Move everybody by one step and swap the fresh columns in.
 
     Afterwards velocity is the displacement over dt, heading and memory are as steered. Rows where `moves_itself` is
-    true have their wanted position from the model; the walls hold for them too.
+    true have their wanted position from the model; the walls hold for them too. Where there are solid `bodies`, they
+    do not push into each other.
     """
     target = state.position + steered.velocity * dt
     if moves_itself.any():
@@ -184,6 +195,8 @@ def integrate(state: AgentState, steered: Steered, world: World, dt: float, *, m
         steered.position,
         steered.velocity,
     )
+    if bodies is not None:
+        bodies.give_way(state, steered)
     for name in ("position", "velocity", "heading"):
         fresh = getattr(steered, name)
         setattr(steered, name, state.columns[name])

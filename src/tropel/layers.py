@@ -8,6 +8,7 @@ up here with a default, so that the smallest useful extension is a few lines lon
 | `columns` | none | per-agent parameters the layer needs (`Column`s), settable per group |
 | `memory` | none | per-agent columns that `steer` writes anew each step (into `out.memory`) |
 | `moves_itself` | False | `steer` writes `out.position` instead of `out.velocity` |
+| `solid_bodies` | False | agents of such models never push into each other: `integrate` shortens their moves |
 | `prepare(state, world, seed)` | nothing | called once before the first step |
 | `state()`, `restore(stored)` | nothing | what a checkpoint must keep beyond the agents' columns |
 | `parameters` | none | shown in digests: a resumed run must have the same |

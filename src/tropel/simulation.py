@@ -18,12 +18,14 @@ from numpy.typing import NDArray
 
 from tropel import layers
 from tropel._kernels.compile import use_threads
+from tropel._kernels.philox import random_key
 from tropel.agents.departures import STAYS, arrived
 from tropel.agents.doorway import step_off
 from tropel.agents.groups import Group
 from tropel.agents.population import Population
 from tropel.agents.sources import Source
 from tropel.agents.state import AgentState, Steered
+from tropel.bodies import Bodies
 from tropel.errors import ModelError, ParameterError, TropelError, suggest
 from tropel.events import EventLike, EventQueue, apply_event, event_json, step_at
 from tropel.integrate import integrate
@@ -72,6 +74,7 @@ class Simulation:
         self.threads = threads or os.cpu_count() or 1
         self.title = title
         self.step_number = 0
+        self._yield_key = random_key(self.seed, "who gives way")
         declared = [agents] if isinstance(agents, Group | Source) else list(agents)
         self.population = Population(world, declared, seed=self.seed)
         self.environment = Grid() if environment is None else environment
@@ -101,7 +104,14 @@ class Simulation:
         with self.timing("local"):
             self._steer(near, directions)
         with self.timing("integrate"):
-            integrate(self.agents, self._steered, self.world, self.dt, moves_itself=self._moves_itself())
+            integrate(
+                self.agents,
+                self._steered,
+                self.world,
+                self.dt,
+                moves_itself=self._rows_with("moves_itself"),
+                bodies=self._bodies(near),
+            )
             self.step_number += 1
         with self.timing("exits"):
             self._let_out()
@@ -198,9 +208,14 @@ class Simulation:
             numbers = [number for number, candidate in enumerate(per_group) if id(candidate) == layer]
             yield per_group[numbers[0]], self.population.members(numbers)
 
-    def _moves_itself(self) -> NDArray[np.bool_]:
-        by_group = np.array([bool(getattr(model, "moves_itself", False)) for model in self._models])
+    def _rows_with(self, quality: str) -> NDArray[np.bool_]:
+        """Which agents have a model that declares a quality, such as `moves_itself`."""
+        by_group = np.array([bool(getattr(model, quality, False)) for model in self._models])
         return by_group[self.agents.group]
+
+    def _bodies(self, near: Any) -> Bodies | None:
+        solid = self._rows_with("solid_bodies")
+        return Bodies(near, solid, self._yield_key, self.step_number) if solid.any() else None
 
     # What can be changed ----------------------------------------------------------------------------------------
 

@@ -194,6 +194,8 @@ def _seek(rows, position, directions, desired_speed, sense_radius, body_radius, 
 class Seek:
     """Walk in the planned direction; slow down behind others, or step around them."""
 
+    solid_bodies = True
+
     def __init__(self, **parameters: Any) -> None:
         self.parameters = SeekParameters(**parameters)
         angles = np.sort(np.array(self.parameters.side_angles, dtype=np.float64))

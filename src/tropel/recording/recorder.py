@@ -25,6 +25,8 @@ class Recorder:
         self.resumed = resumed
         self.summary: dict[str, Any] | None = None
         self._doors: dict[str, bool] | None = None
+        self._compared_version = -1
+        self._differ = False
 
     @classmethod
     def open(cls, sim: Simulation, path: Path, *, fps: float) -> Recorder:
@@ -53,7 +55,7 @@ class Recorder:
         agents = sim.agents
         frame = sim.step_number // self.every
         obstacles = sim.world.obstacles
-        if obstacles.moving or obstacles.names != list(sim.scene.obstacles):
+        if self._obstacles_changed(sim):
             self.writer.obstacles(frame, obstacles.names, obstacles.position, obstacles.radius)
         self.writer.write(
             frame,
@@ -65,6 +67,18 @@ class Recorder:
             speed=(agents.velocity**2).sum(axis=1) ** 0.5,
             geometry_wkt=self._changed_geometry(sim),
         )
+
+    def _obstacles_changed(self, sim: Simulation) -> bool:
+        """Whether the obstacles are not those of the scene, where they were declared to be."""
+        obstacles = sim.world.obstacles
+        if obstacles.version != self._compared_version:
+            self._compared_version = obstacles.version
+            declared = sim.scene.obstacles
+            self._differ = obstacles.names != list(declared) or any(
+                entry["position"] != place
+                for entry, place in zip(declared.values(), obstacles.position.tolist(), strict=True)
+            )
+        return bool(obstacles.moving) or self._differ
 
     def _changed_geometry(self, sim: Simulation) -> str | None:
         """The walkable area without closed doors, when a door has changed since the last frame."""
