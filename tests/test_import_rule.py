@@ -26,7 +26,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     "environment": {"_kernels", "errors", "world", "agents"},
     "local": {"_kernels", "errors", "world", "agents"},
     "layers": {"errors", "world", "agents"},
-    "integrate": {"_kernels", "errors", "world", "agents"},
+    "bodies": {"_kernels", "errors", "agents"},
+    "integrate": {"_kernels", "errors", "world", "agents", "bodies"},
     "timing": set(),
 }
 #: The simulation puts the layers together; the others name them to build simulations.

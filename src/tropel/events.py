@@ -293,7 +293,6 @@ class EventQueue:
     def __init__(self) -> None:
         self._keys: list[_Scheduled] = []
         self._events: dict[_Scheduled, EventLike] = {}
-        self._sequence = 0
 
     def __len__(self) -> int:
         return len(self._keys)
@@ -302,9 +301,12 @@ class EventQueue:
         return ((key.step, key.sequence, self._events[key]) for key in self._keys)
 
     def add(self, step: int, event: EventLike) -> None:
-        key = _Scheduled(step, self._sequence)
-        self._sequence += 1
-        bisect.insort(self._keys, key)
+        """Schedule an event after all others of the same step."""
+        place = bisect.bisect_left(self._keys, _Scheduled(step + 1, 0))
+        last = self._keys[place - 1] if place else None
+        # Numbered within the step, so that a resumed run needs no counter to go on with the same numbers.
+        key = _Scheduled(step, last.sequence + 1 if last is not None and last.step == step else 0)
+        self._keys.insert(place, key)
         self._events[key] = event
 
     def due(self, step: int) -> Iterator[EventLike]:
@@ -322,19 +324,17 @@ class EventQueue:
     def restore(self, stored: list[list[Any]]) -> None:
         """Put back what was waiting; functions are found again among what the script has scheduled."""
         functions = {(k.step, k.sequence): e for k, e in self._events.items() if not isinstance(e, _Event)}
-        self._keys, self._events = [], {}
+        events: dict[_Scheduled, EventLike] = {}
         for step, sequence, text in stored:
             key = _Scheduled(int(step), int(sequence))
             if json.loads(text)["kind"] == "function":
                 if (at := (key.step, key.sequence)) not in functions or event_json(functions[at]) != text:
                     name = json.loads(text)["name"]
                     raise EventError(f"the function '{name}', due at step {key.step}, is not scheduled by this script")
-                self._events[key] = functions[key.step, key.sequence]
+                events[key] = functions[at]
             else:
-                self._events[key] = event_from_json(text)
-            self._keys.append(key)
-            self._sequence = max(self._sequence, key.sequence + 1)
-        self._keys.sort()
+                events[key] = event_from_json(text)
+        self._keys, self._events = sorted(events), events
 
 
 def step_at(time: float, dt: float) -> int:

@@ -37,35 +37,47 @@ _RECOVERY = 0.1
 
 
 @kernel
+def _pushed_out(x, y, px, py, radius, x0, y0, x1, y1, ends):
+    """The end p of a move from (x, y), out of the reach of one wall: of its face, or with `ends` of its two ends."""
+    qx, qy = nearest_on_segment(px, py, x0, y0, x1, y1)
+    at_end = (qx == x0 and qy == y0) or (qx == x1 and qy == y1)
+    hx, hy = nearest_on_segment(x, y, x0, y0, x1, y1)
+    here = math.sqrt((x - hx) ** 2 + (y - hy) ** 2)
+    clearance = min(radius, here + _RECOVERY * radius)
+    along_x, along_y = x1 - x0, y1 - y0
+    side_here = along_x * (y - y0) - along_y * (x - x0)
+    side_there = along_x * (py - y0) - along_y * (px - x0)
+    if not ends and side_here * side_there <= 0.0 and segments_touch(x, y, px, py, x0, y0, x1, y1):
+        # Through the wall: back to where the agent stands, also where the wall's end is nearest.
+        length = math.sqrt(along_x * along_x + along_y * along_y)
+        sign = 1.0 if side_here > 0.0 else -1.0
+        return qx - along_y / length * sign * clearance, qy + along_x / length * sign * clearance
+    nx, ny = px - qx, py - qy
+    away = math.sqrt(nx * nx + ny * ny)
+    if at_end == ends and 0.0 < away < clearance:
+        return qx + nx * (clearance / away), qy + ny * (clearance / away)
+    return px, py
+
+
+@kernel
 def _slide_along_walls(x, y, px, py, radius, walls, cell):
     """Push the end point p of a move from (x, y) out of the walls' reach, seen from the side the agent stands on."""
     for _ in range(3):
         touched = False
-        for k in range(walls.start[cell], walls.start[cell + 1]):
-            s = walls.items[k]
-            if not walls.blocking[s]:
-                continue
-            x0, y0, x1, y1 = walls.segments[s, 0], walls.segments[s, 1], walls.segments[s, 2], walls.segments[s, 3]
-            hx, hy = nearest_on_segment(x, y, x0, y0, x1, y1)
-            here = math.sqrt((x - hx) ** 2 + (y - hy) ** 2)
-            clearance = min(radius, here + _RECOVERY * radius)
-            qx, qy = nearest_on_segment(px, py, x0, y0, x1, y1)
-            nx, ny = px - qx, py - qy
-            away = math.sqrt(nx * nx + ny * ny)
-            along_x, along_y = x1 - x0, y1 - y0
-            side_here = along_x * (y - y0) - along_y * (x - x0)
-            side_there = along_x * (py - y0) - along_y * (px - x0)
-            if side_here * side_there <= 0.0 and segments_touch(x, y, px, py, x0, y0, x1, y1):
-                # Through the wall: back to where the agent stands, also where the wall's end is nearest.
-                length = math.sqrt(along_x * along_x + along_y * along_y)
-                sign = 1.0 if side_here > 0.0 else -1.0
-                nx, ny = -along_y / length * sign, along_x / length * sign
-                px, py = qx + nx * clearance, qy + ny * clearance
-                touched = True
-            elif away < clearance and away > 0.0:
-                scale = clearance / away
-                px, py = qx + nx * scale, qy + ny * scale
-                touched = True
+        # Faces before ends: who slides along a wall must not be held by the end of the next one, which it clears then.
+        for ends in (False, True):
+            for k in range(walls.start[cell], walls.start[cell + 1]):
+                s = walls.items[k]
+                if walls.blocking[s]:
+                    x0, y0, x1, y1 = (
+                        walls.segments[s, 0],
+                        walls.segments[s, 1],
+                        walls.segments[s, 2],
+                        walls.segments[s, 3],
+                    )
+                    qx, qy = _pushed_out(x, y, px, py, radius, x0, y0, x1, y1, ends)
+                    touched = touched or qx != px or qy != py
+                    px, py = qx, qy
         if not touched:
             break
     return px, py

@@ -76,9 +76,10 @@ def restore_simulation(sim: Simulation, path: Path) -> None:
     for difference in environment_differences(meta):
         warnings.warn(f"{path}: {difference}; the same bits are promised only on equal machines", stacklevel=3)
     try:
+        # Events first: they may be refused, and then nothing has been changed yet.
+        sim.events.restore(meta["events"])
         sim.step_number = int(meta["step"])
         sim.world.restore(meta["world"], dt=sim.dt)
-        sim.events.restore(meta["events"])
         sim.population.restore(arrays)
         for number, layer in enumerate(sim.all_layers()):
             prefix = f"layers/{number}/"

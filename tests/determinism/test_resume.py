@@ -101,7 +101,6 @@ def test_a_checkpoint_of_another_version_warns_and_is_restored(tmp_path: Path, p
     assert sim.state_hash() == steps(hall(), 10).state_hash()
 
 
-@pytest.mark.xfail(strict=True, reason="EventQueue does not store the sequence number that the next event gets")
 def test_an_event_scheduled_by_a_function_waits_in_the_same_place_after_a_resume(tmp_path: Path) -> None:
     def build() -> tropel.Simulation:
         sim = hall()
@@ -178,7 +177,6 @@ def coming(**source: Any) -> dict[str, Any]:
         ({}, {"environment": tropel.Grid(cell=2.0)}),
         ({"environment": tropel.Grid(cell=2.0)}, {"environment": tropel.Grid(cell=3.0)}),
     ],
-    ids=str,
 )
 def test_a_checkpoint_of_another_setup_is_refused(here: dict[str, Any], there: dict[str, Any], tmp_path: Path) -> None:
     path = tmp_path / "checkpoint"

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from tropel._kernels.predicates import segments_touch
-from tropel._kernels.walls import WallGrid, cell_at, chord_blocked, nearest_on_segment
+from tropel._kernels.walls import WallGrid, cell_at, chord_blocked, free_of_walls, nearest_on_segment
 from tropel.world.wall_grid import build_wall_grid, quantised
 
 Floats = NDArray[np.float64]
@@ -144,3 +144,34 @@ def test_the_reach_grows_in_powers_of_two_and_never_falls_short() -> None:
         assert given_reach >= wanted
         assert math.log2(given_reach).is_integer()
         assert given_reach < 2 * max(wanted, 2.0**-6)
+
+
+@given(seed=st.integers(0, 10**6), radius=st.sampled_from([0.05, 0.2, 0.5]))
+@settings(max_examples=60, deadline=None)
+def test_a_body_is_free_up_to_where_it_first_touches_a_wall(seed: int, radius: float) -> None:
+    generator = np.random.default_rng(seed)
+    segments = random_walls(generator, 6, 8.0, 1.0)
+    walls = grid_over(segments, np.zeros(2), np.full(2, 8.0), 4.0)
+    lines = shapely.multilinestrings(list(segments.reshape(-1, 2, 2)))
+    x, y = generator.uniform(0, 8, 2)
+    if lines.distance(shapely.Point(x, y)) <= radius:
+        return
+    angle = generator.uniform(0, 2 * math.pi)
+    ex, ey = math.cos(angle), math.sin(angle)
+    free = free_of_walls(x, y, ex, ey, radius, 4.0, walls)
+    along = np.linspace(0.0, 4.0, 4001)
+    away = shapely.distance(lines, shapely.points(x + along * ex, y + along * ey))
+    touching = along[away < radius]
+    if free < 4.0:
+        assert lines.distance(shapely.Point(x + free * ex, y + free * ey)) == pytest.approx(radius, abs=1e-7)
+    assert len(touching) == 0 or free <= touching[0]
+    assert (away[along < free - 1e-6] > radius - 1e-7).all()
+
+
+def test_who_touches_a_wall_is_free_along_it_and_away_from_it() -> None:
+    segments = np.array([[0.0, 0.0, 8.0, 0.0]])
+    walls = grid_over(segments, np.array([0.0, -4.0]), np.array([8.0, 4.0]), 4.0)
+    assert free_of_walls(4.0, 0.2, 1.0, 0.0, 0.2, 3.0, walls) == 3.0
+    assert free_of_walls(4.0, 0.2, 0.0, 1.0, 0.2, 3.0, walls) == 3.0
+    assert free_of_walls(4.0, 0.2, 0.0, -1.0, 0.2, 3.0, walls) == 0.0
+    assert free_of_walls(4.0, 0.1, 0.6, 0.8, 0.2, 3.0, walls) == 3.0

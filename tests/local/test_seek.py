@@ -104,7 +104,7 @@ def test_who_cannot_step_aside_stops_behind_a_standing_person_without_touching(d
     sim = Simulation(
         world,
         [Group("walker", positions=[(0.0, *tail)], goal="t"), Group("stander", positions=[(8.0, *tail)], goal="none")],
-        local=Seek(side_angles=()),
+        local=Seek(side_angles=(), shuffle=0.0),
         dt=dt,
     )
     assert walk(sim, 20.0) <= 0.0
@@ -238,17 +238,45 @@ def test_two_streams_in_the_open_pass_through_each_other_without_overlap() -> No
     assert sim.agents.position[sim.agents.group == 1, 0].mean() > 25.0
 
 
-def test_a_dense_crowd_gets_through_a_door_and_presses_by_less_than_a_shoulder() -> None:
-    # Seek does not look at walls. Who is slid along one by `integrate` may be pushed into somebody standing there, so
-    # that bodies overlap near the jambs; this states by how much they do at most.
+@pytest.mark.parametrize("dt", [0.05, 0.1])
+def test_a_dense_crowd_gets_through_a_door_without_overlap(dt: float) -> None:
     world = World(
         shapely.box(0, 0, 14, 10),
         walls=[[(10, 0), (10, 4.4)], [(10, 5.6), (10, 10)]],
         targets={"door": Target(position=(10.8, 5), absorbs=True)},
     )
-    sim = Simulation(world, Group("a", count=120, region=shapely.box(0, 0, 9.5, 10), goal="door"))
-    assert walk(sim, 60.0) < 0.25
+    sim = Simulation(world, Group("a", count=120, region=shapely.box(0, 0, 9.5, 10), goal="door"), dt=dt)
+    assert walk(sim, 90.0) < 1e-6
     assert len(sim.agents) == 0
+
+
+def three_stuck(**parameters: float) -> Simulation:
+    """Somebody between two who stand and a wall, with the goal behind them."""
+    world = World(bounds=(-5, -5, 15, 5), targets={"t": Target(position=(10.0, 0.0))})
+    standing = Group("standing", positions=[(0.36, 0.22), (0.36, -0.22)], goal="none")
+    walker = Group("walker", positions=[(0.0, 0.0)], goal="t", sense_radius=1.0)
+    return Simulation(world, [standing, walker], local=Seek(side_angles=(), **parameters), dt=0.05, seed=3)
+
+
+def test_who_is_stuck_shuffles_and_who_may_not_stays() -> None:
+    walked = []
+    for sim in (three_stuck(shuffle=0.0), three_stuck()):
+        assert walk(sim, 1.0) < 1e-6
+        walked.append(0.0)
+        for _ in range(100):
+            sim.step()
+            walked[-1] += float(np.linalg.norm(sim.agents.velocity[2])) * sim.dt
+    assert walked[0] < 0.01
+    assert walked[1] > 0.1
+
+
+def test_walls_beside_the_way_turn_people_to_the_free_side() -> None:
+    # Somebody stands in the way; on the right, which is tried first, there is a wall.
+    world = World(bounds=(-5, -5, 20, 5), walls=[[(-5, -0.3), (20, -0.3)]], targets={"t": Target(position=(15, 0))})
+    people = [Group("walker", positions=[(0, 0)], goal="t"), Group("stander", positions=[(4, 0)], goal="none")]
+    sim = Simulation(world, people, dt=0.05)
+    assert walk(sim, 8.0) < 1e-6
+    assert sim.agents.position[0, 0] > 6.0
 
 
 # The same everywhere and in every direction -------------------------------------------------------------------------

@@ -29,12 +29,12 @@ _registry: list[Any] = []
 
 @functools.cache
 def kernel_digest() -> str:
-    """Digest of all source files that define or feed kernels (each of them mentions `_kernels`)."""
+    """Digest of all source files that define or feed kernels: those in `_kernels` and those that mention it."""
     package = Path(__file__).resolve().parent.parent
     digest = hashlib.sha256(numba.__version__.encode())
     for source in sorted(package.rglob("*.py")):
         text = source.read_bytes()
-        if b"_kernels" in text:
+        if b"_kernels" in text or source.parent.name == "_kernels":
             digest.update(source.relative_to(package).as_posix().encode())
             digest.update(text)
     return digest.hexdigest()[:16]

@@ -215,3 +215,51 @@ def list_walls(segments, reach, origin, size, shape, start, items, fill):
                         start[cell] += 1
                     else:
                         start[cell + 1] += 1
+
+
+@kernel
+def free_of_walls(x, y, ex, ey, radius, most, walls):
+    """How far a body at (x, y) can go along the unit vector e before it touches a wall; at most `most` (in 2D).
+
+    Complete up to the walls' reach. A wall that the body touches already does not stop it from going along or away.
+    """
+    free = most
+    if walls.segments.shape[0] == 0:
+        return free
+    cell = cell_at(x, y, walls.origin, walls.inverse_cell, walls.shape)
+    for k in range(walls.start[cell], walls.start[cell + 1]):
+        s = walls.items[k]
+        if not walls.blocking[s]:
+            continue
+        x0, y0, x1, y1 = walls.segments[s, 0], walls.segments[s, 1], walls.segments[s, 2], walls.segments[s, 3]
+        qx, qy = nearest_on_segment(x, y, x0, y0, x1, y1)
+        away = math.sqrt((qx - x) ** 2 + (qy - y) ** 2)
+        if away - radius >= free:
+            continue
+        if away <= radius * (1.0 + 1e-9):
+            # In touch: only what leads nearer is barred.
+            if (qx - x) * ex + (qy - y) * ey > 1e-9 * away:
+                return 0.0
+            continue
+        # The straight side of the wall, grown by the radius.
+        length = math.sqrt((x1 - x0) ** 2 + (y1 - y0) ** 2)
+        along_x, along_y = (x1 - x0) / length, (y1 - y0) / length
+        height = along_x * (y - y0) - along_y * (x - x0)
+        sinking = along_x * ey - along_y * ex
+        if height < 0.0:
+            height, sinking = -height, -sinking
+        if sinking < 0.0 and height > radius:
+            t = (radius - height) / sinking
+            u = (x + t * ex - x0) * along_x + (y + t * ey - y0) * along_y
+            if 0.0 <= u <= length and t < free:
+                free = t
+        # Its two round ends.
+        for end in range(2):
+            dx, dy = (x0 - x, y0 - y) if end == 0 else (x1 - x, y1 - y)
+            ahead = dx * ex + dy * ey
+            inside = ahead * ahead - (dx * dx + dy * dy - radius * radius)
+            if ahead > 0.0 and inside > 0.0:
+                t = ahead - math.sqrt(inside)
+                if 0.0 <= t < free:
+                    free = t
+    return free

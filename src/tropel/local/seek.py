@@ -1,18 +1,21 @@
 """Seek: walk at the desired speed in the planned direction, slow down behind others, step aside where that helps.
 
 The smallest honest model, and the template for your own. It follows the two rules of Moussaïd, Helbing & Theraulaz,
-"How simple rules determine pedestrian behavior and crowd disasters", PNAS 2011, for people only (walls are left to
-the planner and to `integrate`, along which bodies slide):
+"How simple rules determine pedestrian behavior and crowd disasters", PNAS 2011:
 
 1. Look along a fan of directions, straight on and to the sides. Along the direction at angle a to the planned one,
-   f(a) is how far one gets at the desired speed v0 before touching anybody, if all others keep their velocity; at most
-   the horizon H = sense radius. Take the direction that ends nearest to where straight on would lead:
+   f(a) is how far one gets at the desired speed v0 before touching a wall or anybody, if all others keep their
+   velocity; at most the horizon H = sense radius. Take the direction that ends nearest to where straight on would lead:
 
        minimise   H² + f(a)² - 2 H f(a) cos a                                               (their eq. 1)
 
 2. Keep a time T (`time_gap`) to whoever is ahead, as they stand now:
 
        v = min(v0, gap / T)                                                                 (their eq. 2)
+
+Walls do not slow down: `integrate` lets bodies slide along them, also where a planner that sees none leads into one.
+Added to the paper: who cannot move at all shuffles, a small step in a random direction if there is room for it. Bodies
+here are solid (`bodies.py`), and without shuffling three of them in a door can hold each other for ever.
 
 Bodies are disks in 2D and balls in 3D, where the fan opens to four sides.
 """
@@ -21,16 +24,19 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from tropel._kernels.cells import CellList, cell_run, cell_window
+from tropel._kernels.cells import cell_run, cell_window
 from tropel._kernels.compile import kernel, parallel_kernel
+from tropel._kernels.philox import random_key, uniform_pair
+from tropel._kernels.walls import free_of_walls
 from tropel.agents.state import AgentState, Steered
 from tropel.errors import ParameterError, named_parameters
+from tropel.world import World
 
 #: Agents per unit of parallel work; each unit has its own list of who is in sight.
 _CHUNK = 64
@@ -44,12 +50,15 @@ class SeekParameters:
     time_gap: float = 0.5  #: time kept to whoever is ahead [s]
     side_angles: tuple[float, ...] = (0.3, 0.6, 0.9, 1.2, 1.5)  #: how far it may turn off the planned direction [rad]
     margin: float = 0.02  #: room kept between bodies [m]
+    shuffle: float = 0.3  #: how fast those who are stuck shuffle, as a share of the desired speed
 
     def __post_init__(self) -> None:
         if not self.time_gap > 0.0:
             raise ParameterError(f"Seek: time_gap must be positive, not {self.time_gap!r} s")
         if not self.margin >= 0.0:
             raise ParameterError(f"Seek: margin must not be negative, not {self.margin!r} m")
+        if not 0.0 <= self.shuffle <= 1.0:
+            raise ParameterError(f"Seek: shuffle is a share between 0 and 1, not {self.shuffle!r}")
         if not all(0.0 < angle < math.pi / 2 for angle in self.side_angles):
             raise ParameterError(f"Seek: side_angles must lie between 0 and pi/2, not {self.side_angles!r}")
 
@@ -128,9 +137,58 @@ def _across(ex, ey, ez, dim):
     return ux, uy, 0.0, uy * ez, -ux * ez, ux * ey - uy * ex
 
 
+class _Rules(NamedTuple):
+    """Parameters as kernels see them."""
+
+    time_gap: float
+    margin: float
+    shuffle: float
+    turns: NDArray[np.float64]  #: (n, 2): cosine and sine of the side angles, ascending
+    key: np.uint64
+
+
 @kernel
-def _steer_one(i, position, directions, desired_speed, sense_radius, body_radius, cells, time_gap, margin, turns, seen,
-               out_velocity, out_heading):  # fmt: skip
+def _best_direction(x, y, z, ex, ey, ez, dim, wanted, horizon, radius, seen, count, walls, turns):
+    """Rule 1: the direction of the fan that ends nearest to where straight on would lead."""
+    bx, by, bz = ex, ey, ez
+    free = free_of_walls(x, y, ex, ey, radius, _free_way(ex, ey, ez, wanted, horizon, seen, count), walls)
+    if free >= horizon:
+        return bx, by, bz
+    least = (horizon - free) ** 2
+    ux, uy, uz, wx, wy, wz = _across(ex, ey, ez, dim)
+    for turn in range(turns.shape[0]):
+        cosine, sine = turns[turn, 0], turns[turn, 1]
+        # Not even a free way at this angle, or a wider one, would end nearer than the best so far.
+        if horizon * horizon * (1.0 - cosine * cosine) >= least:
+            break
+        for side in range(2 if dim == 2 else 4):
+            # Right before left: where both are as good, people pass on the right.
+            sign = sine if side % 2 == 0 else -sine
+            sx, sy, sz = (ux, uy, uz) if side < 2 else (wx, wy, wz)
+            cx, cy, cz = cosine * ex + sign * sx, cosine * ey + sign * sy, cosine * ez + sign * sz
+            free = free_of_walls(x, y, cx, cy, radius, _free_way(cx, cy, cz, wanted, horizon, seen, count), walls)
+            missed = horizon * horizon + free * free - 2.0 * horizon * free * cosine
+            if missed < least - 1e-12:
+                least, bx, by, bz = missed, cx, cy, cz
+    return bx, by, bz
+
+
+@kernel
+def _random_direction(ex, ey, ez, dim, key, agent, step):
+    """Any direction, the same one for the same agent and step; turned with e, so that a turned crowd does the same."""
+    u, v = uniform_pair(key, agent, step, 0)
+    angle = 2.0 * math.pi * u
+    ux, uy, uz, wx, wy, wz = _across(ex, ey, ez, dim)
+    along = math.cos(angle) if dim == 2 else 2.0 * v - 1.0
+    across = math.sqrt(max(1.0 - along * along, 0.0))
+    a = math.sin(angle) if dim == 2 else across * math.cos(angle)
+    b = 0.0 if dim == 2 else across * math.sin(angle)
+    return along * ex + a * ux + b * wx, along * ey + a * uy + b * wy, along * ez + a * uz + b * wz
+
+
+@kernel
+def _steer_one(i, agent, position, directions, desired_speed, sense_radius, body_radius, cells, walls, rules, step,
+               seen, out_velocity, out_heading):  # fmt: skip
     dim = position.shape[1]
     ex, ey = directions[i, 0], directions[i, 1]
     ez = directions[i, 2] if dim == 3 else 0.0
@@ -139,56 +197,46 @@ def _steer_one(i, position, directions, desired_speed, sense_radius, body_radius
     if wanted == 0.0:
         return seen
     ex, ey, ez = ex / length, ey / length, ez / length
+    x, y = position[i, 0], position[i, 1]
     z = position[i, 2] if dim == 3 else 0.0
     horizon = sense_radius[i]
-    seen, count = _look_around(position[i, 0], position[i, 1], z, i, body_radius[i] + margin, horizon, cells, seen)
-    bx, by, bz = ex, ey, ez
-    free = _free_way(ex, ey, ez, wanted, horizon, seen, count)
-    if free < horizon:
-        least = (horizon - free) ** 2
-        ux, uy, uz, wx, wy, wz = _across(ex, ey, ez, dim)
-        for turn in range(turns.shape[0]):
-            cosine, sine = turns[turn, 0], turns[turn, 1]
-            # Not even a free way at this angle, or a wider one, would end nearer than the best so far.
-            if horizon * horizon * (1.0 - cosine * cosine) >= least:
-                break
-            for side in range(2 if dim == 2 else 4):
-                # Right before left: where both are as good, people pass on the right.
-                sign = sine if side % 2 == 0 else -sine
-                sx, sy, sz = (ux, uy, uz) if side < 2 else (wx, wy, wz)
-                cx, cy, cz = cosine * ex + sign * sx, cosine * ey + sign * sy, cosine * ez + sign * sz
-                free = _free_way(cx, cy, cz, wanted, horizon, seen, count)
-                missed = horizon * horizon + free * free - 2.0 * horizon * free * cosine
-                if missed < least - 1e-12:
-                    least, bx, by, bz = missed, cx, cy, cz
-    speed = _gap(bx, by, bz, wanted * time_gap, seen, count) / time_gap
-    out_velocity[i, 0], out_velocity[i, 1] = speed * bx, speed * by
-    out_heading[i, 0], out_heading[i, 1] = bx, by
+    seen, count = _look_around(x, y, z, i, body_radius[i] + rules.margin, horizon, cells, seen)
+    ex, ey, ez = _best_direction(
+        x, y, z, ex, ey, ez, dim, wanted, horizon, body_radius[i], seen, count, walls, rules.turns
+    )
+    vx, vy, vz = ex, ey, ez
+    speed = _gap(ex, ey, ez, wanted * rules.time_gap, seen, count) / rules.time_gap
+    if speed < 1e-3 * wanted and rules.shuffle > 0.0:
+        vx, vy, vz = _random_direction(ex, ey, ez, dim, rules.key, agent, step)
+        speed = _gap(vx, vy, vz, rules.shuffle * wanted * rules.time_gap, seen, count) / rules.time_gap
+    out_velocity[i, 0], out_velocity[i, 1] = speed * vx, speed * vy
+    out_heading[i, 0], out_heading[i, 1] = ex, ey
     if dim == 3:
-        out_velocity[i, 2] = speed * bz
-        out_heading[i, 2] = bz
+        out_velocity[i, 2] = speed * vz
+        out_heading[i, 2] = ez
     return seen
 
 
 @kernel
-def _steer_some(rows, first, last, position, directions, desired_speed, sense_radius, body_radius, cells, time_gap,
-                margin, turns, out_velocity, out_heading):  # fmt: skip
+def _steer_some(rows, first, last, ids, position, directions, desired_speed, sense_radius, body_radius, cells, walls,
+                rules, step, out_velocity, out_heading):  # fmt: skip
     # A function of its own, because Numba moves allocations out of parallel loops, and this list may grow.
     seen = np.empty((64, 7))
     for m in range(first, last):
-        seen = _steer_one(rows[m], position, directions, desired_speed, sense_radius, body_radius, cells, time_gap,
-                          margin, turns, seen, out_velocity, out_heading)  # fmt: skip
+        i = rows[m]
+        seen = _steer_one(i, ids[i], position, directions, desired_speed, sense_radius, body_radius, cells, walls,
+                          rules, step, seen, out_velocity, out_heading)  # fmt: skip
 
 
 @parallel_kernel
-def _seek(rows, position, directions, desired_speed, sense_radius, body_radius, cells, time_gap, margin, turns,
+def _seek(rows, ids, position, directions, desired_speed, sense_radius, body_radius, cells, walls, rules, step,
           out_velocity, out_heading):  # fmt: skip
     chunks = (rows.size + _CHUNK - 1) // _CHUNK
     for chunk in numba.prange(chunks):
         first = chunk * _CHUNK
         last = min(first + _CHUNK, rows.size)
-        _steer_some(rows, first, last, position, directions, desired_speed, sense_radius, body_radius, cells, time_gap,
-                    margin, turns, out_velocity, out_heading)  # fmt: skip
+        _steer_some(rows, first, last, ids, position, directions, desired_speed, sense_radius, body_radius, cells,
+                    walls, rules, step, out_velocity, out_heading)  # fmt: skip
 
 
 class Seek:
@@ -200,6 +248,11 @@ class Seek:
         self.parameters = SeekParameters(**parameters)
         angles = np.sort(np.array(self.parameters.side_angles, dtype=np.float64))
         self._turns = np.column_stack([np.cos(angles), np.sin(angles)])
+        self._key = random_key(0, "seek")
+
+    def prepare(self, state: AgentState, world: World, seed: int) -> None:
+        """Called once before the first step."""
+        self._key = random_key(seed, "seek")
 
     def steer(
         self,
@@ -212,10 +265,9 @@ class Seek:
         out: Steered,
     ) -> None:
         """Write velocity and heading of the members into `out`."""
-        cells: CellList = near.cells
         # With less than two steps of time to spare, two who walk at each other would meet within one step.
         time_gap = max(self.parameters.time_gap, 2.0 * dt)
-        rows = near.rows_by_cell(members)
-        margin = self.parameters.margin
-        _seek(rows, state.position, directions, state.desired_speed, state.sense_radius, state.radius, cells, time_gap,
-              margin, self._turns, out.velocity, out.heading)  # fmt: skip
+        rules = _Rules(time_gap, self.parameters.margin, self.parameters.shuffle, self._turns, self._key)
+        _seek(near.rows_by_cell(members), state.id, state.position, directions, state.desired_speed,
+              state.sense_radius, state.radius, near.cells, near.walls, rules, step, out.velocity,
+              out.heading)  # fmt: skip
