@@ -146,6 +146,6 @@ def scene_of(sim: Simulation) -> Scene:
 
 
 def _target_entry(target: Any, position: list[float]) -> dict[str, Any]:
-    """Where a target is at the start, and the way it goes if that is known beforehand."""
+    """Where a target stands, or the way it goes if that is known beforehand."""
     path = getattr(target.motion, "path", None)
-    return {"position": position} if path is None else {"position": position, "path": [list(p) for p in path()]}
+    return {"position": position} if path is None else {"path": [list(p) for p in path()]}
