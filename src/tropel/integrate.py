@@ -3,7 +3,7 @@
 The promise concerns the straight chord between consecutive positions: it touches no wall and no closed door, exactly,
 at any speed and time step. In order:
 
-1. the wanted move;
+1. the wanted move; solid bodies slide past each other (`bodies.py`);
 2. contact: bodies keep their radius from walls (by sliding along them) and stay out of round obstacles;
 3. the check: if the chord still touches a wall it is shortened to a radius before the first one, or turned along it,
    at last to zero;
@@ -190,6 +190,8 @@ def integrate(
     if moves_itself.any():
         target[moves_itself] = steered.position[moves_itself]
     _refuse_nonsense(state, target)
+    if bodies is not None:
+        target = bodies.slide(state, target)
     reach = max(1.0, 2.0 * float(state.radius.max(initial=0.0)))
     walls: WallGrid = world.wall_grid(reach)
     # Obstacles come nearer by themselves while the agent makes its step.

@@ -12,6 +12,9 @@ up here with a default, so that the smallest useful extension is a few lines lon
 | `prepare(state, world, seed)` | nothing | called once before the first step |
 | `state()`, `restore(stored)` | nothing | what a checkpoint must keep beyond the agents' columns |
 | `parameters` | none | shown in digests: a resumed run must have the same |
+
+A model that reacts to collisions reads the column `state.collided`: 1 where a body overlapped another agent's or an
+obstacle during the last step. The engine writes it after `integrate`, whatever the model.
 """
 
 from __future__ import annotations

@@ -24,6 +24,7 @@ from tropel.timing import STAGES
 if TYPE_CHECKING:
     from rich.table import Table
 
+    from tropel.environment.collisions import CollisionReport
     from tropel.simulation import Simulation
 
 
@@ -48,6 +49,7 @@ class Summary:
     reason: str  #: why the run ended
     state_hash: str
     trajectory: str | None = None
+    collisions: CollisionReport | None = None  #: of bodies; None when they were not watched
 
     @property
     def agent_steps_per_second(self) -> float:
@@ -73,6 +75,8 @@ class Summary:
             table.add_row("evacuation time", f"{self.evacuation_time:.1f} s")
         if self.mean_exit_time is not None:
             table.add_row("mean exit time", f"{self.mean_exit_time:.1f} s")
+        if self.collisions is not None:
+            _add_collisions(table, self.collisions)
         table.add_row("ended because", self.reason)
         table.add_row("wall time", f"{self.wall_time:.2f} s on {self.threads} thread{'s' * (self.threads != 1)}")
         table.add_row("agent-steps per second", f"{self.agent_steps_per_second:,.0f}")
@@ -217,7 +221,20 @@ class Run:
             reason=reason,
             state_hash=sim.state_hash(),
             trajectory=None if self.record is None else str(self.record),
+            collisions=None if sim.collision_watch is None else sim.collision_watch.report(),
         )
+
+
+def _add_collisions(table: Table, collisions: CollisionReport) -> None:
+    if not collisions.pairs:
+        table.add_row("collisions", "none")
+        return
+    of_obstacles = f", {collisions.with_obstacles:,} of them with obstacles" if collisions.with_obstacles else ""
+    table.add_row("collisions", f"{collisions.begun:,}")
+    table.add_row("  pairs that overlapped", f"{collisions.pairs:,}{of_obstacles}")
+    worst = collisions.deepest[0]
+    who = f"{worst.who} and {worst.whom} at {worst.deepest_at:.2f} s"
+    table.add_row("  deepest overlap", f"{collisions.deepest_overlap:.3g} m ({who})")
 
 
 def _stop_rule(sim: Simulation, until: Any, limit: float | None) -> tuple[Any, float]:

@@ -1,7 +1,7 @@
 """The simulation: a world full of agents that moves forward one step at a time.
 
-`Simulation.step` is the architecture: events → planning → environment → local → integrate → exits → record. This is
-the only module that knows all layers.
+`Simulation.step` is the architecture: events → planning → environment → local → integrate → collisions → exits →
+record. This is the only module that knows all layers.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tropel import layers
+from tropel._kernels.cells import CellList
 from tropel._kernels.compile import use_threads
 from tropel._kernels.philox import random_key
 from tropel.agents.departures import STAYS, arrived
@@ -26,6 +27,7 @@ from tropel.agents.population import Population
 from tropel.agents.sources import Source
 from tropel.agents.state import AgentState, Steered
 from tropel.bodies import Bodies
+from tropel.environment.collisions import CollisionLog, CollisionWatch
 from tropel.errors import ModelError, ParameterError, TropelError, suggest
 from tropel.events import EventLike, EventQueue, apply_event, event_json, step_at
 from tropel.integrate import integrate
@@ -43,7 +45,8 @@ class Simulation:
     """Agents in a world, a planner, an environment and a steering model, and a clock that runs in steps of dt [s].
 
     `planning` and `local` may be one layer for all, or a mapping from group names to layers. The same seed gives the
-    same bits on any number of threads.
+    same bits on any number of threads. Collisions of bodies are watched, for `collisions`, the summary of a run and the
+    column `collided`, unless `watch_collisions` is false.
     """
 
     def __init__(
@@ -58,6 +61,7 @@ class Simulation:
         seed: int = 0,
         threads: int | None = None,
         title: str = "",
+        watch_collisions: bool = True,
     ) -> None:
         from tropel.environment.grid import Grid
         from tropel.local.seek import Seek
@@ -86,6 +90,7 @@ class Simulation:
         self.events = EventQueue()
         self.timing = Timing()
         self.recorder: Recorder | None = None
+        self.collision_watch = CollisionWatch() if watch_collisions else None
         self._steered = Steered.like(self.agents, self._memory())
         self._directions: NDArray[np.float64] = np.zeros_like(self.agents.position)
         for layer in self.all_layers():
@@ -113,6 +118,8 @@ class Simulation:
                 bodies=self._bodies(near),
             )
             self.step_number += 1
+        with self.timing("collisions"):
+            self._note_collisions(near)
         with self.timing("exits"):
             self._let_out()
         with self.timing("record"):
@@ -145,6 +152,19 @@ class Simulation:
         for model, members in self._members_of(self._models):
             model.steer(self.agents, near, directions, members, self.dt, self.step_number, self._steered)
 
+    def _note_collisions(self, near: Any) -> None:
+        if self.collision_watch is not None:
+            cells = near.cells if hasattr(near, "cells") else self._cells_at_start()
+            self.collision_watch.look(self.agents, cells, self.world, step=self.step_number - 1, dt=self.dt)
+
+    def _cells_at_start(self) -> CellList:
+        """For an environment that has no cell list: one of the positions before the step, which `integrate` left."""
+        from tropel.environment.grid import Grid
+
+        before = AgentState(self.world.dim)
+        before.columns = {**self.agents.columns, "position": self._steered.position}
+        return Grid().sense(before, self.world).cells
+
     def _let_out(self) -> None:
         goals = arrived(self.agents, self.world)
         if (goals != STAYS).any():
@@ -169,6 +189,13 @@ class Simulation:
     def time(self) -> float:
         """Simulated time [s]: the number of steps times dt, never accumulated."""
         return self.step_number * self.dt
+
+    @property
+    def collisions(self) -> CollisionLog:
+        """Every collision of bodies so far: who, when, how deep."""
+        if self.collision_watch is None:
+            raise ParameterError("collisions are not watched here; build the simulation with watch_collisions=True")
+        return self.collision_watch.log
 
     def _per_group(self, given: Any, protocol: Any, what: str) -> list[Any]:
         """One layer per group, in the order of the groups."""

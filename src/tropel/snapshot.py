@@ -20,11 +20,19 @@ if TYPE_CHECKING:
 
 
 def _stored_layers(sim: Simulation) -> dict[str, NDArray[Any]]:
-    return {
+    """The memory of every layer, and of the watch over collisions."""
+    stored = {
         f"layers/{number}/{name}": array
         for number, layer in enumerate(sim.all_layers())
         for name, array in layers.stored(layer).items()
     }
+    if sim.collision_watch is not None:
+        stored |= {f"collisions/{name}": array for name, array in sim.collision_watch.state().items()}
+    return stored
+
+
+def _below(prefix: str, arrays: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+    return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
 
 
 def _changing(sim: Simulation) -> dict[str, Any]:
@@ -42,7 +50,7 @@ def _digest(meta: Any, arrays: dict[str, NDArray[Any]]) -> str:
 
 
 def hash_simulation(sim: Simulation) -> str:
-    """Digest of step, agents, world, pending events and the memory of every layer."""
+    """Digest of step, agents, world, pending events, the memory of every layer and the log of collisions."""
     return _digest(_changing(sim), sim.population.stored() | _stored_layers(sim))
 
 
@@ -57,6 +65,7 @@ def digest_of_setup(sim: Simulation) -> str:
         "layers": [layers.describe(layer) for layer in sim.all_layers()],
         "layers of groups": [layers.describe(layer) for layer in (*sim._planners, *sim._models)],
         "start": sim.world.state(),
+        "watches collisions": sim.collision_watch is not None,
     }
     return _digest(built, sim.population.stored())
 
@@ -82,7 +91,8 @@ def restore_simulation(sim: Simulation, path: Path) -> None:
         sim.world.restore(meta["world"], dt=sim.dt)
         sim.population.restore(arrays)
         for number, layer in enumerate(sim.all_layers()):
-            prefix = f"layers/{number}/"
-            layers.restore(layer, {n[len(prefix) :]: a for n, a in arrays.items() if n.startswith(prefix)})
+            layers.restore(layer, _below(f"layers/{number}/", arrays))
+        if sim.collision_watch is not None:
+            sim.collision_watch.restore(_below("collisions/", arrays))
     except (KeyError, TropelError) as error:
         raise CheckpointError(f"{path} does not fit this simulation: {error}") from error

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from time import perf_counter
 
 #: The stages of `Simulation.step`, in their order.
-STAGES = ("events", "planning", "environment", "local", "integrate", "exits", "record")
+STAGES = ("events", "planning", "environment", "local", "integrate", "collisions", "exits", "record")
 
 
 class Timing:

@@ -25,7 +25,10 @@ from tropel.world import Door, Obstacle, Target, World, shapes
 #: Layers that files know by a short name; any other is given as "package.module:Class".
 PLANNERS = {"direct": "tropel.planning.direct:Direct"}
 ENVIRONMENTS = {"grid": "tropel.environment.grid:Grid"}
-MODELS = {"seek": "tropel.local.seek:Seek"}
+MODELS = {
+    "seek": "tropel.local.seek:Seek",
+    "collision_free_speed": "tropel.local.collision_free_speed:CollisionFreeSpeed",
+}
 
 _LARGEST_FILE = 64 << 20
 

@@ -1,0 +1,316 @@
+"""The collision-free speed model: a direction that others and walls bend, and a speed that the one ahead sets.
+
+Tordeux, Chraibi & Seyfried, "Collision-free speed model for pedestrian dynamics", Traffic and Granular Flow '15 (2016),
+arXiv:1512.05597, with walls and default parameters as in JuPedSim. Numbered here:
+
+    dx_i/dt = V(s_i) e_i                                                                                          (1)
+    e_i     = (e0 + sum_j R_n(s_ij - l_ij) e_ji + sum_w R_g(s_iw - r_i) e_wi) / N,   so that |e_i| = 1            (2)
+    R_n(g)  = a_n exp(-g / D_n),   R_g(g) = a_g exp(-g / D_g)                                                     (3)
+    s_i     = min of s_ij over all j ahead (e_i · e_ij ≥ 0) in the corridor (s_ij |e_i × e_ij| ≤ l_ij)            (4)
+    V(s)    = min(v0, max(0, (s - l) / T))                                                                        (5)
+
+s_ij is the distance of two centres, e_ij the unit vector from i to j, l_ij = r_i + r_j, e0 the planned direction, v0
+the desired speed and T the time gap, which each agent has its own of. w runs over the nearest points of the walls.
+Where radii differ, the smallest s_ij - l_ij of (4) counts.
+
+Where the paper is silent, as in JuPedSim: walls bend the way but do not slow down, and who is hidden by a wall does not
+count. Round obstacles are geometry: they repel like a wall at the nearest point of their surface, moving or not, and do
+not slow down. Counted in (4) like somebody who stands, they would hold for good whoever has to get past them.
+
+Distances beyond which a repulsion is below `_NEGLIGIBLE` (the planned direction weighs 1) are not looked at; nor is
+anything beyond the sense radius.
+
+The paper's crowd is free of collisions for dt ≤ min(T / 2, 0.29 l / v0), some 0.08 s for people. Beside walls, which
+turn moves, and where agents start on top of each other, bodies may overlap; `solid_bodies` forbids that.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+
+from tropel._kernels.cells import cell_run, cell_window
+from tropel._kernels.compile import kernel, parallel_kernel
+from tropel._kernels.discs import disc_cell
+from tropel._kernels.walls import cell_at, chord_blocked, nearest_on_segment
+from tropel.agents.state import AgentState, Column, Steered
+from tropel.errors import ParameterError, named_parameters
+from tropel.world import World
+
+#: Agents per unit of parallel work; each unit has its own list of who is in sight.
+_CHUNK = 64
+
+#: Weaker repulsions than this do not turn anybody by an angle that could be seen.
+_NEGLIGIBLE = 1e-6
+
+#: A body deep inside a wall is pushed by at most exp of this: enough for any direction, and still a finite number.
+_STEEPEST = 100.0
+
+
+@named_parameters
+@dataclass(frozen=True, kw_only=True)
+class CollisionFreeSpeedParameters:
+    """Parameters of `CollisionFreeSpeed`; the defaults are those of JuPedSim."""
+
+    neighbour_strength: float = 8.0  #: a_n, repulsion of somebody in touch; the planned direction weighs 1
+    neighbour_range: float = 0.1  #: D_n, distance over which it falls by e [m]
+    wall_strength: float = 5.0  #: a_g, the same for walls and obstacles
+    wall_range: float = 0.02  #: D_g [m]
+    time_gap: float = 1.0  #: T, time kept to whoever is ahead, for agents that have no other `time_gap` [s]
+    solid_bodies: bool = False  #: whether bodies are kept from overlapping, which the published model leaves open
+
+    def __post_init__(self) -> None:
+        for name in ("neighbour_range", "wall_range", "time_gap"):
+            value = getattr(self, name)
+            if not (math.isfinite(value) and value > 0.0):
+                unit = "s" if name == "time_gap" else "m"
+                raise ParameterError(f"CollisionFreeSpeed: {name} must be positive, not {value!r} {unit}")
+        for name in ("neighbour_strength", "wall_strength"):
+            value = getattr(self, name)
+            if not (math.isfinite(value) and value >= 0.0):
+                raise ParameterError(f"CollisionFreeSpeed: {name} must not be negative, not {value!r}")
+
+
+class _Rules(NamedTuple):
+    """Parameters as kernels see them."""
+
+    neighbour_strength: float
+    neighbour_range: float
+    neighbour_reach: float  #: free distance beyond which neighbours do not turn anybody [m]
+    wall_strength: float
+    wall_range: float
+    wall_reach: float  #: the same for walls and obstacles [m]
+    widest: float  #: largest radius of all agents [m]
+    shortest_gap: float  #: smallest time gap that makes sense with the time step [s]
+
+
+def _reach(strength: float, fall: float) -> float:
+    return fall * math.log(strength / _NEGLIGIBLE) if strength > _NEGLIGIBLE else 0.0
+
+
+@kernel
+def _repulsion(strength, fall, gap):
+    """Equation (3)."""
+    return strength * math.exp(min(-gap / fall, _STEEPEST))
+
+
+@kernel
+def _walls(x, y, radius, sense, walls, rules):
+    """Sum over walls in (2), and how far the nearest wall is (infinite when none is listed here)."""
+    ex = ey = 0.0
+    nearest2 = math.inf
+    limit = min(radius + rules.wall_reach, sense)
+    cell = cell_at(x, y, walls.origin, walls.inverse_cell, walls.shape)
+    for k in range(walls.start[cell], walls.start[cell + 1]):
+        s = walls.items[k]
+        if not walls.blocking[s]:
+            continue
+        qx, qy = nearest_on_segment(
+            x, y, walls.segments[s, 0], walls.segments[s, 1], walls.segments[s, 2], walls.segments[s, 3]
+        )
+        dx, dy = x - qx, y - qy
+        away2 = dx * dx + dy * dy
+        nearest2 = min(nearest2, away2)
+        if 0.0 < away2 <= limit * limit:
+            away = math.sqrt(away2)
+            push = _repulsion(rules.wall_strength, rules.wall_range, away - radius) / away
+            ex += push * dx
+            ey += push * dy
+    return ex, ey, math.sqrt(nearest2)
+
+
+@kernel
+def _obstacles(position, i, radius, sense, discs, rules):
+    """Sum over round obstacles in (2)."""
+    ex = ey = 0.0
+    limit = min(radius + rules.wall_reach, sense)
+    cell = disc_cell(position, i, discs)
+    for k in range(discs.start[cell], discs.start[cell + 1]):
+        m = discs.items[k]
+        dx, dy = position[i, 0] - discs.position[m, 0], position[i, 1] - discs.position[m, 1]
+        centre2 = dx * dx + dy * dy
+        reach = limit + discs.radius[m]
+        if 0.0 < centre2 <= reach * reach:
+            centre = math.sqrt(centre2)
+            push = _repulsion(rules.wall_strength, rules.wall_range, centre - discs.radius[m] - radius) / centre
+            ex += push * dx
+            ey += push * dy
+    return ex, ey
+
+
+@kernel
+def _look_around(x, y, own, radius, window, cells, seen):
+    """List who is within the window: offset, distance and contact distance. Returns the list and its length."""
+    limit = window * window
+    x0, x1, y0, y1, _, _ = cell_window(cells, x, y, 0.0, window)
+    count = np.uint64(0)
+    for cy in range(y0, y1 + 1):
+        first, last = cell_run(cells, x0, x1, cy, 0)
+        if count + (last - first) > seen.shape[0]:
+            larger = np.empty((2 * (count + (last - first)), 4))
+            larger[:count] = seen[:count]
+            seen = larger
+        for k in range(first, last):
+            # Written whether near or not, and kept by counting on: a branch would be guessed wrong half of the time.
+            dx = cells.position[0, k] - x
+            dy = cells.position[1, k] - y
+            away2 = dx * dx + dy * dy
+            seen[count, 0], seen[count, 1], seen[count, 2] = dx, dy, math.sqrt(away2)
+            seen[count, 3] = radius + cells.radius[k]
+            count += np.uint64((away2 <= limit) & (cells.order[k] != own))
+    return seen, count
+
+
+@kernel
+def _without_hidden(x, y, nearest, walls, seen, count):
+    """Take those out of the list whom a wall hides; returns its new length."""
+    kept = np.uint64(0)
+    for k in range(np.uint64(0), count):
+        if seen[k, 2] > nearest and chord_blocked(x, y, x + seen[k, 0], y + seen[k, 1], walls):
+            continue
+        for column in range(4):
+            seen[kept, column] = seen[k, column]
+        kept += np.uint64(1)
+    return kept
+
+
+@kernel
+def _others(seen, count, rules):
+    """Sum over others in (2)."""
+    ex = ey = 0.0
+    for k in range(np.uint64(0), count):
+        away = seen[k, 2]
+        gap = away - seen[k, 3]
+        # Nobody is pushed by who stands in the very same place: there is no direction away from it.
+        if away > 0.0 and gap <= rules.neighbour_reach:
+            push = _repulsion(rules.neighbour_strength, rules.neighbour_range, gap) / away
+            ex -= push * seen[k, 0]
+            ey -= push * seen[k, 1]
+    return ex, ey
+
+
+@kernel
+def _spacing(ex, ey, most, seen, count):
+    """Equation (4), as free distance; at most `most`."""
+    spacing = most
+    for k in range(np.uint64(0), count):
+        dx, dy, contact = seen[k, 0], seen[k, 1], seen[k, 3]
+        if dx * ex + dy * ey >= 0.0 and abs(ex * dy - ey * dx) <= contact:
+            spacing = min(spacing, seen[k, 2] - contact)
+    return spacing
+
+
+@kernel
+def _steer_some(rows, first, last, position, heading, directions, desired_speed, sense_radius, body_radius, time_gap,
+                cells, walls, discs, rules, out_velocity, out_heading):  # fmt: skip
+    # A function of its own, because Numba moves allocations out of parallel loops, and this list may grow. All agents
+    # of a chunk in one function, because handing tuples of arrays to a function costs more than a neighbour does.
+    seen = np.empty((64, 4))
+    any_walls, any_discs = walls.segments.shape[0] > 0, discs.radius.shape[0] > 0
+    for m in range(first, last):
+        i = rows[m]
+        ex, ey = directions[i, 0], directions[i, 1]
+        length = math.sqrt(ex * ex + ey * ey)
+        wanted = desired_speed[i] * min(length, 1.0)
+        if wanted == 0.0:
+            continue
+        ex, ey = ex / length, ey / length
+        x, y, radius, sense = position[i, 0], position[i, 1], body_radius[i], sense_radius[i]
+        gap = max(time_gap[i], rules.shortest_gap)
+        window = min(radius + rules.widest + max(rules.neighbour_reach, wanted * gap), sense)
+        seen, count = _look_around(x, y, i, radius, window, cells, seen)
+        if any_walls:
+            wall_x, wall_y, nearest = _walls(x, y, radius, sense, walls, rules)
+            ex, ey = ex + wall_x, ey + wall_y
+            if nearest < window:
+                count = _without_hidden(x, y, nearest, walls, seen, count)
+        if any_discs:
+            disc_x, disc_y = _obstacles(position, i, radius, sense, discs, rules)
+            ex, ey = ex + disc_x, ey + disc_y
+        other_x, other_y = _others(seen, count, rules)
+        ex, ey = ex + other_x, ey + other_y
+        length = math.sqrt(ex * ex + ey * ey)
+        if length > 0.0:
+            ex, ey = ex / length, ey / length
+        else:
+            # Everything cancels; the body goes on as it faces.
+            ex, ey = heading[i, 0], heading[i, 1]
+        speed = max(_spacing(ex, ey, wanted * gap, seen, count), 0.0) / gap
+        out_velocity[i, 0], out_velocity[i, 1] = speed * ex, speed * ey
+        out_heading[i, 0], out_heading[i, 1] = ex, ey
+
+
+@parallel_kernel
+def _collision_free_speed(rows, position, heading, directions, desired_speed, sense_radius, body_radius, time_gap,
+                          cells, walls, discs, rules, out_velocity, out_heading):  # fmt: skip
+    chunks = (rows.size + _CHUNK - 1) // _CHUNK
+    for chunk in numba.prange(chunks):
+        first = chunk * _CHUNK
+        last = min(first + _CHUNK, rows.size)
+        _steer_some(rows, first, last, position, heading, directions, desired_speed, sense_radius, body_radius,
+                    time_gap, cells, walls, discs, rules, out_velocity, out_heading)  # fmt: skip
+
+
+class CollisionFreeSpeed:
+    """Turn away from who and what is near, and keep a time gap to whoever is ahead. In 2D only.
+
+    Agents have a column `time_gap` [s], settable per group and while running.
+    """
+
+    def __init__(self, **parameters: Any) -> None:
+        self.parameters = CollisionFreeSpeedParameters(**parameters)
+        self.solid_bodies = self.parameters.solid_bodies
+        self.columns = (
+            Column(name="time_gap", default=self.parameters.time_gap, unit="s", about="time kept to whoever is ahead"),
+        )
+
+    def prepare(self, state: AgentState, world: World, seed: int) -> None:
+        """Called once before the first step."""
+        if world.dim != 2:
+            raise ParameterError(
+                f"CollisionFreeSpeed is a model of the plane, and this world has {world.dim} dimensions; "
+                "use a 2D world, or a model for both such as Seek"
+            )
+        default = state.declared["time_gap"].default
+        if default != self.parameters.time_gap:
+            raise ParameterError(
+                f"two steering models set the time_gap of agents, to {default:g} s and {self.parameters.time_gap:g} s; "
+                'give it per group instead, as  parameters = {"time_gap": …}'
+            )
+        if len(state) and not (state.time_gap > 0.0).all():
+            row = int(np.flatnonzero(~(state.time_gap > 0.0))[0])
+            raise ParameterError(
+                f"agent {int(state.id[row])} has a time_gap of {state.time_gap[row]:g} s; it must be positive"
+            )
+
+    def steer(
+        self,
+        state: AgentState,
+        near: Any,
+        directions: NDArray[np.float64],
+        members: NDArray[np.int64],
+        dt: float,
+        step: int,
+        out: Steered,
+    ) -> None:
+        """Write velocity and heading of the members into `out`."""
+        given = self.parameters
+        rules = _Rules(
+            neighbour_strength=given.neighbour_strength,
+            neighbour_range=given.neighbour_range,
+            neighbour_reach=_reach(given.neighbour_strength, given.neighbour_range),
+            wall_strength=given.wall_strength,
+            wall_range=given.wall_range,
+            wall_reach=_reach(given.wall_strength, given.wall_range),
+            widest=float(state.radius.max(initial=0.0)),
+            # Who kept less than a step would be where the other stands at its end.
+            shortest_gap=dt,
+        )
+        _collision_free_speed(near.rows_by_cell(members), state.position, state.heading, directions,
+                              state.desired_speed, state.sense_radius, state.radius, state.time_gap, near.cells,
+                              near.walls, near.obstacles, rules, out.velocity, out.heading)  # fmt: skip

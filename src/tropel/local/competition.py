@@ -1,0 +1,102 @@
+"""Competition of behaviours: which of them are switched on, by the stable fixed point of GAME eq. 10.
+
+    w_i' = a_i w_i (1 - w_i²) - sum over j ≠ i of g_ji w_j² w_i
+
+One behaviour is the target (or the planner's direction), the others are classes of obstacles. Obstacle classes compete
+with the target, not with each other (g_ji = 0 between them). In y = w² the fixed points are then those of one piecewise
+linear function of y_tar,
+
+    G(y) = a_tar (1 - y) - sum over classes c of g_c,tar · max(0, 1 - g_tar,c y / a_c)
+
+    y_tar = 0 (target off)        is stable when G(0) < 0
+    0 < y_tar ≤ 1, G(y_tar) = 0   is stable where G falls                  y_c = max(0, 1 - g_tar,c y_tar / a_c)
+
+which for one class is the table of GAME (with A1² = a2 (a1 - g12) / (a1 a2 - g12 g21) for both on). Where the target
+may be on as well as off (bistability), it stays on the side it was on; from in between, it goes where the equation
+flows.
+"""
+
+from __future__ import annotations
+
+import math
+
+from tropel._kernels.compile import kernel
+
+#: How strongly the target pushes obstacles out (gamma_tar,obs of GAME eq. 11).
+TARGET_ON_OBSTACLES = 0.05
+
+_FLOW_STEPS = 4000
+
+
+@kernel
+def target_advantage(y, a_target, a_class, g_class, count):
+    """G(y): above zero the target grows stronger, below it fades."""
+    total = a_target * (1.0 - y)
+    for c in range(count):
+        if a_class[c] > 0.0:
+            total -= g_class[c] * max(0.0, 1.0 - TARGET_ON_OBSTACLES * y / a_class[c])
+    return total
+
+
+@kernel
+def fixed_point(a_target, a_class, g_class, count, was_target, weights):
+    """Turn the weights of the obstacle classes from the last step's into the stable ones; returns that of the target.
+
+    `a_class[c]` and `g_class[c]` (how class c acts on the target) are given for `count` classes, `was_target` is the
+    target's weight in the last step.
+    """
+    y = _largest_stable(a_target, a_class, g_class, count)
+    if target_advantage(0.0, a_target, a_class, g_class, count) < 0.0 and (
+        y == 0.0 or was_target == 0.0 or not _flows_on(a_target, a_class, g_class, count, was_target, weights)
+    ):
+        y = 0.0
+    for c in range(count):
+        weights[c] = 0.0
+        if a_class[c] > 0.0:
+            weights[c] = math.sqrt(max(0.0, 1.0 - TARGET_ON_OBSTACLES * y / a_class[c]))
+    return math.sqrt(y)
+
+
+@kernel
+def _largest_stable(a_target, a_class, g_class, count):
+    """The largest y in (0, 1] at which G falls through zero; 0 if there is none."""
+    # G is linear between the points at which a class switches off. Walk down from 1, where G is never above zero.
+    high = 1.0
+    at_high = target_advantage(high, a_target, a_class, g_class, count)
+    while at_high < 0.0:
+        low = 0.0
+        for c in range(count):
+            off = a_class[c] / TARGET_ON_OBSTACLES
+            if low < off < high:
+                low = off
+        at_low = target_advantage(low, a_target, a_class, g_class, count)
+        if at_low > 0.0:
+            return low + (high - low) * at_low / (at_low - at_high)
+        if low == 0.0:
+            return 0.0
+        high, at_high = low, at_low
+    return high
+
+
+@kernel
+def _flows_on(a_target, a_class, g_class, count, was_target, weights):
+    """Bistable: whether the equation flows from the last weights to the target being on. Rare, so it is integrated."""
+    y = was_target * was_target
+    # In y' = 2 y (a - a y - sum of g y) all rates are below a few; the step is small against the fastest of them.
+    fastest = a_target
+    for c in range(count):
+        fastest = max(fastest, a_class[c], g_class[c])
+    h = 0.1 / (2.0 * fastest + 1e-12)
+    # The classes' weights serve as the memory of the integration; the caller overwrites them.
+    for _ in range(_FLOW_STEPS):
+        rate = a_target * (1.0 - y)
+        for c in range(count):
+            yc = weights[c] * weights[c]
+            rate -= g_class[c] * yc
+            yc = max(yc, 1e-12)
+            yc += h * 2.0 * yc * (a_class[c] * (1.0 - yc) - TARGET_ON_OBSTACLES * y)
+            weights[c] = math.sqrt(max(yc, 0.0))
+        y = max(y + h * 2.0 * y * rate, 0.0)
+        if y < 1e-6:
+            return False
+    return y > 1e-3
