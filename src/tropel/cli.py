@@ -1,4 +1,4 @@
-"""The command line: `tropel demo | run | list | validate | schema | plot | sweep | bench | warmup`.
+"""The command line: `tropel demo | run | list | validate | schema | plot | sweep | bench | verify | warmup`.
 
 Each command is a few lines around the library. Results go to standard output, progress and errors to standard error.
 """
@@ -214,6 +214,33 @@ def bench(
         sys.stdout.write(json.dumps(result.json(), indent=2) + "\n")
     else:
         _show(result.table())
+
+
+@app.command()
+def verify(
+    model: Annotated[
+        list[str] | None, typer.Option(help="A steering model by name, or package.module:Class; all when left out.")
+    ] = None,
+    test: Annotated[list[str] | None, typer.Option(help="rimea_1, rimea_4, rimea_6, doors; all when left out.")] = None,
+    out: Out = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON array.")] = False,
+    quiet: Quiet = False,
+) -> None:
+    """Run the standard tests of pedestrian dynamics; exit code 1 when a criterion that must hold does not."""
+    from tropel import verification
+    from tropel.progress import counting
+
+    folder = out or Path("out") / "verify"
+    runs = len(test or verification.names()) * len(model or verification.model_names())
+    with counting("verifying", runs, quiet=quiet) as told:
+        verdicts = list(verification.run(models=model or (), tests=test or (), out=folder, told=told))
+    if as_json:
+        sys.stdout.write(json.dumps([verdict.json() for verdict in verdicts], indent=2) + "\n")
+    else:
+        _show(verification.verdict_table(verdicts))
+        _show(f"wrote {len(verdicts)} pictures to {folder}")
+    if any(verdict.failed for verdict in verdicts):
+        raise typer.Exit(1)
 
 
 @app.command()

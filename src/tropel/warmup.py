@@ -7,6 +7,7 @@ it will be called with: small scenes in 2D and 3D that use everything.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import shapely
 
@@ -44,7 +45,26 @@ def warm_up(tell: Callable[[int, str], None] | None = None) -> int:
 
 
 def _crowd_in_a_room() -> None:
-    from tropel import Direct, Door, Grid, Group, Normal, Obstacle, Orbit, Seek, Simulation, Source, Target, World
+    from tropel import Seek
+
+    _use_in_a_room(Seek())
+
+
+def _collision_free_crowd() -> None:
+    from tropel.local.collision_free_speed import CollisionFreeSpeed
+
+    _use_in_a_room(CollisionFreeSpeed())
+
+
+def _competing_behaviours() -> None:
+    from tropel.local.dynamical import Dynamical
+
+    _use_in_a_room(Dynamical())
+    _use_in_a_box(Dynamical())
+
+
+def _use_in_a_room(model: Any) -> None:
+    from tropel import Direct, Door, Grid, Group, Normal, Obstacle, Orbit, Simulation, Source, Target, World
 
     world = World(
         shapely.box(0, 0, 10, 10) - shapely.box(4, 4, 5, 5),
@@ -61,10 +81,16 @@ def _crowd_in_a_room() -> None:
         Group("some", count=20, desired_speed=Normal(1.3, 0.2, low=0.5), region=shapely.box(0, 0, 7, 10)),
         Source("some", rate=20.0, region=shapely.box(0, 0, 7, 10), arrivals="random"),
     ]
-    _use(Simulation(world, agents, planning=Direct(), environment=Grid(), local=Seek(), dt=0.1))
+    _use(Simulation(world, agents, planning=Direct(), environment=Grid(), local=model, dt=0.1))
 
 
 def _swarm_in_a_box() -> None:
+    from tropel import Seek
+
+    _use_in_a_box(Seek())
+
+
+def _use_in_a_box(model: Any) -> None:
     from tropel import Group, Obstacle, Simulation, Target, Uniform, World
 
     world = World.box(
@@ -73,7 +99,8 @@ def _swarm_in_a_box() -> None:
         obstacles={"ball": Obstacle(radius=1.0, position=(5, 5, 5))},
         targets={"spot": Target(position=(9, 9, 9), absorbs=True)},
     )
-    _use(Simulation(world, Group("some", count=20, goal="spot", desired_speed=Uniform(1.0, 2.0)), dt=0.1))
+    some = Group("some", count=20, goal="spot", desired_speed=Uniform(1.0, 2.0))
+    _use(Simulation(world, some, local=model, dt=0.1))
 
 
 def _use(sim: object) -> None:
@@ -88,7 +115,12 @@ def _use(sim: object) -> None:
 
 
 #: What is compiled, by the name that the progress bar shows.
-PARTS: dict[str, Callable[[], None]] = {"a crowd in a room": _crowd_in_a_room, "a swarm in a box": _swarm_in_a_box}
+PARTS: dict[str, Callable[[], None]] = {
+    "a crowd in a room": _crowd_in_a_room,
+    "a collision-free crowd": _collision_free_crowd,
+    "a swarm in a box": _swarm_in_a_box,
+    "competing behaviours": _competing_behaviours,
+}
 
 
 def kernels() -> list[str]:

@@ -11,6 +11,8 @@ import shapely
 import tropel
 from tropel._kernels.compile import compiled_kernels, parallel_kernel
 from tropel._kernels.philox import random_key, uniform
+from tropel.local.collision_free_speed import CollisionFreeSpeed
+from tropel.local.dynamical import Dynamical
 from tropel.testing import check_neighbours, check_planner, check_steering
 
 
@@ -47,6 +49,8 @@ def main() -> None:
     check_planner(tropel.Direct())
     check_neighbours(tropel.Grid())
     check_steering(tropel.Seek())
+    check_steering(CollisionFreeSpeed(), dims=(2,))
+    check_steering(Dynamical(classes="apart"), ids_matter=True)
     print("contracts are kept")
     print("never called:", *sorted(k.py_func.__qualname__ for k in compiled_kernels() if not k.signatures))
 

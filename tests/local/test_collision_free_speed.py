@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy.spatial.distance import pdist
 
-from tropel import Group, Obstacle, Simulation, Target, World
+from tropel import Group, Obstacle, Simulation, Target, Uniform, World
 from tropel.agents.state import AgentState, Steered
 from tropel.environment.grid import Grid
 from tropel.errors import ParameterError
@@ -362,3 +362,25 @@ def test_scenario_files_know_it_by_name(tmp_path: Any) -> None:
     sim = parse_scenario(text, source="pair", folder=tmp_path).build(threads=1)
     assert isinstance(sim.all_layers()[-1], CollisionFreeSpeed)
     np.testing.assert_array_equal(sim.agents.columns["time_gap"], 0.7)
+
+
+def test_a_crowd_walks_as_in_jupedsim() -> None:
+    jupedsim = pytest.importorskip("jupedsim", reason="JuPedSim is an optional extra")
+    room = shapely.box(0, 0, 30, 12)
+    group = Group("a", count=120, region=shapely.box(0.6, 0.6, 14, 11.4), goal="t", desired_speed=Uniform(0.8, 1.6))
+    world = World(room, targets={"t": Target(position=(28.0, 6.0), radius=0.01)})
+    ours = Simulation(world, group, local=CollisionFreeSpeed(), dt=0.05, seed=4)
+    theirs = jupedsim.Simulation(model=jupedsim.CollisionFreeSpeedModel(), geometry=room, dt=0.05)
+    stage = theirs.add_direct_steering_stage()
+    journey = theirs.add_journey(jupedsim.JourneyDescription([stage]))
+    kind = jupedsim.CollisionFreeSpeedModelAgentParameters
+    ids = []
+    for place, speed in zip(ours.agents.position, ours.agents.desired_speed, strict=True):
+        body = {"radius": 0.2, "time_gap": 1.0, "desired_speed": float(speed)}
+        ids.append(theirs.add_agent(kind(position=tuple(place), journey_id=journey, stage_id=stage, **body)))
+        theirs.agent(ids[-1]).target = (28.0, 6.0)
+    for _ in range(60):
+        ours.step()
+        theirs.iterate()
+    expected = np.array([theirs.agent(number).position for number in ids])
+    np.testing.assert_allclose(ours.agents.position, expected, atol=1e-5)

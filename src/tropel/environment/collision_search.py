@@ -97,17 +97,17 @@ def _meets(dx, dy, dz, mx, my, mz, contact, pairs, figures, found, first, second
 
 
 @kernel
-def _agents_meet(cells, move, k, j, pairs, figures, found):
+def _agents_meet(position, radius, move, k, j, pairs, figures, found):
     """`_meets` for the agents at the places k and j of the cell list."""
-    spatial = cells.position.shape[0] == 3
+    spatial = position.shape[0] == 3
     return _meets(
-        cells.position[0, j] - cells.position[0, k],
-        cells.position[1, j] - cells.position[1, k],
-        cells.position[2, j] - cells.position[2, k] if spatial else 0.0,
+        position[0, j] - position[0, k],
+        position[1, j] - position[1, k],
+        position[2, j] - position[2, k] if spatial else 0.0,
         move[0, j] - move[0, k],
         move[1, j] - move[1, k],
         move[2, j] - move[2, k],
-        cells.radius[k] + cells.radius[j],
+        radius[k] + radius[j],
         pairs,
         figures,
         found,
@@ -117,17 +117,17 @@ def _agents_meet(cells, move, k, j, pairs, figures, found):
 
 
 @kernel
-def _meets_obstacle(cells, move, k, discs, m, pairs, figures, found):
+def _meets_obstacle(position, radius, move, k, discs, m, pairs, figures, found):
     """`_meets` for the agent at place k and obstacle m."""
-    spatial = cells.position.shape[0] == 3
+    spatial = position.shape[0] == 3
     return _meets(
-        discs.position[m, 0] - cells.position[0, k],
-        discs.position[m, 1] - cells.position[1, k],
-        discs.position[m, 2] - cells.position[2, k] if spatial else 0.0,
+        discs.position[m, 0] - position[0, k],
+        discs.position[m, 1] - position[1, k],
+        discs.position[m, 2] - position[2, k] if spatial else 0.0,
         discs.move[m, 0] - move[0, k],
         discs.move[m, 1] - move[1, k],
         discs.move[m, 2] - move[2, k],
-        cells.radius[k] + discs.radius[m],
+        radius[k] + discs.radius[m],
         pairs,
         figures,
         found,
@@ -139,23 +139,25 @@ def _meets_obstacle(cells, move, k, discs, m, pairs, figures, found):
 @kernel
 def _look_all_around(cells, move, extent, discs, k, ordinary, largest, pairs, figures, found):
     """Collisions of a large agent with everybody, except for the large ones before it, and with every obstacle."""
-    x, y = cells.position[0, k], cells.position[1, k]
-    z = cells.position[2, k] if cells.position.shape[0] == 3 else 0.0
+    position, radius = cells.position, cells.radius
+    x, y = position[0, k], position[1, k]
+    z = position[2, k] if position.shape[0] == 3 else 0.0
     x0, x1, y0, y1, z0, z1 = cell_window(cells, x, y, z, extent[k] + largest)
     for cz in range(z0, z1 + 1):
         for cy in range(y0, y1 + 1):
             first, last = cell_run(cells, x0, x1, cy, cz)
             for j in range(first, last):
                 if j > k or (j < k and extent[j] <= ordinary):
-                    found = _agents_meet(cells, move, k, j, pairs, figures, found)
+                    found = _agents_meet(position, radius, move, k, j, pairs, figures, found)
     for m in range(discs.radius.shape[0]):
-        found = _meets_obstacle(cells, move, k, discs, m, pairs, figures, found)
+        found = _meets_obstacle(position, radius, move, k, discs, m, pairs, figures, found)
     return found
 
 
 @kernel
 def _look_from_obstacle(cells, move, extent, discs, m, ordinary, largest, pairs, figures, found):
     """Collisions of obstacle m with all agents but the large ones, which look for themselves."""
+    position, radius = cells.position, cells.radius
     step = math.sqrt(discs.move[m, 0] ** 2 + discs.move[m, 1] ** 2 + discs.move[m, 2] ** 2)
     x0, x1, y0, y1, z0, z1 = cell_window(
         cells,
@@ -169,7 +171,7 @@ def _look_from_obstacle(cells, move, extent, discs, m, ordinary, largest, pairs,
             first, last = cell_run(cells, x0, x1, cy, cz)
             for k in range(first, last):
                 if extent[k] <= ordinary:
-                    found = _meets_obstacle(cells, move, k, discs, m, pairs, figures, found)
+                    found = _meets_obstacle(position, radius, move, k, discs, m, pairs, figures, found)
     return found
 
 
@@ -180,7 +182,7 @@ def _search_chunk(cells, move, extent, discs, ordinary, largest, chunk, pairs, f
     found = np.int64(0)
     # Where next to nothing is found, calling a function with all these arrays takes longer than looking around. So the
     # search that almost everybody makes stands here, and functions are for what is rare.
-    position = cells.position
+    position, radius = cells.position, cells.radius
     spatial = position.shape[0] == 3
     widest = min(ordinary, largest)
     for place in range(chunk * _PER_CHUNK, min(agents, (chunk + 1) * _PER_CHUNK)):
@@ -202,7 +204,7 @@ def _search_chunk(cells, move, extent, discs, ordinary, largest, chunk, pairs, f
                     dz = position[2, j] - z if spatial else 0.0
                     reach = own + extent[j]
                     if dx * dx + dy * dy + dz * dz <= reach * reach and extent[j] <= ordinary:
-                        found = _agents_meet(cells, move, k, j, pairs, figures, found)
+                        found = _agents_meet(position, radius, move, k, j, pairs, figures, found)
     for place in range(max(agents, chunk * _PER_CHUNK), min(agents + discs.radius.shape[0], (chunk + 1) * _PER_CHUNK)):
         found = _look_from_obstacle(
             cells, move, extent, discs, place - agents, ordinary, largest, pairs, figures, found

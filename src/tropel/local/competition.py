@@ -47,7 +47,7 @@ def fixed_point(a_target, a_class, g_class, count, was_target, weights):
     """
     y = _largest_stable(a_target, a_class, g_class, count)
     if target_advantage(0.0, a_target, a_class, g_class, count) < 0.0 and (
-        y == 0.0 or was_target == 0.0 or not _flows_on(a_target, a_class, g_class, count, was_target, weights)
+        y == 0.0 or was_target < 1e-3 or not _flows_on(a_target, a_class, g_class, count, was_target, weights)
     ):
         y = 0.0
     for c in range(count):

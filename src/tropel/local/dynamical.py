@@ -31,6 +31,9 @@ Added to the papers' model, each with a switch in `DynamicalParameters` (in brac
 * `anticipation` (0): the angle x is taken between the object and the motion relative to it, v0 h - anticipation · v_j,
   and the distance is that to be covered at one's own speed before meeting, r v0 / |v0 h - anticipation · v_j|. For what
   stands still both are the papers'. So one turns away from those one would meet, not from those who walk along.
+* `weight_memory` (0): weights follow the fixed point with a time constant instead of at once. Where the target lies at a
+  right angle behind somebody, the sign of f_tar' flips with every step, and the target would be switched on and off so
+  fast that the heading stays there for ever.
 * `solid_bodies` (off): moves that would end inside another body are shortened (`bodies.py`).
 """
 
@@ -161,6 +164,12 @@ def _steer_one(i, crowd, directions, cells, discs, walls, rules, dt, step, scrat
     weights[0], weights[1], weights[2] = crowd.weight_0[i], crowd.weight_1[i], crowd.weight_2[i]
     a = rules.attraction
     w_target = _compete(scratch, weights, crowd.weight_target[i], a * sin_t, -a * cos_t, m, rules, a_class, g_class)
+    if rules.weight_memory > 0.0:
+        k = 1.0 - math.exp(-dt / rules.weight_memory)
+        w_target = crowd.weight_target[i] + k * (w_target - crowd.weight_target[i])
+        weights[0] = crowd.weight_0[i] + k * (weights[0] - crowd.weight_0[i])
+        weights[1] = crowd.weight_1[i] + k * (weights[1] - crowd.weight_1[i])
+        weights[2] = crowd.weight_2[i] + k * (weights[2] - crowd.weight_2[i])
     wx, wy, wz = w_target * a * tx, w_target * a * ty, w_target * a * tz
     slope = -w_target * a * cos_t
     for c in range(rules.classes):

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,7 +38,7 @@ class DynamicalParameters:
     """Parameters of `Dynamical`; the papers' values where they give any."""
 
     attraction: float = 1.0  #: a of GAME eq. 2 [1/s]
-    d0_base: float = 1.0  #: distance at which obstacles are felt, for courage ½ [m]
+    d0_base: float = 0.3  #: distance at which obstacles are felt, for courage ½ [m]
     agents: Repulsion = field(default_factory=Repulsion)
     obstacles: Repulsion = field(default_factory=Repulsion)
     walls: Repulsion = field(default_factory=Repulsion)
@@ -54,19 +55,31 @@ class DynamicalParameters:
     retreat: float = 0.5  #: fastest way backwards, as a share of the desired speed
     noise: float = 0.05  #: of the heading [rad/√s]
     anticipation: float = 1.0  #: share of others' velocity that is reckoned with, 0 to 1
+    weight_memory: float = 0.5  #: how long weights take to follow the fixed point [s]
     solid_bodies: bool = True  #: whether bodies never push into each other
 
     def __post_init__(self) -> None:
+        for name in ("agents", "obstacles", "walls"):
+            object.__setattr__(self, name, _repulsion(name, getattr(self, name)))
         for name in ("attraction", "d0_base", "time_to_contact", "c1", "c2", "front"):
             if not getattr(self, name) > 0.0:
                 raise ParameterError(f"Dynamical: {name} must be positive, not {getattr(self, name)!r}")
-        for name in ("noise", "anticipation", "speed_factor", "retreat"):
+        for name in ("noise", "anticipation", "speed_factor", "retreat", "weight_memory"):
             if not getattr(self, name) >= 0.0:
                 raise ParameterError(f"Dynamical: {name} must not be negative, not {getattr(self, name)!r}")
         choices = {"speed_law": tuple(_LAWS), "crowding": ("ahead", "all"), "classes": ("one", "apart")}
         for name, known in choices.items():
             if getattr(self, name) not in known:
                 raise ParameterError(f"Dynamical: {name} is one of {', '.join(known)}, not {getattr(self, name)!r}")
+
+
+def _repulsion(name: str, given: Any) -> Repulsion:
+    """A table of a scenario file, such as { strength = 2.0 }, as what it means."""
+    if isinstance(given, Repulsion):
+        return given
+    if not isinstance(given, Mapping):
+        raise ParameterError(f"Dynamical: {name} is a Repulsion or a table such as {{ strength = 2.0 }}, not {given!r}")
+    return Repulsion(**given)
 
 
 class Rules(NamedTuple):
@@ -89,6 +102,7 @@ class Rules(NamedTuple):
     retreat: float
     noise: float
     anticipation: float
+    weight_memory: float
     key: np.uint64
 
 
@@ -114,5 +128,6 @@ def rules_of(parameters: DynamicalParameters, key: np.uint64) -> Rules:
         retreat=float(p.retreat),
         noise=float(p.noise),
         anticipation=float(p.anticipation),
+        weight_memory=float(p.weight_memory),
         key=np.uint64(key),
     )

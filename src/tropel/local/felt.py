@@ -122,8 +122,9 @@ def feel_agents(i, x, y, z, h, m, own_speed, d0, crowd, cells, rules, scratch, g
                 if dx * dx + dy * dy + dz * dz > reach * reach or cells.order[k] == i:
                     continue
                 vz = cells.velocity[2, k] if dim == 3 else 0.0
-                gap = _feel_body(sums, h, m, dx, dy, dz, cells.velocity[0, k], cells.velocity[1, k], vz,
-                                 crowd.radius[i] + cells.radius[k], own_speed, d0 * row[1], row, rules, gap)  # fmt: skip
+                contact = crowd.radius[i] + cells.radius[k]
+                gap = _feel_body(sums, h, m, dx, dy, dz, cells.velocity[0, k], cells.velocity[1, k], vz, contact,
+                                 own_speed, d0 * row[1], row, rules, gap)  # fmt: skip
     return gap
 
 

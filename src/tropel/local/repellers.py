@@ -72,12 +72,8 @@ def wall_interval(x, y, x0, y0, x1, y1, radius, reach):
     at_a, at_b = math.sqrt(ax * ax + ay * ay), math.sqrt(bx * bx + by * by)
     grown_a = half_angle(radius, at_a)
     grown_b = half_angle(radius, at_b)
-    side = 1.0 if turn >= 0.0 else -1.0
-    middle = side * 0.5 * (abs(turn) + grown_b - grown_a)
+    # Seen end-on, the disk of the nearer end hides that of the further one.
+    low, high = min(-grown_a, abs(turn) - grown_b), max(grown_a, abs(turn) + grown_b)
+    middle = 0.5 * (low + high) if turn >= 0.0 else -0.5 * (low + high)
     c, s = math.cos(middle), math.sin(middle)
-    return (
-        (ax * c - ay * s) / at_a,
-        (ax * s + ay * c) / at_a,
-        0.5 * (abs(turn) + grown_a + grown_b),
-        max(away - radius, 0.0),
-    )
+    return (ax * c - ay * s) / at_a, (ax * s + ay * c) / at_a, 0.5 * (high - low), max(away - radius, 0.0)

@@ -27,6 +27,7 @@ PLANNERS = {"direct": "tropel.planning.direct:Direct"}
 ENVIRONMENTS = {"grid": "tropel.environment.grid:Grid"}
 MODELS = {
     "seek": "tropel.local.seek:Seek",
+    "dynamical": "tropel.local.dynamical:Dynamical",
     "collision_free_speed": "tropel.local.collision_free_speed:CollisionFreeSpeed",
 }
 

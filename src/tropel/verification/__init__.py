@@ -45,6 +45,8 @@ def run(
         if test not in _MODULES:
             raise ParameterError(f"there is no verification test '{test}'; {suggest(test, _MODULES)}")
     makers = {name: named_model(name) for name in (models or model_names())}
+    if out is not None:
+        out.mkdir(parents=True, exist_ok=True)
     done = 0
     for test in chosen:
         check = importlib.import_module(_MODULES[test]).check

@@ -35,12 +35,16 @@ SEEDS = (0, 1, 2)
 _FROM, _TO = 0.2, 0.8
 _TITLE = "Flow through doors"
 _ROOM, _BEHIND = 8.0, 4.0
-_LIMIT = 240.0
 _DT = 0.05
 
 
-def passing_times(model: Model, width: float, *, people: int = PEOPLE, seed: int = 0) -> NDArray[np.float64]:
-    """When people pass the line of the door [s], in order; as long as it takes, or until time is up."""
+def passing_times(
+    model: Model, width: float, *, people: int = PEOPLE, seed: int = 0, patience: float = 60.0
+) -> tuple[NDArray[np.float64], float]:
+    """When people pass the line of the door [s], in order, and when the run ended.
+
+    It ends when enough have passed, or when nobody has for the `patience` [s]: then the crowd is stuck.
+    """
     low, high = (_ROOM - width) / 2, (_ROOM + width) / 2
     world = World(
         shapely.box(0, 0, _ROOM + _BEHIND, _ROOM),
@@ -57,20 +61,23 @@ def passing_times(model: Model, width: float, *, people: int = PEOPLE, seed: int
     sim = Simulation(world, crowd, planning=planner, local=model(), dt=_DT, seed=seed, threads=1)
     passed = np.full(people, math.inf)
     wanted = math.ceil(_TO * people)
-    while np.isfinite(passed).sum() < wanted and sim.time < _LIMIT:
+    latest = 0.0
+    while np.isfinite(passed).sum() < wanted and sim.time < latest + patience:
         sim.guarded_step()
         beyond = sim.agents.id[sim.agents.position[:, 0] > _ROOM]
-        passed[beyond] = np.minimum(passed[beyond], sim.time)
-    return np.sort(passed)[np.isfinite(np.sort(passed))]
+        fresh = beyond[np.isinf(passed[beyond])]
+        passed[fresh] = sim.time
+        latest = sim.time if len(fresh) else latest
+    return np.sort(passed[np.isfinite(passed)]), sim.time
 
 
-def flow(times: NDArray[np.float64], *, people: int = PEOPLE) -> float:
-    """People per second in the middle part of a crowd; counted until time is up where it got stuck."""
+def flow(times: NDArray[np.float64], end: float, *, people: int = PEOPLE) -> float:
+    """People per second in the middle part of a crowd; counted until the end of the run where it got stuck."""
     first, last = math.ceil(_FROM * people), math.ceil(_TO * people)
     if len(times) < first:
         return 0.0
-    end = times[last - 1] if len(times) >= last else _LIMIT
-    return (min(len(times), last) - first) / (end - times[first - 1])
+    until = times[last - 1] if len(times) >= last else end
+    return (min(len(times), last) - first) / (until - times[first - 1])
 
 
 def check(
@@ -81,11 +88,14 @@ def check(
     widths: Sequence[float] = WIDTHS,
     seeds: Sequence[int] = SEEDS,
     people: int = PEOPLE,
+    patience: float = 60.0,
 ) -> Verdict:
     """Whether the specific flow is one that people show, at every width."""
-    runs = [[passing_times(model, width, people=people, seed=seed) for seed in seeds] for width in widths]
-    flows = np.array([[flow(times, people=people) for times in row] for row in runs])
-    stuck = sum(len(times) < math.ceil(_TO * people) for row in runs for times in row)
+    runs = [
+        [passing_times(model, width, people=people, seed=seed, patience=patience) for seed in seeds] for width in widths
+    ]
+    flows = np.array([[flow(times, end, people=people) for times, end in row] for row in runs])
+    stuck = sum(len(times) < math.ceil(_TO * people) for row in runs for times, _ in row)
     specific = flows / np.array(widths)[:, None]
     mean = specific.mean(axis=1)
     passed = bool(((mean >= LEAST) & (mean <= MOST)).all()) and not stuck
