@@ -113,6 +113,16 @@ def test_where_both_are_stable_each_stays_on_its_side(was: tuple[float, float], 
         assert was == pytest.approx(expected)
 
 
+@pytest.mark.parametrize("was", [(1.0, 1.0, 0.0), (0.8, 1.0, 0.1), (0.2, 1.0, 0.9), (0.65, 0.2, 0.2)])
+def test_between_two_stable_points_the_last_weights_decide_as_the_equation_flows(was: tuple[float, ...]) -> None:
+    # Stable are the target off with both classes on, and the target at 0.61 with the second class off.
+    a_target, a, g = 0.154, np.array([0.9, 0.016]), np.array([0.098, 0.106])
+    start = np.array([was])
+    end = integrated(flow(np.array([a_target]), a[None], g[None]), start, steps=12_000)[0]
+    assert end[0] < 0.01 or end[0] == pytest.approx(0.61, abs=0.02)
+    np.testing.assert_allclose(closed_form(a_target, a, g, was[0], start[0, 1:]), end, atol=5e-3)
+
+
 def test_the_target_comes_back_when_the_obstacle_gets_weaker() -> None:
     off = closed_form(0.1, np.array([0.7]), np.array([2.7]), 1.0, np.array([0.0]))
     assert off == pytest.approx([0.0, 1.0])

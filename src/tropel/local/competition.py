@@ -80,23 +80,28 @@ def _largest_stable(a_target, a_class, g_class, count):
 
 @kernel
 def _flows_on(a_target, a_class, g_class, count, was_target, weights):
-    """Bistable: whether the equation flows from the last weights to the target being on. Rare, so it is integrated."""
+    """Bistable: whether the equation flows from the last weights to the target being on.
+
+    The classes' weights stay between what they are and where they would settle, and they settle lower the stronger the
+    target is. So where the target gains in both cases it goes on gaining, and the same for losing: the equation is
+    integrated only until that can be said, mostly for no step at all.
+    """
     y = was_target * was_target
-    # In y' = 2 y (a - a y - sum of g y) all rates are below a few; the step is small against the fastest of them.
     fastest = a_target
     for c in range(count):
         fastest = max(fastest, a_class[c], g_class[c])
     h = 0.1 / (2.0 * fastest + 1e-12)
-    # The classes' weights serve as the memory of the integration; the caller overwrites them.
     for _ in range(_FLOW_STEPS):
         rate = a_target * (1.0 - y)
         for c in range(count):
-            yc = weights[c] * weights[c]
-            rate -= g_class[c] * yc
-            yc = max(yc, 1e-12)
+            rate -= g_class[c] * weights[c] * weights[c]
+        settled = target_advantage(y, a_target, a_class, g_class, count)
+        if rate * settled > 0.0:
+            return rate > 0.0
+        # The classes' weights serve as the memory of the integration; the caller overwrites them.
+        for c in range(count):
+            yc = max(weights[c] * weights[c], 1e-12)
             yc += h * 2.0 * yc * (a_class[c] * (1.0 - yc) - TARGET_ON_OBSTACLES * y)
             weights[c] = math.sqrt(max(yc, 0.0))
         y = max(y + h * 2.0 * y * rate, 0.0)
-        if y < 1e-6:
-            return False
-    return y > 1e-3
+    return y > 0.5
