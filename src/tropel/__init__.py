@@ -24,6 +24,8 @@ _WHERE = {
     "Direct": "tropel.planning.direct",
     "Grid": "tropel.environment.grid",
     "Seek": "tropel.local.seek",
+    "Dynamical": "tropel.local.dynamical",
+    "CollisionFreeSpeed": "tropel.local.collision_free_speed",
     "Simulation": "tropel.simulation",
     "events": "tropel.events",
     "load_scenario": "tropel.scenario",

@@ -47,7 +47,7 @@ def fixed_point(a_target, a_class, g_class, count, was_target, weights):
     """
     y = _largest_stable(a_target, a_class, g_class, count)
     if target_advantage(0.0, a_target, a_class, g_class, count) < 0.0 and (
-        y == 0.0 or was_target < 1e-3 or not _flows_on(a_target, a_class, g_class, count, was_target, weights)
+        y == 0.0 or was_target < 1e-3 or not _flows_on(a_target, a_class, g_class, count, was_target, weights, y)
     ):
         y = 0.0
     for c in range(count):
@@ -79,12 +79,12 @@ def _largest_stable(a_target, a_class, g_class, count):
 
 
 @kernel
-def _flows_on(a_target, a_class, g_class, count, was_target, weights):
-    """Bistable: whether the equation flows from the last weights to the target being on.
+def _flows_on(a_target, a_class, g_class, count, was_target, weights, upper):
+    """Bistable: whether the equation flows from the last weights to the target being on, at `upper`.
 
     The classes' weights stay between what they are and where they would settle, and they settle lower the stronger the
-    target is. So where the target gains in both cases it goes on gaining, and the same for losing: the equation is
-    integrated only until that can be said, mostly for no step at all.
+    target is. So a target that gains against the higher of the two goes on gaining, and one below `upper` that loses
+    against the lower goes on losing: the equation is integrated only until one of them is so, mostly for no step.
     """
     y = was_target * was_target
     fastest = a_target
@@ -92,16 +92,23 @@ def _flows_on(a_target, a_class, g_class, count, was_target, weights):
         fastest = max(fastest, a_class[c], g_class[c])
     h = 0.1 / (2.0 * fastest + 1e-12)
     for _ in range(_FLOW_STEPS):
-        rate = a_target * (1.0 - y)
+        least = most = rate = a_target * (1.0 - y)
         for c in range(count):
-            rate -= g_class[c] * weights[c] * weights[c]
-        settled = target_advantage(y, a_target, a_class, g_class, count)
-        if rate * settled > 0.0:
-            return rate > 0.0
+            if a_class[c] > 0.0:
+                yc = weights[c] * weights[c]
+                settled = max(0.0, 1.0 - TARGET_ON_OBSTACLES * y / a_class[c])
+                least -= g_class[c] * max(yc, settled)
+                most -= g_class[c] * min(yc, settled)
+                rate -= g_class[c] * yc
+        # At the upper point itself, where most stay, rounding decides the sign.
+        if least >= -1e-12:
+            return True
+        if most < 0.0 and y < upper:
+            return False
         # The classes' weights serve as the memory of the integration; the caller overwrites them.
         for c in range(count):
             yc = max(weights[c] * weights[c], 1e-12)
             yc += h * 2.0 * yc * (a_class[c] * (1.0 - yc) - TARGET_ON_OBSTACLES * y)
             weights[c] = math.sqrt(max(yc, 0.0))
         y = max(y + h * 2.0 * y * rate, 0.0)
-    return y > 0.5
+    return y > 0.5 * upper

@@ -1,8 +1,9 @@
 """Flow through doors: how many people per second and metre of width come out of a crowd that presses through.
 
-In experiments the flow grows with the width, so that the specific flow stays about the same, 1.9 per metre and second
-(Seyfried et al., "New insights into pedestrian flow through bottlenecks", Transportation Science 2009). Hand books for
-planners reckon with less, from 1.3 on; the highest experiments come to 2.5.
+In experiments the flow grows with the width, so that the specific flow stays about the same, around 1.9 per metre and
+second (Seyfried et al., "New insights into pedestrian flow through bottlenecks", Transportation Science 2009). The
+range that models are compared with is a choice made here: from 1.3, with which handbooks for planners reckon, to 2.5,
+which some experiments exceed. Where a crowd gets stuck, its flow depends on how long one waits: look at `stuck` first.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from tropel.world import World
 
 WIDTHS = (0.8, 1.2, 1.6, 2.0, 2.4)  #: [m]
 USUAL = 1.9  #: [1/(m s)]
-LEAST, MOST = 1.3, 2.5  #: [1/(m s)]
+LEAST, MOST = 1.3, 2.5  #: the range compared with [1/(m s)]
 PEOPLE = 150
 SEEDS = (0, 1, 2)
 #: The flow is that between the first and the last of these shares of the crowd: neither the start nor the last few.
@@ -130,8 +131,8 @@ def _draw(
     )
     edge = (min(widths) - 0.2, max(widths) + 0.2)
     band = style.mixed(style.EXIT, style.PAPER, 0.18)
-    axes.fill_between(edge, LEAST, MOST, color=band, linewidth=0, label=f"people: {LEAST} to {MOST}")
-    axes.plot(edge, [USUAL] * 2, color=style.EXIT, linewidth=2.0, label=f"about {USUAL}")
+    axes.fill_between(edge, LEAST, MOST, color=band, linewidth=0, label=f"{LEAST} to {MOST}")
+    axes.plot(edge, [USUAL] * 2, color=style.EXIT, linewidth=2.0, label=f"people: about {USUAL}")
     for k in range(specific.shape[1]):
         axes.plot(widths, specific[:, k], linestyle="none", marker="o", markersize=4, color=style.THERE, alpha=0.45)
     axes.plot(

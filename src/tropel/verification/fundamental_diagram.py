@@ -29,7 +29,7 @@ from tropel.world import World
 
 FREE_SPEED = 1.34  #: [m/s]
 DENSITIES = (0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 5.0)  #: as filled [1/m²]
-#: Observers differ by so much at the same density [m/s].
+#: How far from the curve counts as near [m/s]: a choice made here, since published diagrams differ a good deal.
 SCATTER = 0.3
 _TITLE = "RiMEA test 4: speed over density in a corridor"
 _LENGTH, _WIDTH = 60.0, 4.0
