@@ -88,19 +88,64 @@ def test_who_meets_nobody_goes_all_the_way() -> None:
     np.testing.assert_allclose(sim.agents.velocity, velocity, atol=1e-12)
 
 
-def test_of_two_who_meet_one_goes_on_and_it_is_not_always_the_same() -> None:
+def test_of_two_whose_moves_collide_one_goes_on_and_it_is_not_always_the_same() -> None:
+    state = AgentState(2)
+    state.add(2, {"position": [(5.0, 5.0), (5.45, 5.0)]})
+    world = World(bounds=(0, 0, 20, 20))
     winners = set()
-    for seed in range(20):
+    for step in range(20):
+        steered = Steered.like(state, ())
+        steered.position[:] += [(0.04, 0.0), (-0.04, 0.0)]
+        Bodies(Grid().sense(state, world), np.ones(2, dtype=bool), np.uint64(1), step).give_way(state, steered)
+        moved = np.abs(steered.position - state.position)[:, 0]
+        assert moved.min() < moved.max() == pytest.approx(0.04)
+        winners.add(int(np.argmax(moved)))
+    assert winners == {0, 1}
+
+
+def test_two_who_walk_at_each_other_share_the_room_between_them() -> None:
+    velocity = np.array([[1.0, 0.0], [-1.0, 0.0]])
+    sim = Simulation(
+        World(shapely.box(0, 0, 20, 20)),
+        Group("two", positions=[(5.0, 5.0), (5.45, 5.0)]),
+        local=Rush(velocity, solid=True),
+        dt=0.1,
+    )
+    sim.step()
+    np.testing.assert_allclose(sim.agents.velocity, 0.25 * velocity, atol=1e-9)
+
+
+def test_a_move_into_somebody_becomes_a_move_along_it() -> None:
+    # The one in the way stands down to the right, so the way along it leads up.
+    velocity = np.array([[1.0, 0.0], [0.0, 0.0]])
+    for seed in range(5):
         sim = Simulation(
             World(shapely.box(0, 0, 20, 20)),
-            Group("two", positions=[(5.0, 5.0), (5.45, 5.0)]),
-            local=Rush(np.array([[1.0, 0.0], [-1.0, 0.0]]), solid=True),
-            dt=0.04,
+            Group("two", positions=[(5.0, 5.0), (5.35, 4.8)]),
+            local=Rush(velocity, solid=True),
+            dt=0.05,
             seed=seed,
         )
+        before = distances(sim.agents.position)[0]
+        for _ in range(3):
+            sim.step()
+        assert sim.agents.position[0, 1] > 5.0
+        assert sim.agents.position[0, 0] > 5.0
+        assert distances(sim.agents.position)[0] >= min(before, 0.4) - 1e-8
+
+
+def test_who_is_hemmed_in_shuffles() -> None:
+    # Two stand in front so close that no way leads past them.
+    positions = [(5.0, 5.0), (5.36, 5.19), (5.36, 4.81)]
+    velocity = np.array([[1.0, 0.0], [0.0, 0.0], [0.0, 0.0]])
+    sim = Simulation(
+        World(shapely.box(0, 0, 20, 20)), Group("three", positions=positions), local=Rush(velocity, solid=True), dt=0.05
+    )
+    walked = 0.0
+    for _ in range(40):
         sim.step()
-        winners.add(int(np.argmax(np.abs(sim.agents.velocity[:, 0]))))
-    assert winners == {0, 1}
+        walked += float(np.abs(sim.agents.velocity[0, 1])) * sim.dt
+    assert walked > 0.02
 
 
 def test_nobody_walks_into_somebody_who_stands() -> None:

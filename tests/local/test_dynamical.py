@@ -28,6 +28,8 @@ Floats = NDArray[np.float64]
 
 #: The papers' model alone, without noise.
 PAPERS: dict[str, Any] = {
+    "d0_base": 1.0,
+    "c2": 2.5,
     "noise": 0.0,
     "anticipation": 0.0,
     "crowding": "all",

@@ -201,3 +201,8 @@ def test_lines_are_found_in_nested_and_repeated_tables():
     assert line_of(text, ("g", 1, "inner", "d")) == 9
     assert line_of(text, ("g", 1, "unknown")) == 6
     assert line_of(text, ("nowhere",)) is None
+
+
+def test_a_file_may_say_that_collisions_are_not_watched():
+    assert parse(ROOM).build().collision_watch is not None
+    assert parse("watch_collisions = false\n" + ROOM).build().collision_watch is None

@@ -31,7 +31,7 @@ Added to the papers' model, each with a switch in `DynamicalParameters` (in brac
 * `anticipation` (0): the angle x is taken between the object and the motion relative to it, v0 h - anticipation · v_j,
   and the distance is that to be covered at one's own speed before meeting, r v0 / |v0 h - anticipation · v_j|. For what
   stands still both are the papers'. So one turns away from those one would meet, not from those who walk along.
-* `weight_memory` (0): weights follow the fixed point with a time constant instead of at once. Where the target lies at a
+* `weight_memory` (0): weights follow the fixed point with a time constant, not at once. Where the target lies at a
   right angle behind somebody, the sign of f_tar' flips with every step, and the target would be switched on and off so
   fast that the heading stays there for ever.
 * `solid_bodies` (off): moves that would end inside another body are shortened (`bodies.py`).

@@ -147,6 +147,7 @@ class _Builder:
             seed=seed,
             threads=threads,
             title=spec.title or spec.name,
+            watch_collisions=spec.watch_collisions,
         )
         for number, timed in enumerate(spec.events):
             try:

@@ -208,6 +208,7 @@ class ScenarioSpec(Model):
     environment: LayerSpec = LayerSpec(model="grid")
     local: LayerSpec = LayerSpec(model="seek")
     recording: RecordingSpec = RecordingSpec()
+    watch_collisions: Annotated[bool, Field(description="report who touches whom, when and how deeply")] = True
 
     @model_validator(mode="after")
     def _somebody(self) -> ScenarioSpec:
