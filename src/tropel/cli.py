@@ -264,14 +264,14 @@ def _root(version: Annotated[bool, typer.Option("--version", help="Show the vers
 
 def _warm_up_if_cold(quiet: bool) -> None:
     from tropel.progress import counting
-    from tropel.warmup import PARTS, is_warm, warm_up
+    from tropel.warmup import BASICS, is_warm, warm_up
 
     if is_warm():
         return
     if not quiet:
         Console(stderr=True).print("First run: compiling the kernels once, which takes about a minute.")
-    with counting("compiling", len(PARTS), quiet=quiet) as told:
-        warm_up(told)
+    with counting("compiling", len(BASICS), quiet=quiet) as told:
+        warm_up(told, BASICS)
 
 
 def _run_and_draw(

@@ -6,41 +6,48 @@ it will be called with: small scenes in 2D and 3D that use everything.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import shapely
 
 from tropel._kernels.compile import cache_directory, compiled_kernels, watch_compiling
 
-_MARK = "complete"
+#: What most scenes need; a first demo compiles no more than this.
+BASICS = ("a crowd in a room",)
 
 
-def is_warm() -> bool:
-    """Whether a warm-up of these very sources has been completed."""
-    return (cache_directory() / _MARK).exists()
+def _mark(what: str) -> Path:
+    """The file that says that a part has been compiled from these very sources."""
+    return cache_directory() / what.replace(" ", "-")
 
 
-def warm_up(tell: Callable[[int, str], None] | None = None) -> int:
+def is_warm(parts: Sequence[str] = BASICS) -> bool:
+    """Whether these parts have been compiled before."""
+    return all(_mark(what).exists() for what in parts)
+
+
+def warm_up(tell: Callable[[int, str], None] | None = None, parts: Sequence[str] | None = None) -> int:
     """Compile what is not compiled yet; returns how many kernels that were. `tell(done, what)` hears of each."""
-    compiled = 0
+    chosen = list(PARTS) if parts is None else list(parts)
+    compiled = done = 0
 
     def begun(name: str) -> None:
         nonlocal compiled
         compiled += 1
         if tell is not None:
-            tell(parts_done, f"compiling {name}")
+            tell(done, f"compiling {name}")
 
     with watch_compiling(begun):
-        for parts_done, (what, part) in enumerate(PARTS.items()):
+        for done, what in enumerate(chosen):
             if tell is not None:
-                tell(parts_done, what)
-            part()
+                tell(done, what)
+            PARTS[what]()
+            if cache_directory().exists():
+                _mark(what).touch()
     if tell is not None:
-        tell(len(PARTS), f"{compiled} kernels compiled" if compiled else "everything was compiled already")
-    directory = cache_directory()
-    if directory.exists():
-        (directory / _MARK).touch()
+        tell(len(chosen), f"{compiled} kernels compiled" if compiled else "everything was compiled already")
     return compiled
 
 
