@@ -242,17 +242,7 @@ def _draw_curves(
     axes.yaxis.set_major_locator(MaxNLocator(nbins=6, integer=True, steps=[1, 2, 2.5, 5, 10]))
     axes.yaxis.set_major_formatter(lambda count, _: f"{count:,.0f}")
     axes.tick_params(axis="x", labelbottom=False, length=0)
-    axes.legend(
-        loc="lower right",
-        bbox_to_anchor=(1.0, 1.0),
-        ncols=2,
-        frameon=False,
-        prop={"size": style.TEXT_SIZE, "family": style.FONT},
-        labelcolor=style.INK,
-        borderaxespad=0.2,
-        handlelength=2.4,
-        columnspacing=1.6,
-    )
+    style.legend_above(axes, side="right", columns=2, handlelength=2.4)
     strip = style.add_axes(figure, left, top + height, width, STRIP)
     strip.imshow(
         np.linspace(0.0, last, 512)[None, :],

@@ -151,3 +151,10 @@ def shortened(text: str, length: int, *, end: int = 0) -> str:
     if len(text) <= length:
         return text
     return text[: length - 1 - end].rstrip() + "…" + text[len(text) - end :].lstrip()
+
+
+def legend_above(axes: Axes, *, side: str = "left", columns: int = 4, **properties: Any) -> None:
+    """A legend above the panel, at its left or right end."""
+    place: dict[str, Any] = {"loc": f"lower {side}", "bbox_to_anchor": (0.0 if side == "left" else 1.0, 1.0)}
+    text: dict[str, Any] = {"prop": {"size": TEXT_SIZE, "family": FONT}, "labelcolor": INK}
+    axes.legend(ncols=columns, frameon=False, borderaxespad=0.2, columnspacing=1.6, **place, **text, **properties)

@@ -114,19 +114,7 @@ def _draw_curves(axes: Axes, statistics: SweepStatistics) -> None:
     axes.set_ylim(0.0, 102.0)
     axes.yaxis.set_major_formatter(lambda share, _: f"{share:.0f} %")
     handles, _ = axes.get_legend_handles_labels()
-    axes.legend(
-        handles=handles[::-1],
-        loc="lower left",
-        bbox_to_anchor=(0.0, 1.0),
-        ncols=3,
-        frameon=False,
-        prop={"size": style.TEXT_SIZE, "family": style.FONT},
-        labelcolor=style.INK,
-        borderaxespad=0.2,
-        borderpad=0.2,
-        handlelength=1.6,
-        columnspacing=1.6,
-    )
+    style.legend_above(axes, columns=3, handles=handles[::-1], borderpad=0.2, handlelength=1.6)
 
 
 def _draw_times(axes: Axes, statistics: SweepStatistics) -> None:

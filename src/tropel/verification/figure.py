@@ -35,16 +35,4 @@ def verdict_figure(
 
 def add_legend(axes: Axes, **properties: Any) -> None:
     """A legend above the panel."""
-    axes.legend(
-        loc="lower left",
-        bbox_to_anchor=(0.0, 1.0),
-        ncols=4,
-        frameon=False,
-        prop={"size": style.TEXT_SIZE, "family": style.FONT},
-        labelcolor=style.INK,
-        borderaxespad=0.2,
-        borderpad=0.2,
-        handlelength=1.6,
-        columnspacing=1.6,
-        **properties,
-    )
+    style.legend_above(axes, borderpad=0.2, handlelength=1.6, **properties)
