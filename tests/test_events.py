@@ -14,7 +14,8 @@ from pydantic import ValidationError
 
 from tropel import Door, Group, Normal, Obstacle, Orbit, Simulation, Source, Target, Uniform, Waypoints, World, events
 from tropel.errors import EventError, ParameterError, TropelError
-from tropel.events import KINDS, event_from_json, event_json, step_at
+from tropel.event_queue import event_from_json, event_json, step_at
+from tropel.events import KINDS
 
 HALL = shapely.box(0, 0, 20, 10)
 
@@ -57,6 +58,10 @@ ONE_OF_EACH = [
     events.SetGoal(goal="bar", group="a"),
     events.SetParameter(name="desired_speed", value=Normal(1.0, 0.1), group="b"),
     events.SetParameter(name="radius", value=0.1),
+    events.Drift(name="desired_speed", to=Uniform(0.5, 0.9), over=0.3, group="a"),
+    events.Surge(name="desired_speed", factor=1.5, fade=0.5),
+    events.Tire(over=0.3, group="b"),
+    events.Alarm(fade=0.5),
     events.AddAgents(
         group="a", count=3, region="start", radius=Uniform(0.1, 0.2), desired_speed=Normal(1, 0.2, low=0.5)
     ),

@@ -14,9 +14,11 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from tropel.errors import TropelError
+from tropel.errors import TropelError, suggest
 
 if TYPE_CHECKING:
+    from rich.table import Table
+
     from tropel.running import Summary
     from tropel.scenario import Scenario
     from tropel.scenario.execute import Outputs
@@ -100,18 +102,47 @@ def run(
     )
 
 
+#: Pictures that need no run: what `tropel plot NAME` draws, by the numbers of GAME's figures.
+_PHASE_PLOTS = {
+    "game_fig2": "A narrow gap repels an agent, a wide one leads it through",
+    "game_fig3": "A target behind a narrow gap: without and with competition of behaviours",
+}
+
+
 @app.command("list")
-def list_scenarios() -> None:
-    """Show the built-in scenarios."""
+def list_scenarios(
+    personalities: Annotated[bool, typer.Option("--personalities", help="Show the personalities instead.")] = False,
+) -> None:
+    """Show the built-in scenarios and phase plots, or the personalities that groups may have."""
     from rich.table import Table
 
     from tropel.scenario import builtin_names, load_builtin
 
+    if personalities:
+        _show(_personality_table())
+        return
     table = Table("name", "what happens")
     for name in builtin_names():
         spec = load_builtin(name).spec
         table.add_row(name, f"[bold]{escape(spec.title)}[/]\n{escape(spec.about)}")
     _show(table)
+    plots = Table("name", "phase plot, drawn by  tropel plot NAME")
+    for name, title in _PHASE_PLOTS.items():
+        plots.add_row(name, title)
+    _show(plots)
+
+
+def _personality_table() -> Table:
+    from rich.table import Table
+
+    from tropel.agents.personality import TRAITS
+    from tropel.agents.presets import PRESETS
+
+    table = Table("personality", *TRAITS, "speed", "in a word")
+    for name, preset in PRESETS.items():
+        means = [f"{getattr(getattr(preset, trait), 'mean', getattr(preset, trait)):g}" for trait in TRAITS]
+        table.add_row(name, *means, f"× {preset.speed:g}", preset.about)
+    return table
 
 
 @app.command()
@@ -134,23 +165,60 @@ def schema() -> None:
 
 @app.command()
 def plot(
-    run: Annotated[Path, typer.Argument(help="The folder of a run, or a trajectory file.")],
+    run: Annotated[
+        Path,
+        typer.Argument(
+            metavar="RUN", help="The folder of a run, a trajectory file, or a phase plot: game_fig2 or game_fig3."
+        ),
+    ],
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="Folder for the pictures; beside the run if left out.")
+        Path | None,
+        typer.Option("--out", "-o", help="Folder, or PNG file, for the pictures; beside the run if left out."),
     ] = None,
     png: Annotated[bool, typer.Option(help="Draw the PNG.")] = True,
     gif: Annotated[bool, typer.Option(help="Draw the animated GIF.")] = True,
     quiet: Quiet = False,
 ) -> None:
-    """Draw a recorded run as PNG and animated GIF."""
+    """Draw a recorded run as PNG and animated GIF, or a phase plot of the dynamical model.
+
+    A phase plot shows how fast an agent turns (φ′) over the way it faces (φ):
+
+    game_fig2: before a narrow, a critical and a wide gap.
+
+    game_fig3: with a target behind a gap that is too narrow, without and with the competition of behaviours.
+    """
     from tropel.scenario.execute import trajectory_in
 
+    if not run.exists() and not run.suffix:
+        _show(f"wrote {_draw_phase_plot(str(run), out)}")
+        return
     trajectory = trajectory_in(run)
-    folder = out or (run if run.is_dir() and run.suffix != ".parquet" else trajectory.parent)
-    folder.mkdir(parents=True, exist_ok=True)
     stem = "run" if trajectory.stem == "trajectory" else trajectory.stem
-    for path in _draw(trajectory, folder / f"{stem}.png", folder / f"{stem}.gif", png=png, gif=gif, quiet=quiet):
+    beside = run if run.is_dir() and run.suffix != ".parquet" else trajectory.parent
+    picture = _picture_file(out or beside, stem)
+    for path in _draw(trajectory, picture, picture.with_suffix(".gif"), png=png, gif=gif, quiet=quiet):
         _show(f"wrote {path}")
+
+
+def _picture_file(out: Path, stem: str) -> Path:
+    """The PNG that --out means: a file itself, or one of the given name in a folder, which is made."""
+    picture = out if out.suffix.lower() == ".png" else out / f"{stem}.png"
+    try:
+        picture.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise TropelError(f"cannot make the folder {picture.parent}: {error.strerror}; choose another --out") from error
+    return picture
+
+
+def _draw_phase_plot(name: str, out: Path | None) -> Path:
+    if name not in _PHASE_PLOTS:
+        near = suggest(name, _PHASE_PLOTS)
+        raise TropelError(f"there is no {name}; give the folder of a run, a trajectory file or a phase plot ({near})")
+    from tropel.pictures.phase_plot import draw_phase_plot
+    from tropel.scenario.phase_portraits import competition_portraits, gap_portraits
+
+    portraits = gap_portraits() if name == "game_fig2" else competition_portraits()
+    return draw_phase_plot(portraits, _picture_file(out or Path("out"), name), title=_PHASE_PLOTS[name])
 
 
 @app.command()

@@ -5,7 +5,11 @@ from __future__ import annotations
 import dataclasses
 import difflib
 import functools
-from collections.abc import Iterable
+import inspect
+import re
+import reprlib
+import typing
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 _C = TypeVar("_C", bound=type)
@@ -77,3 +81,98 @@ def named_parameters(cls: _C) -> _C:
 
     cls.__init__ = checked  # type: ignore[misc]
     return cls
+
+
+def readable_errors(cls: _C) -> _C:
+    """Class decorator for pydantic models and dataclasses: a wrong value given in Python is a ParameterError.
+
+    Its message is one line with the class, the field and what is allowed. Files are checked without calling `__init__`,
+    so what is wrong in a scenario is still reported with file and line.
+    """
+    from pydantic import ValidationError
+
+    original = cls.__init__  # type: ignore[misc]
+
+    # `wraps` also copies the mark by which pydantic knows its own `__init__` and need not call it for files.
+    @functools.wraps(original)
+    def checked(self: Any, *values: Any, **named: Any) -> None:
+        fields = _fields(type(self))
+        if values and not dataclasses.is_dataclass(self):
+            raise ParameterError(f"{type(self).__name__}: give each value by its name: {_names(fields)}")
+        try:
+            original(self, *values, **named)
+        except ValidationError as error:
+            given = {**dict(zip(fields, values, strict=False)), **named}
+            raise ParameterError(_one_line(type(self).__name__, fields, given, error.errors())) from None
+
+    cls.__init__ = checked  # type: ignore[misc]
+    return cls
+
+
+def _fields(kind: type) -> dict[str, Any]:
+    """The fields somebody may give, with their types."""
+    if dataclasses.is_dataclass(kind):
+        types = typing.get_type_hints(kind, include_extras=True)
+        return {field.name: types[field.name] for field in dataclasses.fields(kind)}
+    models: dict[str, Any] = kind.model_fields  # type: ignore[attr-defined]
+    return {name: field.annotation for name, field in models.items()}
+
+
+def _names(fields: Iterable[str]) -> str:
+    """The fields that somebody would give; `kind` is for files."""
+    return ", ".join(name for name in fields if name != "kind")
+
+
+def _one_line(kind: str, fields: Mapping[str, Any], given: Mapping[str, Any], problems: Iterable[Any]) -> str:
+    """What pydantic found, each wrong value once: the alternatives of a union belong to one value."""
+    said: list[str] = []
+    wrong: dict[str, tuple[Any, list[str]]] = {}
+    for problem in problems:
+        where = problem["loc"]
+        if problem["type"] == "missing":
+            said.append(f"'{where[-1]}' is missing")
+        elif problem["type"] in ("extra_forbidden", "unexpected_keyword_argument"):
+            said.append(f"there is no parameter '{where[-1]}'; {suggest(str(where[-1]), set(fields) - {'kind'})}")
+        elif problem["type"] == "unexpected_positional_argument":
+            said.append(f"these are too many values; there are only {_names(fields)}")
+        elif not where:
+            said.append(_wanted(problem, None))
+        else:
+            field = list(fields)[where[0]] if isinstance(where[0], int) else str(where[0])
+            path = _path(field, where[1:], given.get(field))
+            wrong.setdefault(path, (problem["input"], []))[1].append(_wanted(problem, fields.get(field)))
+    for path, (value, wanted) in wrong.items():
+        if any(other.startswith((f"{path}[", f"{path}.")) for other in wrong):
+            continue  # what is wrong further in is the reason
+        first, *others = dict.fromkeys(wanted)
+        alternatives = [other.removeprefix("should be ") for other in others]
+        said.append(f"{path} = {reprlib.repr(value)}: {' or '.join([first, *alternatives])}")
+    return f"{kind}: {'; '.join(dict.fromkeys(said))}"
+
+
+def _wanted(problem: Any, annotation: Any) -> str:
+    """What is allowed, in pydantic's words or in the names of the classes that may be given."""
+    classes = " or ".join(f"{name}(…)" for name in _classes_in(annotation))
+    if classes and problem["type"].endswith(("_attributes_type", "model_type", "dataclass_type", "tag_invalid")):
+        return f"should be {classes}"
+    message = (
+        str(problem["msg"]).removeprefix("Value error, ").replace("a valid ", "a ").replace(" after validation", "")
+    )
+    return re.sub(r"^\w+ should ", "should ", message).partition(", unable to")[0]
+
+
+def _path(field: str, inner: Sequence[Any], value: Any) -> str:
+    """The part of pydantic's location that exists in the value; names of union members are left out."""
+    text = field
+    for part in inner:
+        if isinstance(part, int) and isinstance(value, Sequence) and part < len(value):
+            text, value = f"{text}[{part}]", value[part]
+        elif isinstance(value, Mapping) and part in value:
+            text, value = f"{text}.{part}", value[part]
+    return text
+
+
+def _classes_in(annotation: Any) -> list[str]:
+    if inspect.isclass(annotation) and hasattr(annotation, "__pydantic_fields__"):
+        return [annotation.__name__]
+    return [name for part in getattr(annotation, "__args__", ()) for name in _classes_in(part)]

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tropel.errors import ParameterError
-from tropel.events import step_at
+from tropel.event_queue import step_at
 from tropel.recording.recorder import Recorder
 from tropel.timing import STAGES
 

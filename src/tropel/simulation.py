@@ -24,12 +24,13 @@ from tropel.agents.departures import STAYS, arrived
 from tropel.agents.doorway import step_off
 from tropel.agents.groups import Group
 from tropel.agents.population import Population
+from tropel.agents.presets import Personality, check_has_traits
 from tropel.agents.sources import Source
 from tropel.agents.state import AgentState, Steered
 from tropel.bodies import Bodies
 from tropel.environment.collisions import CollisionLog, CollisionWatch
 from tropel.errors import ModelError, ParameterError, TropelError, suggest
-from tropel.events import EventLike, EventQueue, apply_event, event_json, step_at
+from tropel.event_queue import EventLike, EventQueue, Repeated, apply_event, event_json, is_news, step_at
 from tropel.integrate import integrate
 from tropel.layers import Environment, Planner, Rows, Steering
 from tropel.recording.recorder import Recorder, scene_of
@@ -86,6 +87,8 @@ class Simulation:
         self._models = self._per_group(Seek() if local is None else local, Steering, "local")
         if isinstance(self.environment, type) or not isinstance(self.environment, Environment):
             raise ParameterError(f"environment needs a method sense(state, world); got {self.environment!r}")
+        for item in declared:
+            self.check_personality(item.personality, group=item.name if isinstance(item, Group) else item.group)
         self.population.spawn_all(self._columns())
         self.events = EventQueue()
         self.timing = Timing()
@@ -132,7 +135,7 @@ class Simulation:
         self.world.advance(self.time, self.dt)
         for event in self.events.due(self.step_number):
             apply_event(event, self)
-            if self.recorder is not None:
+            if self.recorder is not None and is_news(event):
                 self.recorder.event(self.step_number, event_json(event))
         self.population.let_in(self.step_number, self.dt)
 
@@ -259,9 +262,26 @@ class Simulation:
             raise ParameterError(f"an event is one of tropel.events or a function of the simulation, not {event!r}")
         self.events.add(step, event)
 
+    def every(self, seconds: float, function: Callable[[Simulation], None], *, begin: float | None = None) -> None:
+        """Call a function of the simulation at `begin` (now when left out) and every so many seconds after.
+
+        A resumed run must schedule it again before `restore`, with the same `begin`. It does not keep a run going that
+        lasts "until empty".
+        """
+        if not (math.isfinite(seconds) and seconds > self.dt * (1.0 - 1e-9)):
+            raise ParameterError(
+                f"every: the time between two calls must be at least dt = {self.dt:g} s, not {seconds!r}"
+            )
+        if not callable(function) or isinstance(function, type):
+            raise ParameterError(f"every: expected a function of the simulation, not {function!r}")
+        first = self.time if begin is None else float(begin)
+        self.at(first, Repeated(function, begin=first, seconds=float(seconds)))
+
     def add_agents(self, group: str, **what: Any) -> NDArray[np.int64]:
         """Add agents of a group now (the fields of `Group`); returns their ids."""
-        return self.population.add(Group(group, **what), time=self.time, step=self.step_number)
+        newcomers = Group(group, **what)
+        self.check_personality(newcomers.personality, group=group)
+        return self.population.add(newcomers, time=self.time, step=self.step_number)
 
     def remove_agents(
         self, *, group: str | None = None, region: Any = None, ids: Iterable[int] | None = None
@@ -280,6 +300,15 @@ class Simulation:
     def check_parameter(self, name: str) -> None:
         """Raise when agents have no settable parameter of that name."""
         self.population.check_parameter(name)
+
+    def check_personality(self, personality: Personality | None, *, group: str) -> None:
+        """Raise when a group's planner and steering model have no use for a personality."""
+        if personality is None or group not in self.groups:
+            return
+        number = self.groups.index(group)
+        model = self._models[number]
+        columns = {c.name for layer in (self._planners[number], model) for c in layers.columns_of(layer)}
+        check_has_traits(personality, group=group, model=type(model).__name__, columns=columns)
 
     def clear_doorway(self, door: str) -> None:
         """Nobody may stand exactly on the line of a door that closes: such agents step back to where they came from."""

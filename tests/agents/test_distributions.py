@@ -117,7 +117,7 @@ def test_a_value_that_is_not_finite_is_refused_with_the_agent() -> None:
     ],
 )
 def test_a_distribution_that_makes_no_sense_is_refused(make: Any) -> None:
-    with pytest.raises(ValidationError):
+    with pytest.raises(ParameterError, match=r"^(Normal|Uniform): [^\n]+$"):
         make()
 
 

@@ -1,9 +1,12 @@
 """Scenario files: what is read, and how errors are told."""
 
 import json
+from itertools import combinations
 from pathlib import Path
 
+import numpy as np
 import pytest
+import shapely
 
 from tropel.errors import ScenarioError
 from tropel.scenario import builtin_names, load_builtin, load_scenario, parse_scenario
@@ -206,3 +209,73 @@ def test_lines_are_found_in_nested_and_repeated_tables():
 def test_a_file_may_say_that_collisions_are_not_watched():
     assert parse(ROOM).build().collision_watch is not None
     assert parse("watch_collisions = false\n" + ROOM).build().collision_watch is None
+
+
+# Scattered obstacles ----------------------------------------------------------------------------------------------
+
+STONES = """
+[world.scatter.stones]
+count = 12
+radius = { kind = "uniform", low = 0.2, high = 0.5 }
+region = { box = [1.0, 1.0, 8.0, 9.0] }
+gap = 0.3
+"""
+
+
+def test_scattered_obstacles_keep_their_distance_from_each_other_and_from_all_else():
+    text = ROOM + "[world.targets]\ntent = { position = [2.0, 2.0], radius = 1.0 }\n"
+    text += "[world.obstacles]\ntree = { radius = 0.4, position = [3.0, 7.0] }\n" + STONES
+    world = parse(text).build().world
+    assert world.obstacles.names == ["tree", *(f"stones_{number}" for number in range(1, 13))]
+    stones = [
+        shapely.Point(place).buffer(radius, quad_segs=64)
+        for place, radius in zip(world.obstacles.position, world.obstacles.radius, strict=True)
+    ]
+    for one, other in combinations(stones, 2):
+        assert one.distance(other) > 0.299
+    around = [world.walkable.exterior, world.doors["gate"].line, world.exits["east"].polygon]
+    around.append(shapely.Point(2.0, 2.0).buffer(1.0, quad_segs=64))
+    for stone in stones[1:]:
+        assert 0.199 < np.sqrt(stone.area / np.pi) < 0.501
+        assert shapely.box(1.0, 1.0, 8.0, 9.0).covers(stone.centroid)
+        assert min(stone.distance(thing) for thing in around) > 0.299
+
+
+def test_scattered_obstacles_depend_on_their_own_seed_and_not_on_that_of_the_run():
+    def places(text, seed):
+        return parse(text).build(seed=seed).world.obstacles.position
+
+    here = places(ROOM + STONES, 1)
+    np.testing.assert_array_equal(here, places(ROOM + STONES, 2))
+    assert not np.isclose(here, places(ROOM + STONES + "seed = 7\n", 1)).any()
+    assert not np.isclose(here, places(ROOM + STONES.replace("stones", "rocks"), 1)).any()
+
+
+def test_obstacles_are_scattered_in_a_box_of_space():
+    text = 'name = "space"\n[world]\nbox = { low = [0, 0, 0], high = [9, 9, 9] }\n'
+    text += "[world.scatter.balls]\ncount = 20\nradius = 0.5\nregion = { low = [1, 1, 5], high = [8, 8, 8] }\n"
+    text += '[[groups]]\nname = "flyers"\ncount = 3\n'
+    place = parse(text).build().world.obstacles.position
+    assert place.shape == (20, 3)
+    assert (place >= (1, 1, 5)).all()
+    assert (place <= (8, 8, 8)).all()
+    assert min(np.linalg.norm(a - b) for a, b in combinations(place, 2)) >= 1.0
+    assert "its region is a shape in 2D" in error_of(
+        text.replace("{ low = [1, 1, 5], high = [8, 8, 8] }", "{ box = [1, 1, 8, 8] }")
+    )
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        ("count = 12", "count = 500", ["line 19", "world.scatter.stones", "of 500 obstacles", "use fewer or smaller"]),
+        ("{ box = [1.0, 1.0, 8.0, 9.0] }", "'medow'", ["world.scatter.stones", "there is no region 'medow'"]),
+        ("[1.0, 1.0, 8.0, 9.0]", "[20.0, 1.0, 28.0, 9.0]", ["world.scatter.stones", "outside the walkable area"]),
+        ("low = 0.2", "low = -0.4", ["world.scatter.stones", "radius must be positive"]),
+    ],
+)
+def test_scattered_obstacles_that_find_no_room_are_refused(old, new, expected):
+    assert old in STONES
+    message = error_of(ROOM + STONES.replace(old, new), build=True)
+    for part in expected:
+        assert part in message

@@ -12,7 +12,7 @@ from pydantic import ConfigDict, Field, NonNegativeFloat, model_validator
 from pydantic.dataclasses import dataclass
 
 from tropel._kernels.philox import normals, random_key, uniforms
-from tropel.errors import ParameterError
+from tropel.errors import ParameterError, readable_errors
 
 Finite = Annotated[float, Field(allow_inf_nan=False)]
 
@@ -22,6 +22,7 @@ _MOST_REDRAWS = 200
 _CONFIG = ConfigDict(extra="forbid")
 
 
+@readable_errors
 @dataclass(frozen=True, config=_CONFIG)
 class Normal:
     """A normal distribution; values outside [low, high] are drawn again, so the cut does not pile up at the ends."""
@@ -67,6 +68,7 @@ class Normal:
         return np.clip(self.mean + self.sd * np.array(inner), low, high)
 
 
+@readable_errors
 @dataclass(frozen=True, config=_CONFIG)
 class Uniform:
     """Evenly between low and high."""

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tropel.agents.distributions import draw
+from tropel.agents.presets import Personality, draw_personality, shares_of
 from tropel.agents.state import NEAREST_EXIT, NEAREST_TARGET, NO_GOAL
 from tropel.errors import ParameterError, named_parameters, suggest
 from tropel.world import World
@@ -31,6 +32,7 @@ class Personal:
     desired_speed: Any = 1.34  #: when nothing is in the way [m/s]
     sense_radius: Any = 3.0  #: how far others are noticed, centre to centre [m]
     delay: Any = 0.0  #: stands still for so long first [s]
+    personality: Personality | None = None  #: a preset such as "cautious", or shares; `parameters` go before it
     parameters: Mapping[str, Any] = field(default_factory=dict)  #: columns that planners or steering models declare
 
     def values(self, *, world: World, seed: int, group: str, ids: NDArray[np.int64], time: float) -> dict[str, Any]:
@@ -49,6 +51,10 @@ class Personal:
             drawn[name] = values
         drawn["start_time"] = time + drawn.pop("delay")
         drawn["goal"] = goal_number(world, self.goal, group)
+        if self.personality is not None:
+            traits, speed = draw_personality(self.personality, seed=seed, group=group, ids=ids)
+            drawn["desired_speed"] = drawn["desired_speed"] * speed
+            drawn |= traits
         for name, value in self.parameters.items():
             drawn[name] = draw(value, seed=seed, purpose=f"{group}/{name}", ids=ids)
         return drawn
@@ -86,6 +92,8 @@ class Group(Personal):
             isinstance(self.density, Real) and self.density > 0 and math.isfinite(self.density)
         ):
             raise ParameterError(f"group '{name}': density must be positive, not {self.density!r}")
+        if self.personality is not None:
+            shares_of(self.personality, f"group '{name}'")
 
 
 def goal_number(world: World, goal: str, who: str) -> int:

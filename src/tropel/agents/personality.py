@@ -31,6 +31,7 @@ PERSONALITY = (
     Column(name="mass", default=0.0, about="0 changes speed at once, 1 changes it like a ship"),
     Column(name="courage", default=0.5, about="0 keeps far from obstacles, 1 walks right up to them"),
 )
+TRAITS = tuple(column.name for column in PERSONALITY)
 
 
 @kernel

@@ -10,6 +10,7 @@ import numpy as np
 
 from tropel._kernels.philox import random_key, uniforms
 from tropel.agents.groups import Personal
+from tropel.agents.presets import shares_of
 from tropel.errors import ParameterError, named_parameters
 
 #: Poisson numbers of a larger mean are summed from smaller ones: exp(-mean) must not vanish.
@@ -44,6 +45,8 @@ class Source(Personal):
             raise ParameterError(f"the source of '{group}': total must not be negative, got {self.total}")
         if self.arrivals not in ("even", "random"):
             raise ParameterError(f"the source of '{group}': arrivals is 'even' or 'random', not {self.arrivals!r}")
+        if self.personality is not None:
+            shares_of(self.personality, f"the source of '{group}'")
 
     def arriving(self, *, seed: int, number: int, step: int, dt: float) -> int:
         """How many arrive at the door during this step; a pure function of the step."""

@@ -12,7 +12,7 @@ from tropel.errors import ParameterError, suggest
 
 __all__ = ["BenchResult", "Progress", "names", "run"]
 
-_MODULES = {"neighbours": "tropel.bench.neighbours"}
+_MODULES = {"neighbours": "tropel.bench.neighbours", "steering": "tropel.bench.steering"}
 
 
 def names() -> list[str]:

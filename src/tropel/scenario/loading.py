@@ -19,6 +19,7 @@ from tropel.agents.sources import Source
 from tropel.errors import ScenarioError, TropelError, suggest
 from tropel.scenario import schema
 from tropel.scenario.locate import line_of
+from tropel.scenario.scatter import scatter
 from tropel.simulation import Simulation
 from tropel.world import Door, Obstacle, Target, World, shapes
 
@@ -135,6 +136,7 @@ class _Builder:
     def simulation(self, seed: int, threads: int | None) -> Simulation:
         spec = self.spec
         world = self._world()
+        self._scatter(world)
         agents: list[Group | Source] = [*map(self._group, spec.groups), *map(self._source, spec.sources)]
         groups = list(dict.fromkeys([g.name for g in spec.groups] + [s.group for s in spec.sources]))
         sim = Simulation(
@@ -206,6 +208,15 @@ class _Builder:
             obstacles=obstacles,
             targets=targets,
         )
+
+    def _scatter(self, world: World) -> None:
+        for name, spec in self.spec.world.scatter.items():
+            path = ("world", "scatter", name)
+            region = self._region(spec.region, (*path, "region"))
+            try:
+                scatter(world, name, count=spec.count, radius=spec.radius, region=region, gap=spec.gap, seed=spec.seed)
+            except TropelError as error:
+                raise self.scenario.error(path, str(error)) from error
 
     def _region(self, region: Any, path: Sequence[str | int]) -> Any:
         if isinstance(region, schema.Shape):

@@ -7,10 +7,20 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, Union
 
 import shapely
-from pydantic import BaseModel, ConfigDict, Field, NonNegativeFloat, PositiveFloat, create_model, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    NonNegativeFloat,
+    PositiveFloat,
+    PositiveInt,
+    create_model,
+    model_validator,
+)
 
 from tropel import events
 from tropel.agents.distributions import Distribution, Finite
+from tropel.agents.presets import PersonalityField
 from tropel.world.motion import Motion, PointField
 
 Value = Finite | Distribution
@@ -84,6 +94,20 @@ class ObstacleSpec(Model):
     motion: Motion | None = None
 
 
+class ScatterSpec(Model):
+    """Round obstacles at random places, named after their entry: stones_1, stones_2, …"""
+
+    count: PositiveInt
+    radius: Value
+    region: Annotated[
+        str | Shape | BoxSpec | None, Field(description="where their centres lie; anywhere when left out")
+    ] = None
+    gap: Annotated[
+        NonNegativeFloat, Field(description="kept free between them, and to walls, exits, targets and obstacles [m]")
+    ] = 0.0
+    seed: Annotated[int, Field(description="of places and radii; that of the run does not change them")] = 0
+
+
 class TargetSpec(Model):
     """A place to go to; who comes within `radius` has arrived, and leaves if it `absorbs`."""
 
@@ -107,6 +131,7 @@ class WorldSpec(Model):
     regions: dict[str, Shape | BoxSpec] = {}
     doors: dict[str, DoorSpec] = {}
     obstacles: dict[str, ObstacleSpec] = {}
+    scatter: Annotated[dict[str, ScatterSpec], Field(description="many obstacles at random places")] = {}
     targets: dict[str, TargetSpec] = {}
 
     @model_validator(mode="after")
@@ -119,6 +144,10 @@ class WorldSpec(Model):
         for name, region in self.regions.items():
             if isinstance(region, BoxSpec) != (self.box is not None):
                 raise ValueError(f"region '{name}': a region is a shape in 2D and low, high corners in 3D")
+        wrong = BoxSpec if self.box is None else Shape
+        for name, scatter in self.scatter.items():
+            if isinstance(scatter.region, wrong):
+                raise ValueError(f"scatter '{name}': its region is a shape in 2D and low, high corners in 3D")
         return self
 
 
@@ -139,6 +168,9 @@ class PersonalSpec(Model):
     desired_speed: Value = 1.34
     sense_radius: Value = 3.0
     delay: Annotated[Value, Field(description="stands still for so long first [s]")] = 0.0
+    personality: Annotated[
+        PersonalityField | None, Field(description='such as "cautious", or shares: { cautious = 0.7, hasty = 0.3 }')
+    ] = None
     parameters: Annotated[dict[str, Value], Field(description="columns of the planner or steering model")] = {}
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from tropel.errors import GeometryError
+from tropel.errors import GeometryError, readable_errors
 
 Point = tuple[float, ...]
 Finite = Annotated[float, Field(allow_inf_nan=False)]
@@ -23,6 +23,7 @@ PositiveFinite = Annotated[float, Field(gt=0.0, allow_inf_nan=False)]
 PointField = Annotated[tuple[Finite, ...], Field(min_length=2, max_length=3)]
 
 
+@readable_errors
 class _Motion(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 

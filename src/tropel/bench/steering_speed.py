@@ -1,0 +1,235 @@
+"""How long a step takes: our steering models next to JuPedSim's collision-free speed model.
+
+The same people, one per square metre, walk to the same point through the same place. Whole steps count on both sides:
+planning, sensing, steering, moving. Ours do not watch for collisions here, which JuPedSim does not do either. JuPedSim
+runs on one thread by design. Every round lets all crowds of all cases make a few steps, one after the other, and the
+best round of each counts: ratios of times are of the same run, also those of crowds of different sizes.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numba
+import numpy as np
+import shapely
+
+from tropel.agents.groups import Group
+from tropel.agents.state import AgentState, Floats
+from tropel.bench.peer_jupedsim import JuPedSimCrowd
+from tropel.bench.steering_models import MODELS, OURS, SAME_MODEL
+from tropel.bench.steering_scenes import BODY, SENSE_RADII, usual_speeds
+from tropel.errors import MissingExtraError, ModelError
+from tropel.simulation import Simulation
+from tropel.world import Target, World
+
+_DT = 0.05
+#: Steps before the first round. Kernels are compiled in them, and the quick catch up with the slow: in a crowd that
+#: begins to walk nobody has anybody to overtake yet, and the dynamical model is faster than it will be.
+_SETTLE = 30
+#: How far people may end up from each other by the same model in two programs, as a share of their way.
+_SAME_WAY = 0.01
+JUPEDSIM = "JuPedSim CFSM"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Place:
+    """Where people walk, and where to."""
+
+    walkable: shapely.Polygon
+    start: shapely.Polygon  #: the part that is filled with people in the beginning
+    goal: tuple[float, float]
+    straight: bool  #: whether nothing is in the way
+
+
+def plaza(agents: int) -> Place:
+    """Open space with one agent per square metre."""
+    edge = math.sqrt(agents)
+    return Place(
+        walkable=shapely.box(-10.0, -10.0, edge + 60.0, edge + 10.0),
+        start=shapely.box(0.0, 0.0, edge, edge),
+        goal=(edge + 50.0, edge / 2.0),
+        straight=True,
+    )
+
+
+def pillars(agents: int) -> Place:
+    """A corridor 16 m wide with four rows of square pillars, 68 of them for a thousand agents."""
+    columns = round(agents / 59.0)
+    filled = 4.0 * columns
+    posts = [
+        shapely.box(x - 0.4, y - 0.4, x + 0.4, y + 0.4)
+        for x in 4.0 * np.arange(columns) + 4.0
+        for y in (2.0, 6.0, 10.0, 14.0)
+    ]
+    return Place(
+        walkable=shapely.box(0.0, 0.0, filled + 12.0, 16.0).difference(shapely.union_all(posts)),
+        start=shapely.box(0.0, 0.0, filled, 16.0),
+        goal=(filled + 11.0, 8.0),
+        straight=False,
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Case:
+    """So many agents in a place; `label` names the ratios."""
+
+    label: str
+    place: Callable[[int], Place]
+    agents: int
+    steps: int = 4  #: in a round
+    peer: bool = True  #: whether JuPedSim walks too
+    all_threads: bool = False  #: whether ours is measured on all threads as well
+
+
+CASES = (
+    Case(label="open_1k", place=plaza, agents=1_000),
+    Case(label="open_10k", place=plaza, agents=10_000, all_threads=True),
+    Case(label="open_100k", place=plaza, agents=100_000, steps=2, peer=False, all_threads=True),
+    Case(label="pillars_1k", place=pillars, agents=1_000),
+)
+ROUNDS = 8
+
+
+@dataclass(kw_only=True)
+class Timed:
+    """A crowd, and the least time that it has needed for a step on so many threads [s]."""
+
+    model: str
+    threads: int
+    crowd: Simulation | JuPedSimCrowd
+    best: float = math.inf
+
+    def burst(self, steps: int) -> None:
+        if isinstance(self.crowd, Simulation):
+            self.crowd.threads = self.threads
+        begun = time.perf_counter()
+        for _ in range(steps):
+            self.crowd.step()
+        self.best = min(self.best, (time.perf_counter() - begun) / steps)
+
+    def row(self, case: Case) -> dict[str, Any]:
+        row: dict[str, Any] = {"scene": case.label, "model": self.model, "agents": case.agents, "threads": self.threads}
+        if isinstance(self.crowd, Simulation):
+            row["sense_radius_m"] = SENSE_RADII * BODY
+            row["neighbours"] = _neighbours(self.crowd)
+        row["ns_per_agent_step"] = self.best / case.agents * 1e9
+        row["agent_steps_per_s"] = round(case.agents / self.best)
+        return row
+
+
+class Contest:
+    """One case: our models, on one thread and perhaps on all, and JuPedSim."""
+
+    def __init__(self, case: Case) -> None:
+        self.case = case
+        self.note = ""  #: why JuPedSim is left out, if it should be there
+        place = case.place(case.agents)
+        ours = {model: crowd_in(place, model, agents=case.agents) for model in (OURS, SAME_MODEL)}
+        threads = _threads_of(case)
+        self.timed = [Timed(model=model, threads=n, crowd=sim) for model, sim in ours.items() for n in threads]
+        same = ours[SAME_MODEL].agents
+        start = same.position.copy()
+        theirs = self._peer(place, same)
+        for sim in ours.values():
+            sim.threads = max(threads)
+        _settle(*ours.values())
+        if theirs is not None:
+            self.timed.append(Timed(model=JUPEDSIM, threads=1, crowd=theirs))
+            _settle(theirs)
+            if place.straight:
+                check_same_way(start, same.position, theirs.position, what=case.label)
+
+    def _peer(self, place: Place, agents: AgentState) -> JuPedSimCrowd | None:
+        if not self.case.peer:
+            return None
+        try:
+            return JuPedSimCrowd(agents, walkable=place.walkable, goal=place.goal, dt=_DT)
+        except MissingExtraError as error:
+            self.note = str(error)
+            return None
+
+    def round(self) -> None:
+        for timed in self.timed:
+            timed.burst(self.case.steps)
+
+    def best(self, model: str) -> float | None:
+        """Least time of a step on one thread [s]."""
+        return next((timed.best for timed in self.timed if timed.model == model and timed.threads == 1), None)
+
+    def rows(self) -> list[dict[str, Any]]:
+        """A row for each model and number of threads, once all rounds are over."""
+        return [timed.row(self.case) for timed in self.timed]
+
+    def ratios(self) -> dict[str, float]:
+        """JuPedSim's time over ours, each on one thread."""
+        theirs = self.best(JUPEDSIM)
+        found = {}
+        for model, tail in ((OURS, ""), (SAME_MODEL, "_same_model")):
+            ours = self.best(model)
+            if theirs is not None and ours is not None:
+                found[f"jupedsim_over_ours_{self.case.label}{tail}"] = theirs / ours
+        return found
+
+
+def flatness(contests: Sequence[Contest]) -> dict[str, float]:
+    """Least over greatest cost per agent of our model over the sizes of the plaza: 1 is flat."""
+    costs = {
+        contest.case.label.removeprefix("open_"): best / contest.case.agents
+        for contest in contests
+        if contest.case.place is plaza and (best := contest.best(OURS)) is not None
+    }
+    if len(costs) < 2:
+        return {}
+    sizes = list(costs)
+    return {f"flat_{sizes[0]}_to_{sizes[-1]}": min(costs.values()) / max(costs.values())}
+
+
+def check_same_way(start: Floats, ours: Floats, theirs: Floats, *, what: str) -> None:
+    """In the open the same model takes people the same way in both programs, or times mean nothing."""
+    walked = float(np.linalg.norm(theirs - start, axis=1).mean())
+    apart = float(np.linalg.norm(theirs - ours, axis=1).mean())
+    if not apart <= _SAME_WAY * walked:
+        raise ModelError(
+            f"'{what}': people who walked {walked:.3g} m in JuPedSim are {apart:.3g} m away from where the same model "
+            f"took them here; a comparison of different motions means nothing"
+        )
+
+
+def crowd_in(place: Place, model: str, *, agents: int, threads: int = 1) -> Simulation:
+    """People spread at random, the same for every model, who walk to the place's goal."""
+    world = World(place.walkable, targets={"far end": Target(position=place.goal)})
+    crowd = Group(
+        "people",
+        count=agents,
+        region=place.start,
+        goal="far end",
+        radius=BODY,
+        sense_radius=SENSE_RADII * BODY,
+        desired_speed=usual_speeds(),
+    )
+    sim = Simulation(
+        world, crowd, local=MODELS[model](), dt=_DT, seed=1, threads=threads, watch_collisions=False, title=model
+    )
+    sim.agents.heading[:] = (1.0, 0.0)
+    return sim
+
+
+def _settle(*crowds: Simulation | JuPedSimCrowd) -> None:
+    for crowd in crowds:
+        for _ in range(_SETTLE):
+            crowd.step()
+
+
+def _threads_of(case: Case) -> list[int]:
+    most: int = numba.config.NUMBA_NUM_THREADS  # type: ignore[attr-defined]
+    return sorted({1, most}) if case.all_threads else [1]
+
+
+def _neighbours(sim: Simulation) -> float:
+    """Mean number of others within the sense radius."""
+    return len(sim.environment.sense(sim.agents, sim.world).csr().indices) / len(sim.agents)

@@ -1,0 +1,162 @@
+"""Events waiting for their step: their order, their text in records and checkpoints, and how they are applied."""
+
+from __future__ import annotations
+
+import bisect
+import json
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Annotated, Any, Union
+
+from pydantic import Field, TypeAdapter
+
+from tropel.errors import EventError, TropelError
+from tropel.events import KINDS, AddAgents, UnderWay, _Event
+
+if TYPE_CHECKING:
+    from tropel.simulation import Simulation
+
+EventLike = _Event | Callable[["Simulation"], None]
+
+# Built at run time, which type checkers do not follow.
+_AnyEvent: Any = Annotated[Union[(*KINDS, UnderWay)], Field(discriminator="kind")]
+_any_event: Any = TypeAdapter(_AnyEvent)
+
+
+@dataclass(frozen=True)
+class Repeated:
+    """A function of the simulation that is called at `begin` [s] and every so many seconds after."""
+
+    function: Callable[[Simulation], None]
+    begin: float
+    seconds: float
+    turn: int = 0
+
+    def __call__(self, sim: Simulation) -> None:
+        # First the next turn, so that a checkpoint written by the function holds it.
+        following = replace(self, turn=self.turn + 1)
+        sim.events.add(step_at(self.begin + following.turn * self.seconds, sim.dt), following)
+        self.function(sim)
+
+    def stored(self) -> dict[str, Any]:
+        return {**_stored_function(self.function), "begin": self.begin, "every": self.seconds, "turn": self.turn}
+
+    def is_stored_as(self, stored: dict[str, Any]) -> bool:
+        return {**self.stored(), "turn": stored["turn"]} == stored
+
+
+def _stored_function(function: Callable[..., Any]) -> dict[str, Any]:
+    return {"kind": "function", "name": getattr(function, "__qualname__", repr(type(function)))}
+
+
+def event_json(event: EventLike) -> str:
+    """An event as it is written into records and checkpoints."""
+    if isinstance(event, _Event):
+        return event.model_dump_json()
+    return json.dumps(event.stored() if isinstance(event, Repeated) else _stored_function(event))
+
+
+def is_news(event: EventLike) -> bool:
+    """Whether an event belongs into the record of a run; what only goes on with an earlier one does not."""
+    return not (isinstance(event, UnderWay) or (isinstance(event, Repeated) and event.turn > 0))
+
+
+def event_from_json(text: str) -> Any:
+    """The event a record or checkpoint holds; functions cannot be read back."""
+    return _any_event.validate_json(text)
+
+
+@dataclass(frozen=True, order=True)
+class _Scheduled:
+    step: int
+    sequence: int
+
+
+class EventQueue:
+    """Events waiting for their step."""
+
+    def __init__(self) -> None:
+        self._keys: list[_Scheduled] = []
+        self._events: dict[_Scheduled, EventLike] = {}
+
+    def __len__(self) -> int:
+        return len(self._keys)
+
+    def __iter__(self) -> Iterator[tuple[int, int, EventLike]]:
+        return ((key.step, key.sequence, self._events[key]) for key in self._keys)
+
+    def add(self, step: int, event: EventLike) -> None:
+        """Schedule an event after all others of the same step."""
+        place = bisect.bisect_left(self._keys, _Scheduled(step + 1, 0))
+        last = self._keys[place - 1] if place else None
+        # Numbered within the step, so that a resumed run needs no counter to go on with the same numbers.
+        key = _Scheduled(step, last.sequence + 1 if last is not None and last.step == step else 0)
+        self._keys.insert(place, key)
+        self._events[key] = event
+
+    def due(self, step: int) -> Iterator[EventLike]:
+        """Take out, in order, what is due at or before a step."""
+        while self._keys and self._keys[0].step <= step:
+            yield self._events.pop(self._keys.pop(0))
+
+    def adds_agents(self) -> bool:
+        """Whether an event that is still to come may bring somebody in.
+
+        A function may do anything; those that are called again and again do not count, or no run would end.
+        """
+        return any(
+            not isinstance(event, _Event | Repeated) or isinstance(event, AddAgents) for event in self._events.values()
+        )
+
+    def state(self) -> list[list[Any]]:
+        return [[step, sequence, event_json(event)] for step, sequence, event in self]
+
+    def restore(self, stored: list[list[Any]]) -> None:
+        """Put back what was waiting; functions are found again among what the script has scheduled."""
+        functions = {(k.step, k.sequence): e for k, e in self._events.items() if not isinstance(e, _Event)}
+        repeated = [event for _, _, event in self if isinstance(event, Repeated)]
+        events: dict[_Scheduled, EventLike] = {}
+        for step, sequence, text in stored:
+            key = _Scheduled(int(step), int(sequence))
+            if "every" in (what := json.loads(text)):
+                events[key] = _found_again(what, repeated)
+            elif what["kind"] == "function":
+                if (at := (key.step, key.sequence)) not in functions or event_json(functions[at]) != text:
+                    raise EventError(
+                        f"the function '{what['name']}', due at step {key.step}, is not scheduled by this script"
+                    )
+                events[key] = functions[at]
+            else:
+                events[key] = event_from_json(text)
+        self._keys, self._events = sorted(events), events
+
+
+def _found_again(stored: dict[str, Any], repeated: list[Repeated]) -> Repeated:
+    """The repeated function that a checkpoint means, taken out of those that the script has scheduled."""
+    for known in repeated:
+        if known.is_stored_as(stored):
+            repeated.remove(known)
+            return replace(known, turn=int(stored["turn"]))
+    call = f"every({stored['every']:g}, {stored['name']}, begin={stored['begin']:g})"
+    raise EventError(f"the function '{stored['name']}' is not scheduled by this script; schedule it with  {call}")
+
+
+def step_at(time: float, dt: float) -> int:
+    """The first step whose time, step · dt, is at or after `time` [s], up to a billionth of a step."""
+    step = max(math.ceil(time / dt - 1e-9), 0)
+    # The quotient is rounded, in runs of millions of steps by more than that; the steps' own times decide.
+    around = range(max(step - 2, 0), step + 3)
+    return next((k for k in around if k * dt >= time - 1e-9 * dt), step)
+
+
+def apply_event(event: EventLike, sim: Simulation) -> None:
+    """Apply one event; whatever goes wrong says which event it was and when."""
+    try:
+        if isinstance(event, _Event):
+            event.apply(sim)
+        else:
+            event(sim)
+    except Exception as error:
+        what = str(error) if isinstance(error, TropelError) else f"{type(error).__name__}: {error}"
+        raise EventError(f"event {event_json(event)} at t = {sim.time:g} s: {what}") from error
