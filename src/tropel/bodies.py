@@ -19,20 +19,26 @@ Each round looks at the moves of the round before, so the result does not depend
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Any
 
 import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from tropel._kernels.cells import CellList, cell_run, cell_window
+from tropel._kernels.cells import BLOCK, cell_run, cell_window, near_bits
 from tropel._kernels.compile import kernel, parallel_kernel
-from tropel._kernels.philox import uniform_pair, uniforms
+from tropel._kernels.philox import uniform, uniform_pair
+from tropel._kernels.simd import trailing_zeros
 from tropel.agents.state import AgentState, Steered
 
 #: How far moves go in the rounds of giving way.
 _SHARES = np.array([1.0, 0.5, 0.25, 0.0])
+
+#: Agents per unit of parallel work.
+_CHUNK = 256
+
+#: So many others are listed as close before a larger table is made.
+_FIRST_ROOM = 12
 
 #: How often a move is turned aside before it is taken as it is.
 _SLIDES = 3
@@ -43,6 +49,8 @@ _STUCK, _SHUFFLE = 0.05, 0.3
 #: Bodies may come this much closer than touching [m], so that rounding does not stop those who slide past each other.
 TOLERANCE = 1e-9
 
+_NONE, _ONE = np.uint64(0), np.uint64(1)
+
 
 @kernel
 def _closest(dx, dy, dz, mx, my, mz):
@@ -52,82 +60,103 @@ def _closest(dx, dy, dz, mx, my, mz):
     return math.sqrt((dx + t * mx) ** 2 + (dy + t * my) ** 2 + (dz + t * mz) ** 2)
 
 
-@parallel_kernel
-def _one_round(position, ends, radius, solid, draw, notch, cells, shares, widest, longest, out_notch, lowered):
+@kernel
+def _list_some(rows, first, last, position, solid, radius, cells, widest, farthest, count, close):
     dim = position.shape[1]
-    for i in numba.prange(position.shape[0]):
-        out_notch[i] = notch[i]
-        lowered[i] = 0
-        share = shares[notch[i]]
-        if not solid[i] or share == 0.0:
+    for n in range(first, last):
+        i = rows[n]
+        count[i] = 0
+        if not solid[i]:
             continue
         x, y = position[i, 0], position[i, 1]
         z = position[i, 2] if dim == 3 else 0.0
-        ax, ay = share * (ends[i, 0] - x), share * (ends[i, 1] - y)
-        az = share * (ends[i, 2] - z) if dim == 3 else 0.0
-        own = math.sqrt(ax * ax + ay * ay + az * az)
-        x0, x1, y0, y1, z0, z1 = cell_window(cells, x, y, z, radius[i] + widest + own + longest)
+        reach = radius[i] + widest + 2.0 * farthest
+        x0, x1, y0, y1, z0, z1 = cell_window(cells, x, y, z, reach)
+        found = 0
         for cz in range(z0, z1 + 1):
             for cy in range(y0, y1 + 1):
-                first, last = cell_run(cells, x0, x1, cy, cz)
-                for k in range(first, last):
-                    dx, dy = cells.position[0, k] - x, cells.position[1, k] - y
-                    dz = cells.position[2, k] - z if dim == 3 else 0.0
-                    apart2 = dx * dx + dy * dy + dz * dz
-                    contact = radius[i] + cells.radius[k]
-                    if apart2 > (contact + own + longest) ** 2:
-                        continue
-                    j = cells.order[k]
-                    if j == i or not solid[j]:
-                        continue
-                    other = shares[notch[j]]
-                    # Among two who move, the lower draw goes first; equal draws are as good as impossible.
-                    if other > 0.0 and (draw[i] < draw[j] or (draw[i] == draw[j] and i < j)):
-                        continue
-                    mx = other * (ends[j, 0] - position[j, 0]) - ax
-                    my = other * (ends[j, 1] - position[j, 1]) - ay
-                    mz = other * (ends[j, 2] - position[j, 2]) - az if dim == 3 else 0.0
-                    if _closest(dx, dy, dz, mx, my, mz) < min(contact, math.sqrt(apart2)) - TOLERANCE:
-                        lowered[i] = 1
-        if lowered[i]:
-            out_notch[i] = notch[i] + 1
+                start, end = cell_run(cells, x0, x1, cy, cz)
+                for at in range(start, end, BLOCK):
+                    bits = near_bits(cells, at, end, x, y, z, reach * reach)
+                    while bits != _NONE:
+                        j = cells.order[at + trailing_zeros(bits)]
+                        bits &= bits - _ONE
+                        if j != i and solid[j]:
+                            if found < close.shape[1]:
+                                close[i, found] = j
+                            found += 1
+        count[i] = found
+
+
+@parallel_kernel
+def _list_close(rows, position, solid, radius, cells, widest, farthest, count, close):
+    for chunk in numba.prange((rows.size + _CHUNK - 1) // _CHUNK):
+        _list_some(rows, chunk * _CHUNK, min((chunk + 1) * _CHUNK, rows.size), position, solid, radius, cells, widest,
+                   farthest, count, close)  # fmt: skip
 
 
 @kernel
-def _past_others(i, position, target, radius, solid, cells, x, y, z, mx, my, mz, longest, window):
+def _must_give_way(i, position, ends, ids, radius, key, step, notch, changed, shares, count, close):
+    """Whether agent i has to go less far than it does now, given what has changed in the last round."""
+    dim = position.shape[1]
+    share = shares[notch[i]]
+    for n in range(count[i]):
+        j = close[i, n]
+        if not (changed[i] or changed[j]):
+            continue
+        other = shares[notch[j]]
+        dx, dy = position[j, 0] - position[i, 0], position[j, 1] - position[i, 1]
+        mx = other * (ends[j, 0] - position[j, 0]) - share * (ends[i, 0] - position[i, 0])
+        my = other * (ends[j, 1] - position[j, 1]) - share * (ends[i, 1] - position[i, 1])
+        dz = mz = 0.0
+        if dim == 3:
+            dz = position[j, 2] - position[i, 2]
+            mz = other * (ends[j, 2] - position[j, 2]) - share * (ends[i, 2] - position[i, 2])
+        least = min(radius[i] + radius[j], math.sqrt(dx * dx + dy * dy + dz * dz))
+        if _closest(dx, dy, dz, mx, my, mz) >= least - TOLERANCE:
+            continue
+        # Among two who move, the lower draw goes first; equal draws are as good as impossible.
+        mine, theirs = uniform(key, ids[i], step, 0), uniform(key, ids[j], step, 0)
+        if other == 0.0 or mine > theirs or (mine == theirs and i > j):
+            return True
+    return False
+
+
+@parallel_kernel
+def _one_round(rows, position, ends, ids, radius, key, step, notch, changed, shares, count, close, lowered):
+    for n in numba.prange(rows.size):
+        i = rows[n]
+        lowered[i] = shares[notch[i]] > 0.0 and _must_give_way(
+            i, position, ends, ids, radius, key, step, notch, changed, shares, count, close
+        )
+
+
+@kernel
+def _past_others(i, position, target, radius, mx, my, mz, count, close):
     """What is left of agent i's move m when it loses what leads into others."""
     dim = position.shape[1]
-    own = math.sqrt(mx * mx + my * my + mz * mz)
-    x0, x1, y0, y1, z0, z1 = window
     for _ in range(_SLIDES):
         touched = False
-        for cz in range(z0, z1 + 1):
-            for cy in range(y0, y1 + 1):
-                first, last = cell_run(cells, x0, x1, cy, cz)
-                for k in range(first, last):
-                    dx, dy = cells.position[0, k] - x, cells.position[1, k] - y
-                    dz = cells.position[2, k] - z if dim == 3 else 0.0
-                    apart2 = dx * dx + dy * dy + dz * dz
-                    contact = radius[i] + cells.radius[k]
-                    if apart2 > (contact + own + longest) ** 2 or apart2 == 0.0:
-                        continue
-                    j = cells.order[k]
-                    if j == i or not solid[j]:
-                        continue
-                    apart = math.sqrt(apart2)
-                    nx, ny, nz = dx / apart, dy / apart, dz / apart
-                    away = (target[j, 0] - position[j, 0]) * nx + (target[j, 1] - position[j, 1]) * ny
-                    if dim == 3:
-                        away += (target[j, 2] - position[j, 2]) * nz
-                    gap = max(apart - contact, 0.0)
-                    # Behind somebody who goes on there is all the room; two who meet have half of it each.
-                    room = gap + away if away >= 0.0 else 0.5 * gap
-                    nearing = mx * nx + my * ny + mz * nz
-                    if nearing > room:
-                        mx -= (nearing - room) * nx
-                        my -= (nearing - room) * ny
-                        mz -= (nearing - room) * nz
-                        touched = True
+        for n in range(count[i]):
+            j = close[i, n]
+            dx, dy = position[j, 0] - position[i, 0], position[j, 1] - position[i, 1]
+            dz = position[j, 2] - position[i, 2] if dim == 3 else 0.0
+            apart = math.sqrt(dx * dx + dy * dy + dz * dz)
+            if apart == 0.0:
+                continue
+            nx, ny, nz = dx / apart, dy / apart, dz / apart
+            away = (target[j, 0] - position[j, 0]) * nx + (target[j, 1] - position[j, 1]) * ny
+            if dim == 3:
+                away += (target[j, 2] - position[j, 2]) * nz
+            gap = max(apart - (radius[i] + radius[j]), 0.0)
+            # Behind somebody who goes on there is all the room; two who meet have half of it each.
+            room = gap + away if away >= 0.0 else 0.5 * gap
+            nearing = mx * nx + my * ny + mz * nz
+            if nearing > room:
+                mx -= (nearing - room) * nx
+                my -= (nearing - room) * ny
+                mz -= (nearing - room) * nz
+                touched = True
         if not touched:
             break
     return mx, my, mz
@@ -148,92 +177,84 @@ def _shuffled(mx, my, mz, dim, key, agent, step):
 
 
 @parallel_kernel
-def _slide(position, target, radius, solid, ids, key, step, cells, widest, longest, out):
+def _slide(rows, position, target, radius, ids, key, step, count, close, out):
     dim = position.shape[1]
-    for i in numba.prange(position.shape[0]):
-        for axis in range(dim):
-            out[i, axis] = target[i, axis]
-        if not solid[i]:
-            continue
-        x, y = position[i, 0], position[i, 1]
-        z = position[i, 2] if dim == 3 else 0.0
-        ax, ay = target[i, 0] - x, target[i, 1] - y
-        az = target[i, 2] - z if dim == 3 else 0.0
-        own2 = ax * ax + ay * ay + az * az
-        if own2 == 0.0:
-            continue
-        window = cell_window(cells, x, y, z, radius[i] + widest + math.sqrt(own2) + longest)
-        mx, my, mz = _past_others(i, position, target, radius, solid, cells, x, y, z, ax, ay, az, longest, window)
-        if mx * mx + my * my + mz * mz < _STUCK * _STUCK * own2:
+    for n in numba.prange(rows.size):
+        i = rows[n]
+        ax, ay = target[i, 0] - position[i, 0], target[i, 1] - position[i, 1]
+        az = target[i, 2] - position[i, 2] if dim == 3 else 0.0
+        mx, my, mz = _past_others(i, position, target, radius, ax, ay, az, count, close)
+        if mx * mx + my * my + mz * mz < _STUCK * _STUCK * (ax * ax + ay * ay + az * az):
             sx, sy, sz = _shuffled(ax, ay, az, dim, key, ids[i], step)
-            mx, my, mz = _past_others(i, position, target, radius, solid, cells, x, y, z, sx, sy, sz, longest, window)
-        out[i, 0], out[i, 1] = x + mx, y + my
+            mx, my, mz = _past_others(i, position, target, radius, sx, sy, sz, count, close)
+        out[i, 0], out[i, 1] = position[i, 0] + mx, position[i, 1] + my
         if dim == 3:
-            out[i, 2] = z + mz
+            out[i, 2] = position[i, 2] + mz
 
 
-@dataclass(frozen=True)
+def _longest(moves: NDArray[np.float64]) -> float:
+    return math.sqrt(float(np.einsum("ij,ij->i", moves, moves).max(initial=0.0)))
+
+
 class Bodies:
-    """Who is solid in this step, and how they find each other."""
+    """Who is solid in this step, and who is close to whom."""
 
-    near: Any
-    solid: NDArray[np.bool_]
-    key: np.uint64
-    step: int
+    def __init__(self, near: Any, solid: NDArray[np.bool_], key: np.uint64, step: int) -> None:
+        self._near = near
+        self._solid = solid
+        self._key = key
+        self._step = step
+        self._farthest = -1.0  #: lists of who is close are good for moves up to this length [m]
+        self._count: NDArray[np.uint32] = np.empty(0, dtype=np.uint32)
+        self._close: NDArray[np.uint32] = np.empty((0, _FIRST_ROOM), dtype=np.uint32)
 
     def slide(self, state: AgentState, target: NDArray[np.float64]) -> NDArray[np.float64]:
         """The ends of the wanted moves, turned aside where they lead into another body."""
-        step2 = ((target - state.position) ** 2).sum(axis=1)
-        longest = math.sqrt(float(step2.max(initial=0.0)))
+        # Walls push those who are too close to them out by a part of their radius: lists with a bit to spare can be
+        # used again afterwards.
         widest = float(state.radius.max(initial=0.0))
-        out = np.empty_like(target)
-        _slide(
-            state.position,
-            target,
-            state.radius,
-            self.solid,
-            state.id,
-            self.key,
-            self.step,
-            self.near.cells,
-            widest,
-            longest,
-            out,
-        )
+        rows = self._list(state, _longest(target - state.position) + 0.1 * widest)
+        out = target.copy()
+        _slide(rows, state.position, target, state.radius, state.id, self._key, self._step, self._count, self._close,
+               out)  # fmt: skip
         return out
 
     def give_way(self, state: AgentState, steered: Steered) -> None:
         """Shorten the moves from `state.position` to `steered.position` until no two solid bodies collide."""
-        cells: CellList = self.near.cells
         ends = steered.position
-        draw = uniforms(self.key, state.id, step=self.step)[:, 0]
-        step2 = ((ends - state.position) ** 2).sum(axis=1)
-        longest = math.sqrt(float(step2.max(initial=0.0)))
-        widest = float(state.radius.max(initial=0.0))
+        moves = ends - state.position
+        rows = self._list(state, _longest(moves))
         # Who does not move at all cannot give way, so others must.
-        notch = np.where(step2 > 0.0, 0, len(_SHARES) - 1).astype(np.uint8)
-        fresh = np.zeros(len(state), dtype=np.uint8)
-        lowered = np.zeros(len(state), dtype=np.uint8)
+        notch = np.where(moves.any(axis=1), 0, len(_SHARES) - 1).astype(np.uint8)
+        changed = np.ones(len(state), dtype=np.bool_)
         while True:
-            _one_round(
-                state.position,
-                ends,
-                state.radius,
-                self.solid,
-                draw,
-                notch,
-                cells,
-                _SHARES,
-                widest,
-                longest,
-                fresh,
-                lowered,
-            )
+            lowered = np.zeros(len(state), dtype=np.bool_)
+            _one_round(rows, state.position, ends, state.id, state.radius, self._key, self._step, notch, changed,
+                       _SHARES, self._count, self._close, lowered)  # fmt: skip
             if not lowered.any():
                 break
-            notch, fresh = fresh, notch
-        held = (notch > 0) & (step2 > 0.0)
-        if held.any():
+            notch[lowered] += 1
+            changed = lowered
+        held = np.flatnonzero((notch > 0) & moves.any(axis=1))
+        if held.size:
             share = _SHARES[notch[held]][:, None]
-            ends[held] = state.position[held] + share * (ends[held] - state.position[held])
+            ends[held] = state.position[held] + share * moves[held]
             steered.velocity[held] *= share
+
+    def _list(self, state: AgentState, farthest: float) -> NDArray[np.int64]:
+        """See to it that lists are complete for moves of that length [m]; returns the rows that have anybody close."""
+        if farthest > self._farthest:
+            self._farthest = farthest
+            self._count = np.zeros(len(state), dtype=np.uint32)
+            rows = self._near.rows_by_cell(np.arange(len(state)))
+            widest = float(state.radius[self._solid].max(initial=0.0))
+            room = _FIRST_ROOM
+            while True:
+                self._close = np.empty((len(state), room), dtype=np.uint32)
+                _list_close(rows, state.position, self._solid, state.radius, self._near.cells, widest, farthest,
+                            self._count, self._close)  # fmt: skip
+                most = int(self._count.max(initial=0))
+                if most <= room:
+                    break
+                room = most
+        return np.flatnonzero(self._count)

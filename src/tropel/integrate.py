@@ -35,6 +35,9 @@ from tropel.world.wall_grid import quantised
 #: Bodies pressed closer to a wall than their radius get this share of it back per step, so that nobody is flung away.
 _RECOVERY = 0.1
 
+#: Agents per unit of parallel work.
+_CHUNK = 256
+
 
 @kernel
 def _pushed_out(x, y, px, py, radius, x0, y0, x1, y1, ends):
@@ -138,10 +141,10 @@ def _settle(x, y, px, py, radius, walls):
     return _turned_along(x, y, px, py, radius, walls)
 
 
-@parallel_kernel
-def _move(position, target, radius, dt, walls, discs, low, high, out_position, out_velocity):
+@kernel
+def _move_some(first, last, position, target, radius, dt, walls, discs, low, high, out_position, out_velocity):
     dim = position.shape[1]
-    for i in numba.prange(position.shape[0]):
+    for i in range(first, last):
         p = out_position[i]
         for axis in range(dim):
             p[axis] = target[i, axis]
@@ -169,6 +172,14 @@ def _move(position, target, radius, dt, walls, discs, low, high, out_position, o
                 p[axis] = position[i, axis]
         for axis in range(dim):
             out_velocity[i, axis] = (p[axis] - position[i, axis]) / dt
+
+
+@parallel_kernel
+def _move(position, target, radius, dt, walls, discs, low, high, out_position, out_velocity):
+    count = position.shape[0]
+    for chunk in numba.prange((count + _CHUNK - 1) // _CHUNK):
+        _move_some(chunk * _CHUNK, min((chunk + 1) * _CHUNK, count), position, target, radius, dt, walls, discs, low,
+                   high, out_position, out_velocity)  # fmt: skip
 
 
 def integrate(

@@ -19,7 +19,7 @@ from tropel._kernels.compile import SMALL_RUN
 from tropel.errors import ParameterError, ScenarioError
 from tropel.local.dynamical import Dynamical
 from tropel.local.dynamical_parameters import Repulsion
-from tropel.local.felt import SLOPE, SUMS, _feel
+from tropel.local.felt_bodies import _CONTACT, _DX, _DY, _DZ, SLOPE, SUMS, TABLE, _weigh
 from tropel.local.turn_rate_curve import TurnRateCurve, turn_rate_curve
 from tropel.scenario import parse_scenario
 from tropel.testing import check_steering
@@ -164,8 +164,11 @@ def test_the_slope_in_space_is_that_of_turning_about_the_targets_axis(
     axis /= np.linalg.norm(axis)
 
     def felt(heading: Floats) -> Floats:
-        sums = np.zeros(SUMS)
-        _feel(sums, tuple(heading), tuple(u), tuple(axis), float(heading @ u), dpsi, 0.8, 0.7, 1.3, False)
+        sums, table = np.zeros(SUMS), np.zeros(TABLE)
+        away = 3.0
+        table[[_DX, _DY, _DZ]], table[_CONTACT] = away * u, away * math.sin(dpsi)
+        kind = (1.3, math.cos(0.8), math.sin(0.8))
+        _weigh(table, np.uint64(1), True, tuple(heading), tuple(axis), 1.0, 0.0, 6.0, kind, 1.0, -2.0, 0.0, sums, 1e9)
         return sums
 
     eps = 1e-6
@@ -345,7 +348,7 @@ def test_who_has_a_crowd_behind_keeps_the_target_unless_all_around_are_counted(c
 # What never breaks ----------------------------------------------------------------------------------------------------
 
 
-def tight_spots(dim: int) -> Simulation:
+def tight_spots(dim: int, **parameters: Any) -> Simulation:
     tail = [0.0] * (dim - 2)
     ball = {"o": Obstacle(radius=1.0, position=(3.0, 0.0, *tail))}
     targets = {"t": (8.0, 0.0, *tail)}
@@ -366,7 +369,7 @@ def tight_spots(dim: int) -> Simulation:
     else:
         world = World(bounds=(-9, -9, 9, 9), obstacles=ball, targets=targets, walls=[[(6, -1), (6, 1)]])
     spread = [(0.5 * k - 8.0, 8.0, *tail) for k in range(len(places))]
-    sim = Simulation(world, Group("a", positions=spread, goal="t"), local=Dynamical(), dt=0.05)
+    sim = Simulation(world, Group("a", positions=spread, goal="t"), local=Dynamical(**parameters), dt=0.05)
     sim.agents.position[:] = places
     return sim
 
@@ -375,14 +378,11 @@ def tight_spots(dim: int) -> Simulation:
 @pytest.mark.parametrize("dim", [2, 3])
 @pytest.mark.parametrize("variant", [{}, {**PAPERS}, {"speed_law": "derivative", "classes": "apart"}])
 def test_tight_spots_and_bodies_of_no_size_give_numbers(dim: int, radius: float, variant: dict[str, Any]) -> None:
-    sim = tight_spots(dim)
+    sim = tight_spots(dim, **variant)
     sim.agents.radius[:] = radius
-    model = Dynamical(**variant)
-    model.prepare(sim.agents, sim.world, 1)
-    sim._models = [model]
     for _ in range(20):
         sim.step()
-        for name in ("position", "velocity", "heading", "turn_rate", "forward_speed", "weight_target", "weight_0"):
+        for name in ("position", "velocity", "heading", "turn_rate", "forward_speed", "weight_target", "weights"):
             assert np.isfinite(getattr(sim.agents, name)).all(), name
         np.testing.assert_allclose(np.linalg.norm(sim.agents.heading, axis=1), 1.0)
 

@@ -10,7 +10,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from tropel.local.repellers import LEAST_ANGLE, half_angle, repeller, wall_interval
+from tropel.local.repellers import LEAST_ANGLE, repeller, subtended, wall_interval
 
 Floats = NDArray[np.float64]
 
@@ -20,7 +20,9 @@ margins = st.floats(0.2, 1.5)
 
 
 def values(x: float, dpsi: float, delta: float = 0.8) -> tuple[float, float, float]:
-    turn, slope, window = repeller(x, math.cos(x), math.sin(x), dpsi, delta)
+    turn, slope, window = repeller(
+        math.cos(x), math.sin(x), dpsi, math.cos(2.0 * dpsi), math.cos(delta), math.sin(delta)
+    )
     return turn, slope, window
 
 
@@ -88,13 +90,12 @@ def test_figure_2b_of_the_paper_has_its_peak_at_eighteen_degrees() -> None:
 
 @given(contact=st.floats(0.0, 2.0), distance=st.floats(1e-9, 20.0))
 def test_the_half_angle_is_that_of_the_tangent(contact: float, distance: float) -> None:
-    angle = half_angle(contact, distance)
+    angle, cosine = subtended(contact, 1.0 / distance)
+    assert math.cos(2.0 * angle) == pytest.approx(cosine, abs=1e-9)
     if distance <= contact:
-        assert angle == math.pi / 2
+        assert angle == pytest.approx(math.pi / 2)
     else:
-        assert angle >= LEAST_ANGLE
-        if angle > LEAST_ANGLE:
-            assert distance * math.sin(angle) == pytest.approx(contact)
+        assert math.sin(angle) == pytest.approx(max(contact / distance, LEAST_ANGLE))
 
 
 # Walls --------------------------------------------------------------------------------------------------------------

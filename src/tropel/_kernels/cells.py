@@ -11,7 +11,13 @@ axis has one cell. A kernel visits everybody who may be within `radius` of a poi
             for k in range(first, last):
                 j = cells.order[k]  # the row; it is at (cells.position[0, k], cells.position[1, k])
 
-and keeps those whose squared distance is at most radius · radius.
+and keeps those whose squared distance is at most radius · radius. Faster, sixteen at a time:
+
+            for at in range(first, last, BLOCK):
+                bits = near_bits(cells, at, last, x, y, z, radius * radius)
+                while bits != 0:
+                    k = at + trailing_zeros(bits)
+                    bits &= bits - np.uint64(1)
 """
 
 from __future__ import annotations
@@ -21,7 +27,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tropel._kernels.compile import kernel
+from tropel._kernels.compile import inlined_kernel, kernel
+from tropel._kernels.simd import TEST_WIDTH, bits_within_2d, bits_within_3d
+
+#: How many agents `near_bits` looks at.
+BLOCK = np.uint64(TEST_WIDTH)
+
+_ONE = np.uint64(1)
 
 
 class CellList(NamedTuple):
@@ -79,3 +91,25 @@ def cell_run(cells, x0, x1, cy, cz):
     """First and one past the last sorted agent in the cells x0 to x1 of a row, as uint64."""
     row = (cz * cells.shape[1] + cy) * cells.shape[0]
     return np.uint64(cells.cell_start[np.uint64(row + x0)]), np.uint64(cells.cell_start[np.uint64(row + x1 + 1)])
+
+
+@inlined_kernel
+def near_bits(cells, at, last, x, y, z, limit):
+    """A bit for each of the sorted agents from `at` on, BLOCK of them and none from `last` on: set for those whose
+    squared distance to a point is at most `limit`."""
+    stride = np.uint64(cells.position.shape[1])
+    spatial = cells.position.shape[0] == 3
+    if at + BLOCK <= stride:
+        if spatial:
+            bits = bits_within_3d(cells.position, at, stride + at, stride + stride + at, x, y, z, limit)
+        else:
+            bits = bits_within_2d(cells.position, at, stride + at, x, y, limit)
+        return bits & ((_ONE << (last - at)) - _ONE) if last - at < BLOCK else bits
+    # The last agents of all: nothing lies behind them that could be read with them.
+    bits = np.uint64(0)
+    for k in range(at, last):
+        dx, dy = cells.position[0, k] - x, cells.position[1, k] - y
+        dz = cells.position[2, k] - z if spatial else 0.0
+        if dx * dx + dy * dy + dz * dz <= limit:
+            bits |= _ONE << (k - at)
+    return bits

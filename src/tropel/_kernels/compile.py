@@ -1,4 +1,4 @@
-"""How tropel compiles: `@kernel` and `@parallel_kernel`, cached on disk, never at import.
+"""How tropel compiles: `@kernel`, `@inlined_kernel` and `@parallel_kernel`, cached on disk, never at import.
 
 Numba's own cache notices an edit of the file a kernel stands in, but not an edit of another module whose kernels were
 compiled into it: a stale kernel then keeps running. So the cache directory carries a digest of every source file that
@@ -65,7 +65,23 @@ def _own_cache() -> Iterator[None]:
 def kernel(function: Callable[..., Any]) -> Any:
     """Compile lazily for one thread, without the interpreter lock, cached on disk."""
     with _own_cache():
-        compiled = numba.njit(cache=True, nogil=True, error_model="numpy")(function)
+        compiled = numba.njit(cache=True, nogil=True, error_model="numpy", _nrt=False)(function)
+    _registry.append(compiled)
+    return compiled
+
+
+def allocating_kernel(function: Callable[..., Any]) -> Any:
+    """A kernel that makes arrays of its own."""
+    with _own_cache():
+        compiled = numba.njit(cache=True, nogil=True, error_model="numpy", _nrt=True)(function)
+    _registry.append(compiled)
+    return compiled
+
+
+def inlined_kernel(function: Callable[..., Any]) -> Any:
+    """A kernel that becomes part of the loop it is called in, without which the loop cannot use vector instructions."""
+    with _own_cache():
+        compiled = numba.njit(cache=True, nogil=True, error_model="numpy", forceinline=True, _nrt=False)(function)
     _registry.append(compiled)
     return compiled
 
@@ -74,7 +90,7 @@ def parallel_kernel(function: Callable[..., Any]) -> Any:
     """The same with `prange` on threads. Each iteration writes its own row, so the thread count never shows."""
     _find_tbb()
     with _own_cache():
-        compiled = numba.njit(cache=True, nogil=True, parallel=True, error_model="numpy")(function)
+        compiled = numba.njit(cache=True, nogil=True, parallel=True, error_model="numpy", _nrt=True)(function)
     _registry.append(compiled)
     return compiled
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tropel._kernels.compile import kernel
+from tropel._kernels.compile import allocating_kernel, kernel
 
 _MOST_CELLS = 1 << 20
 
@@ -19,6 +19,7 @@ class DiscGrid(NamedTuple):
     position: NDArray[np.float64]  #: (M, dim)
     velocity: NDArray[np.float64]  #: (M, dim)
     radius: NDArray[np.float64]  #: (M,)
+    kind: NDArray[np.int32]  #: (M,): number of its kind
     origin: NDArray[np.float64]  #: (3,): low corner
     inverse_cell: float
     shape: NDArray[np.int64]  #: (3,): cells along x, y and z
@@ -40,7 +41,7 @@ def disc_cell(position, i, grid):
     return cell
 
 
-@kernel
+@allocating_kernel
 def _list_discs(position, radius, reach, origin, size, shape, start, items, fill):
     # Called twice: once to count into start[cell + 1], once to fill. Disks are visited in order, so lists are sorted.
     dim = position.shape[1]
@@ -78,6 +79,7 @@ def disc_grid(
     position: NDArray[np.float64],
     velocity: NDArray[np.float64],
     radius: NDArray[np.float64],
+    kind: NDArray[np.int32],
     low: NDArray[np.float64],
     high: NDArray[np.float64],
     reach: float,
@@ -101,4 +103,4 @@ def disc_grid(
     items = np.empty(int(start[-1]), dtype=np.int32)
     cursor = start.copy()
     _list_discs(position, radius, reach, origin, size, shape, cursor, items, True)
-    return DiscGrid(position, velocity, radius, origin, 1.0 / size, shape, float(reach), start, items)
+    return DiscGrid(position, velocity, radius, kind, origin, 1.0 / size, shape, float(reach), start, items)

@@ -14,7 +14,7 @@ import numpy as np
 import shapely
 from numpy.typing import NDArray
 
-from tropel._kernels.compile import kernel
+from tropel._kernels.compile import allocating_kernel
 from tropel._kernels.philox import random_key, uniforms
 from tropel.errors import ParameterError, SpawnError
 from tropel.world import World, shapes
@@ -29,7 +29,7 @@ _BATCH = 1 << 16
 _SEGMENTS = 16
 
 
-@kernel
+@allocating_kernel
 def _accept(candidates, radius, begin, taken, taken_radius, origin, cell, shape, heads, following, placed):
     """Throw candidates one after another for agents `begin…`; returns how many agents are placed then."""
     dim = candidates.shape[1]

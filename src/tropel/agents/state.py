@@ -31,13 +31,14 @@ class Column:
 
     name: str
     dtype: str = "float64"
-    vector: bool = False
+    vector: bool = False  #: as many numbers per agent as the world has dimensions
+    width: int = 0  #: that many numbers per agent; 0 means one
     default: float = 0.0
     unit: str = ""
     about: str = ""
 
     def filled(self, count: int, dim: int) -> NDArray[Any]:
-        shape = (count, dim) if self.vector else (count,)
+        shape = (count, dim) if self.vector else (count, self.width) if self.width else (count,)
         return np.full(shape, self.default, dtype=self.dtype)
 
 
@@ -82,7 +83,10 @@ class AgentState:
         self.declared: dict[str, Column] = {column.name: column for column in CORE_COLUMNS}
         for column in extra:
             known = self.declared.setdefault(column.name, column)
-            if (known.dtype, known.vector) != (column.dtype, column.vector):
+            if known.width and 0 < known.width < column.width:
+                # Two models of one kind, of which one remembers more.
+                known = self.declared[column.name] = column
+            if (known.dtype, known.vector, known.width > 0) != (column.dtype, column.vector, column.width > 0):
                 raise ParameterError(f"two models declare the column '{column.name}' with different types")
         self.columns: dict[str, NDArray[Any]] = {name: c.filled(0, dim) for name, c in self.declared.items()}
         self.next_id = 0

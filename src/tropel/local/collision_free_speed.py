@@ -35,7 +35,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tropel._kernels.cells import cell_run, cell_window
-from tropel._kernels.compile import kernel, parallel_kernel
+from tropel._kernels.compile import allocating_kernel, kernel, parallel_kernel
 from tropel._kernels.discs import disc_cell
 from tropel._kernels.walls import cell_at, chord_blocked, nearest_on_segment
 from tropel.agents.state import AgentState, Column, Steered
@@ -143,7 +143,7 @@ def _obstacles(position, i, radius, sense, discs, rules):
     return ex, ey
 
 
-@kernel
+@allocating_kernel
 def _look_around(x, y, own, radius, window, cells, seen):
     """List who is within the window: offset, distance and contact distance. Returns the list and its length."""
     limit = window * window
@@ -205,7 +205,7 @@ def _spacing(ex, ey, most, seen, count):
     return spacing
 
 
-@kernel
+@allocating_kernel
 def _steer_some(rows, first, last, position, heading, directions, desired_speed, sense_radius, body_radius, time_gap,
                 cells, walls, discs, rules, out_velocity, out_heading):  # fmt: skip
     # A function of its own, because Numba moves allocations out of parallel loops, and this list may grow. All agents

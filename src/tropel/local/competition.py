@@ -20,12 +20,16 @@ from __future__ import annotations
 
 import math
 
-from tropel._kernels.compile import kernel
+from tropel._kernels.compile import inlined_kernel, kernel
+from tropel._kernels.fast_math import fast_exp
 
 #: How strongly the target pushes obstacles out (gamma_tar,obs of GAME eq. 11).
 TARGET_ON_OBSTACLES = 0.05
 
-_FLOW_STEPS = 4000
+_FLOW_STEPS = 400
+
+#: Squared weights do not sink below this in the flow: noise keeps all behaviours ready to come back.
+_LEAST = 1e-6
 
 
 @kernel
@@ -78,37 +82,53 @@ def _largest_stable(a_target, a_class, g_class, count):
     return high
 
 
+@inlined_kernel
+def _grown(y, a, rate, time):
+    """Where y' = 2 y (rate - a y) leads in a time, in closed form."""
+    change = 2.0 * rate * time
+    if abs(change) < 1e-6:
+        return y / (1.0 + 2.0 * a * y * time)
+    shrunk = fast_exp(-abs(change))
+    if rate > 0.0:
+        return rate * y / (a * y + (rate - a * y) * shrunk)
+    return -rate * y * shrunk / (a * y * (1.0 - shrunk) - rate)
+
+
 @kernel
 def _flows_on(a_target, a_class, g_class, count, was_target, weights, upper):
     """Bistable: whether the equation flows from the last weights to the target being on, at `upper`.
 
     The classes' weights stay between what they are and where they would settle, and they settle lower the stronger the
     target is. So a target that gains against the higher of the two goes on gaining, and one below `upper` that loses
-    against the lower goes on losing: the equation is integrated only until one of them is so, mostly for no step.
+    against the lower goes on losing: the equation is integrated only until one of them is so, mostly for no step. A
+    step moves the classes half, the target, and the classes again, each in closed form, which is stable however strong
+    the classes are.
     """
     y = was_target * was_target
     fastest = a_target
     for c in range(count):
-        fastest = max(fastest, a_class[c], g_class[c])
-    h = 0.1 / (2.0 * fastest + 1e-12)
+        fastest = max(fastest, a_class[c])
+        weights[c] = max(weights[c] * weights[c], _LEAST)  # from here on the squares; the caller overwrites them
+    h = 0.25 / (fastest + 1e-12)
     for _ in range(_FLOW_STEPS):
-        least = most = rate = a_target * (1.0 - y)
+        least = most = a_target * (1.0 - y)
         for c in range(count):
             if a_class[c] > 0.0:
-                yc = weights[c] * weights[c]
                 settled = max(0.0, 1.0 - TARGET_ON_OBSTACLES * y / a_class[c])
-                least -= g_class[c] * max(yc, settled)
-                most -= g_class[c] * min(yc, settled)
-                rate -= g_class[c] * yc
+                least -= g_class[c] * max(weights[c], settled)
+                most -= g_class[c] * min(weights[c], settled)
         # At the upper point itself, where most stay, rounding decides the sign.
         if least >= -1e-12:
             return True
         if most < 0.0 and y < upper:
             return False
-        # The classes' weights serve as the memory of the integration; the caller overwrites them.
-        for c in range(count):
-            yc = max(weights[c] * weights[c], 1e-12)
-            yc += h * 2.0 * yc * (a_class[c] * (1.0 - yc) - TARGET_ON_OBSTACLES * y)
-            weights[c] = math.sqrt(max(yc, 0.0))
-        y = max(y + h * 2.0 * y * rate, 0.0)
+        for half in range(2):
+            rate = a_target
+            for c in range(count):
+                if a_class[c] > 0.0:
+                    grows = a_class[c] - TARGET_ON_OBSTACLES * y
+                    weights[c] = max(_grown(weights[c], a_class[c], grows, 0.5 * h), _LEAST)
+                    rate -= g_class[c] * weights[c]
+            if half == 0:
+                y = _grown(y, a_target, rate, h)
     return y > 0.5 * upper

@@ -40,13 +40,14 @@ Added to the papers' model, each with a switch in `DynamicalParameters` (in brac
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from tropel._kernels.compile import kernel, parallel_kernel
+from tropel._kernels.compile import allocating_kernel, inlined_kernel, kernel, parallel_kernel
+from tropel._kernels.fast_math import fast_exp
 from tropel._kernels.philox import normal_pair, random_key
 from tropel.agents.personality import (
     PERSONALITY,
@@ -57,15 +58,65 @@ from tropel.agents.personality import (
     safety_distance,
 )
 from tropel.agents.state import AgentState, Column, Steered
+from tropel.errors import ModelError
 from tropel.local.competition import fixed_point
 from tropel.local.dynamical_parameters import DynamicalParameters, rules_of
-from tropel.local.felt import NEARNESS, SLOPE, SUMS, WINDOW, Crowd, Fresh, feel_agents, feel_obstacles, feel_walls
+from tropel.local.felt_bodies import NEARNESS, SLOPE, SUMS, TABLE, WINDOW, feel_agents, feel_obstacles
+from tropel.local.felt_walls import feel_walls
 from tropel.world import World
 
 #: Agents per unit of parallel work, each with scratch memory of its own.
 _CHUNK = 64
 
 _CONSTANT, _TIME_TO_CONTACT = 0, 1
+
+
+class Crowd(NamedTuple):
+    """Columns as kernels see them."""
+
+    id: NDArray[np.int64]
+    position: NDArray[np.float64]
+    heading: NDArray[np.float64]
+    radius: NDArray[np.float64]
+    desired_speed: NDArray[np.float64]
+    sense_radius: NDArray[np.float64]
+    agility: NDArray[np.float64]
+    mass: NDArray[np.float64]
+    courage: NDArray[np.float64]
+    view_angle: NDArray[np.float64]
+    forward_speed: NDArray[np.float64]
+    turn_rate: NDArray[np.float64]
+    weight_target: NDArray[np.float64]
+    weights: NDArray[np.float64]
+
+
+class Fresh(NamedTuple):
+    """Where kernels write."""
+
+    velocity: NDArray[np.float64]
+    heading: NDArray[np.float64]
+    forward_speed: NDArray[np.float64]
+    turn_rate: NDArray[np.float64]
+    weight_target: NDArray[np.float64]
+    weights: NDArray[np.float64]
+
+
+class Pace(NamedTuple):
+    """What depends on the time step alone."""
+
+    dt: float
+    noise: float  #: standard deviation of the turn rate's noise in a step [rad/s]
+    weight_gain: float  #: how far weights go towards the fixed point
+
+
+class _Desk(NamedTuple):
+    """Working memory of a thread."""
+
+    table: NDArray[np.float64]  #: the bodies near an agent (`felt_bodies.py`)
+    scratch: NDArray[np.float64]  #: the sums of every class
+    weights: NDArray[np.float64]
+    a_class: NDArray[np.float64]
+    g_class: NDArray[np.float64]
 
 
 @kernel
@@ -76,15 +127,22 @@ def _compete(scratch, weights, was_target, f_target, slope_target, m, rules, a_c
             weights[c] = 1.0
         return 1.0
     total = 0.0
-    p_target = (1.0 if slope_target > 0.0 else -1.0) * math.exp(rules.c1 * abs(f_target))
+    p_target = (1.0 if slope_target > 0.0 else -1.0) * fast_exp(rules.c1 * abs(f_target))
     for c in range(rules.classes):
         sums = scratch[c]
         total += sums[NEARNESS]
-        a_class[c] = math.tanh(sums[NEARNESS])
+        a_class[c] = _tanh(sums[NEARNESS])
         f = sums[0] * m[0] + sums[1] * m[1] + sums[2] * m[2]
-        p = sums[WINDOW] * (1.0 if sums[SLOPE] > 0.0 else -1.0) * math.exp(min(rules.c1 * abs(f), 40.0))
-        g_class[c] = math.exp(min(max(-rules.c2 * (p_target * p + 1.0), -60.0), 60.0))
-    return fixed_point(0.4 * (1.0 - math.tanh(total)), a_class, g_class, rules.classes, was_target, weights)
+        p = sums[WINDOW] * (1.0 if sums[SLOPE] > 0.0 else -1.0) * fast_exp(min(rules.c1 * abs(f), 40.0))
+        g_class[c] = fast_exp(min(max(-rules.c2 * (p_target * p + 1.0), -60.0), 60.0))
+    return fixed_point(0.4 * (1.0 - _tanh(total)), a_class, g_class, rules.classes, was_target, weights)
+
+
+@inlined_kernel
+def _tanh(x):
+    """For x ≥ 0."""
+    shrunk = fast_exp(-2.0 * x)
+    return (1.0 - shrunk) / (1.0 + shrunk)
 
 
 @kernel
@@ -134,8 +192,8 @@ def _wanted_speed(v0, gap, d1, slope, turn, rules):
     return v * rules.speed_factor
 
 
-@kernel
-def _steer_one(i, crowd, directions, cells, discs, walls, rules, dt, step, scratch, weights, a_class, g_class, fresh):
+@inlined_kernel
+def _steer_one(i, crowd, directions, cells, discs, walls, rules, pace, step, desk, fresh):
     dim = crowd.position.shape[1]
     ex, ey = directions[i, 0], directions[i, 1]
     ez = directions[i, 2] if dim == 3 else 0.0
@@ -155,37 +213,40 @@ def _steer_one(i, crowd, directions, cells, discs, walls, rules, dt, step, scrat
     tx, ty, tz = h[1] * e[2] - h[2] * e[1], h[2] * e[0] - h[0] * e[2], h[0] * e[1] - h[1] * e[0]
     sin_t = math.sqrt(tx * tx + ty * ty + tz * tz)
     m = _axis_of_slopes(h, e, tx, ty, tz, sin_t, dim, rules.key, crowd.id[i], step)
+    scratch, weights = desk.scratch, desk.weights
     scratch[:] = 0.0
     d0 = felt_distance(rules.d0_base, crowd.courage[i])
-    gap = feel_agents(i, x, y, z, h, m, v0, d0, crowd, cells, rules, scratch, math.inf)
-    gap = feel_obstacles(i, x, y, z, h, m, v0, d0, crowd, discs, rules, scratch, gap)
-    if dim == 2:
-        gap = feel_walls(i, x, y, h, m, d0, crowd, walls, rules, scratch, gap)
-    weights[0], weights[1], weights[2] = crowd.weight_0[i], crowd.weight_1[i], crowd.weight_2[i]
+    view = crowd.view_angle[i]
+    cos_view = math.cos(0.5 * view) if view < 2.0 * math.pi else -2.0
+    gap = feel_agents(i, x, y, z, h, m, v0, d0, cos_view, crowd, cells, rules, desk.table, scratch, math.inf)
+    if discs.radius.size > 0:
+        gap = feel_obstacles(i, x, y, z, h, m, v0, d0, cos_view, crowd, discs, rules, desk.table, scratch, gap)
+    if dim == 2 and walls.segments.shape[0] > 0:
+        gap = feel_walls(i, x, y, h[0], h[1], d0, cos_view, crowd, walls, rules, scratch, gap)
+    for c in range(rules.classes):
+        weights[c] = crowd.weights[i, c]
     a = rules.attraction
-    w_target = _compete(scratch, weights, crowd.weight_target[i], a * sin_t, -a * cos_t, m, rules, a_class, g_class)
-    if rules.weight_memory > 0.0:
-        k = 1.0 - math.exp(-dt / rules.weight_memory)
-        w_target = crowd.weight_target[i] + k * (w_target - crowd.weight_target[i])
-        weights[0] = crowd.weight_0[i] + k * (weights[0] - crowd.weight_0[i])
-        weights[1] = crowd.weight_1[i] + k * (weights[1] - crowd.weight_1[i])
-        weights[2] = crowd.weight_2[i] + k * (weights[2] - crowd.weight_2[i])
+    w_target = _compete(
+        scratch, weights, crowd.weight_target[i], a * sin_t, -a * cos_t, m, rules, desk.a_class, desk.g_class
+    )
+    w_target = crowd.weight_target[i] + pace.weight_gain * (w_target - crowd.weight_target[i])
     wx, wy, wz = w_target * a * tx, w_target * a * ty, w_target * a * tz
     slope = -w_target * a * cos_t
     for c in range(rules.classes):
-        wx += weights[c] * scratch[c, 0]
-        wy += weights[c] * scratch[c, 1]
-        wz += weights[c] * scratch[c, 2]
-        slope += weights[c] * scratch[c, SLOPE]
-    if rules.noise > 0.0:
-        size = rules.noise / math.sqrt(dt)
+        w = crowd.weights[i, c] + pace.weight_gain * (weights[c] - crowd.weights[i, c])
+        wx += w * scratch[c, 0]
+        wy += w * scratch[c, 1]
+        wz += w * scratch[c, 2]
+        slope += w * scratch[c, SLOPE]
+        fresh.weights[i, c] = w
+    if pace.noise > 0.0:
         a1, a2 = normal_pair(rules.key, crowd.id[i], step, 0)
-        wz += size * a1
+        wz += pace.noise * a1
         if dim == 3:
             a3, _ = normal_pair(rules.key, crowd.id[i], step, 3)
-            wx += size * a2
-            wy += size * a3
-    k = filter_gain(1.0 - crowd.agility[i], SLOWEST_TURN, dt)
+            wx += pace.noise * a2
+            wy += pace.noise * a3
+    k = filter_gain(1.0 - crowd.agility[i], SLOWEST_TURN, pace.dt)
     if dim == 2:
         wx = wy = 0.0
         wz = (1.0 - k) * crowd.turn_rate[i, 0] + k * wz
@@ -195,61 +256,68 @@ def _steer_one(i, crowd, directions, cells, discs, walls, rules, dt, step, scrat
         wy = (1.0 - k) * crowd.turn_rate[i, 1] + k * wy
         wz = (1.0 - k) * crowd.turn_rate[i, 2] + k * wz
         fresh.turn_rate[i, 0], fresh.turn_rate[i, 1], fresh.turn_rate[i, 2] = wx, wy, wz
-    h = _turned(h, wx, wy, wz, dt, dim)
+    h = _turned(h, wx, wy, wz, pace.dt, dim)
     d1 = safety_distance(rules.safety, crowd.courage[i], v0, rules.time_to_contact)
     turn = math.sqrt(wx * wx + wy * wy + wz * wz)
     v = _wanted_speed(v0, gap, d1, slope, turn, rules)
-    k = filter_gain(crowd.mass[i], SLOWEST_SPEED, dt)
+    k = filter_gain(crowd.mass[i], SLOWEST_SPEED, pace.dt)
     v = (1.0 - k) * crowd.forward_speed[i] + k * v
     for axis in range(dim):
         fresh.velocity[i, axis] = v * h[axis]
         fresh.heading[i, axis] = h[axis]
     fresh.forward_speed[i] = v
     fresh.weight_target[i] = w_target
-    fresh.weight_0[i], fresh.weight_1[i], fresh.weight_2[i] = weights[0], weights[1], weights[2]
+
+
+@allocating_kernel
+def _steer_some(rows, first, last, crowd, directions, cells, discs, walls, rules, pace, step, fresh):
+    # A function of its own: what is allocated in the body of a parallel loop would be shared by its iterations.
+    classes = rules.classes
+    desk = _Desk(np.empty(TABLE), np.zeros((classes, SUMS)), np.zeros(classes), np.zeros(classes), np.zeros(classes))
+    _steer_each(rows, first, last, crowd, directions, cells, discs, walls, rules, pace, step, desk, fresh)
 
 
 @kernel
-def _steer_some(rows, first, last, crowd, directions, cells, discs, walls, rules, dt, step, fresh):
-    # A function of its own: what is allocated in the body of a parallel loop would be shared by its iterations.
-    scratch = np.zeros((3, SUMS))
-    weights, a_class, g_class = np.zeros(3), np.zeros(3), np.zeros(3)
+def _steer_each(rows, first, last, crowd, directions, cells, discs, walls, rules, pace, step, desk, fresh):
     for n in range(first, last):
-        _steer_one(
-            rows[n], crowd, directions, cells, discs, walls, rules, dt, step, scratch, weights, a_class, g_class, fresh
-        )
+        _steer_one(rows[n], crowd, directions, cells, discs, walls, rules, pace, step, desk, fresh)
 
 
 @parallel_kernel
-def _steer_all(rows, crowd, directions, cells, discs, walls, rules, dt, step, fresh):
+def _steer_all(rows, crowd, directions, cells, discs, walls, rules, pace, step, fresh):
     chunks = (rows.size + _CHUNK - 1) // _CHUNK
     for chunk in numba.prange(chunks):
         first = chunk * _CHUNK
         last = min(first + _CHUNK, rows.size)
-        _steer_some(rows, first, last, crowd, directions, cells, discs, walls, rules, dt, step, fresh)
+        _steer_some(rows, first, last, crowd, directions, cells, discs, walls, rules, pace, step, fresh)
 
 
 class Dynamical:
     """Agents steered by competing attractors and repellers, with personality. Parameters: `DynamicalParameters`."""
 
-    columns = PERSONALITY
-    memory = (
-        Column(name="forward_speed", unit="m/s", about="along the heading; negative backwards"),
-        Column(name="turn_rate", vector=True, unit="rad/s", about="filtered; in 2D the first number only"),
-        Column(name="weight_target", default=1.0, about="how far the target is switched on"),
-        Column(name="weight_0", about="of the first class of obstacles"),
-        Column(name="weight_1", about="of the second class"),
-        Column(name="weight_2", about="of the third class"),
+    columns = (
+        *PERSONALITY,
+        Column(name="view_angle", default=2.0 * math.pi, unit="rad", about="what lies outside this cone is not seen"),
     )
 
     def __init__(self, **parameters: Any) -> None:
         self.parameters = DynamicalParameters(**parameters)
         self.solid_bodies = self.parameters.solid_bodies
-        self._rules = rules_of(self.parameters, random_key(0, "dynamical"))
+        self._key = random_key(0, "dynamical")
+        self._kinds: list[str] = []
+        self._rules = rules_of(self.parameters, self._key)
+        self.memory = (
+            Column(name="forward_speed", unit="m/s", about="along the heading; negative backwards"),
+            Column(name="turn_rate", vector=True, unit="rad/s", about="filtered; in 2D the first number only"),
+            Column(name="weight_target", default=1.0, about="how far the target is switched on"),
+            Column(name="weights", width=self._rules.classes, about="how far the classes of obstacles are"),
+        )
 
     def prepare(self, state: AgentState, world: World, seed: int) -> None:
         """Called once before the first step."""
-        self._rules = rules_of(self.parameters, random_key(seed, "dynamical"))
+        self._key = random_key(seed, "dynamical")
+        self._kinds = world.obstacles.kinds
+        self._rules = rules_of(self.parameters, self._key, self._kinds)
 
     def steer(
         self,
@@ -262,6 +330,16 @@ class Dynamical:
         out: Steered,
     ) -> None:
         """Write velocity, heading and memory of the members into `out`."""
+        if self._rules.row_of_kind.size < len(self._kinds):
+            # An event has brought in a kind of obstacles that was not there before.
+            self._rules = rules_of(self.parameters, self._key, self._kinds)
+        if state.weights.shape[1] < self._rules.classes:
+            raise ModelError(
+                f"the agents remember {state.weights.shape[1]} classes of obstacles, this model has "
+                f"{self._rules.classes}; build the simulation with it, so that it can declare its memory"
+            )
+        memory, noise = self.parameters.weight_memory, self.parameters.noise
+        pace = Pace(float(dt), float(noise) / math.sqrt(dt), 1.0 - math.exp(-dt / memory) if memory > 0.0 else 1.0)
         crowd = Crowd(*(state.columns[name] for name in Crowd._fields))
         fresh = Fresh(out.velocity, out.heading, *(out.memory[name] for name in Fresh._fields[2:]))
         _steer_all(
@@ -272,7 +350,7 @@ class Dynamical:
             near.obstacles,
             near.walls,
             self._rules,
-            dt,
+            pace,
             step,
             fresh,
         )

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tropel.errors import ParameterError, named_parameters
+from tropel.errors import ParameterError, named_parameters, suggest
 
-#: Types of obstacles, in the order of the rows of `Rules.repulsion`.
+#: Rows of the parameters of types of obstacles; named kinds of round obstacles come after them.
 AGENTS, OBSTACLES, WALLS = 0, 1, 2
+_TYPES = ("agents", "obstacles", "walls")
 
 _LAWS = {"constant": 0, "time_to_contact": 1, "derivative": 2}
 
@@ -40,9 +41,12 @@ class DynamicalParameters:
     attraction: float = 1.0  #: a of GAME eq. 2 [1/s]
     d0_base: float = 0.3  #: distance at which obstacles are felt, for courage ½ [m]
     agents: Repulsion = field(default_factory=Repulsion)
-    obstacles: Repulsion = field(default_factory=Repulsion)
+    obstacles: Repulsion = field(default_factory=Repulsion)  #: round ones, if nothing is said for their kind
     walls: Repulsion = field(default_factory=Repulsion)
-    classes: Literal["one", "apart"] = "one"  #: whether agents, obstacles and walls compete with the target apart
+    kinds: Mapping[str, Repulsion] = field(default_factory=dict)  #: round obstacles by their `kind`, such as "fire"
+    #: What competes with the target together: all as "one", each type "apart", or lists of types, as in
+    #: [["agents"], ["walls", "obstacles"], ["fire"]]
+    classes: Literal["one", "apart"] | Sequence[Sequence[str]] = "one"
     competition: bool = True  #: off: all weights are 1
     crowding: Literal["ahead", "all"] = "ahead"  #: "all" is the print's sum of D
     c1: float = 1.0
@@ -59,18 +63,53 @@ class DynamicalParameters:
     solid_bodies: bool = True  #: whether bodies never push into each other
 
     def __post_init__(self) -> None:
-        for name in ("agents", "obstacles", "walls"):
+        for name in _TYPES:
             object.__setattr__(self, name, _repulsion(name, getattr(self, name)))
+        if not isinstance(self.kinds, Mapping):
+            raise ParameterError(f"Dynamical: kinds is a table of kinds of obstacles, not {self.kinds!r}")
+        for name in self.kinds:
+            if name in _TYPES:
+                raise ParameterError(f"Dynamical: kinds has '{name}', which is a parameter of its own")
+        kinds = {name: _repulsion(f"kinds.{name}", given) for name, given in self.kinds.items()}
+        object.__setattr__(self, "kinds", kinds)
         for name in ("attraction", "d0_base", "time_to_contact", "c1", "c2", "front"):
             if not getattr(self, name) > 0.0:
                 raise ParameterError(f"Dynamical: {name} must be positive, not {getattr(self, name)!r}")
         for name in ("noise", "anticipation", "speed_factor", "retreat", "weight_memory"):
             if not getattr(self, name) >= 0.0:
                 raise ParameterError(f"Dynamical: {name} must not be negative, not {getattr(self, name)!r}")
-        choices = {"speed_law": tuple(_LAWS), "crowding": ("ahead", "all"), "classes": ("one", "apart")}
-        for name, known in choices.items():
+        for name, known in {"speed_law": tuple(_LAWS), "crowding": ("ahead", "all")}.items():
             if getattr(self, name) not in known:
                 raise ParameterError(f"Dynamical: {name} is one of {', '.join(known)}, not {getattr(self, name)!r}")
+        self.class_of_types()
+
+    @property
+    def types(self) -> tuple[str, ...]:
+        """All types of obstacles that have parameters, in the order of the kernels' rows."""
+        return (*_TYPES, *self.kinds)
+
+    def class_of_types(self) -> list[int]:
+        """The number of the class of every type, in the order of `types`."""
+        if self.classes == "one":
+            return [0] * len(self.types)
+        if self.classes == "apart":
+            return list(range(len(self.types)))
+        if isinstance(self.classes, str) or not all(not isinstance(part, str) for part in self.classes):
+            raise ParameterError(
+                f"Dynamical: classes is 'one', 'apart' or lists such as [['agents'], ['walls']], not {self.classes!r}"
+            )
+        number: dict[str, int] = {}
+        for place, part in enumerate(self.classes):
+            for name in part:
+                if name not in self.types:
+                    raise ParameterError(f"Dynamical: classes names '{name}'; {suggest(name, self.types)}")
+                if name in number:
+                    raise ParameterError(f"Dynamical: classes names '{name}' twice")
+                number[name] = place
+        missing = [name for name in self.types if name not in number]
+        if missing:
+            raise ParameterError(f"Dynamical: classes leaves out '{missing[0]}'; put it into one of them")
+        return [number[name] for name in self.types]
 
 
 def _repulsion(name: str, given: Any) -> Repulsion:
@@ -87,11 +126,15 @@ class Rules(NamedTuple):
 
     attraction: float
     d0_base: float
-    repulsion: NDArray[np.float64]  #: (3, 3): strength, reach and margin of agents, obstacles and walls
-    class_of: NDArray[np.int64]  #: (3,): class of agents, obstacles and walls
+    strength: NDArray[np.float64]  #: of every type of obstacles
+    reach: NDArray[np.float64]  #: likewise
+    cos_margin: NDArray[np.float64]
+    sin_margin: NDArray[np.float64]
+    class_of: NDArray[np.int64]  #: class of every type
+    row_of_kind: NDArray[np.int64]  #: type of the kinds of obstacles, as the world numbers them
     classes: int
     competition: bool
-    ahead_only: bool
+    all_round: float  #: 1 when what is behind counts in the sum of D, else 0
     c1: float
     c2: float
     law: int
@@ -106,18 +149,24 @@ class Rules(NamedTuple):
     key: np.uint64
 
 
-def rules_of(parameters: DynamicalParameters, key: np.uint64) -> Rules:
-    """The parameters in the form that kernels take."""
+def rules_of(parameters: DynamicalParameters, key: np.uint64, kinds: Sequence[str] = ()) -> Rules:
+    """The parameters in the form that kernels take; `kinds` are those of the obstacles in the world, by number."""
     p = parameters
-    kinds = (p.agents, p.obstacles, p.walls)
+    repulsion = [getattr(p, name) for name in _TYPES] + list(p.kinds.values())
+    class_of = p.class_of_types()
+    rows = [p.types.index(kind) if kind in p.kinds else OBSTACLES for kind in kinds]
     return Rules(
         attraction=float(p.attraction),
         d0_base=float(p.d0_base),
-        repulsion=np.array([[k.strength, k.reach, k.margin] for k in kinds], dtype=np.float64),
-        class_of=np.array([0, 1, 2] if p.classes == "apart" else [0, 0, 0], dtype=np.int64),
-        classes=3 if p.classes == "apart" else 1,
+        strength=np.array([float(r.strength) for r in repulsion]),
+        reach=np.array([float(r.reach) for r in repulsion]),
+        cos_margin=np.array([math.cos(r.margin) for r in repulsion]),
+        sin_margin=np.array([math.sin(r.margin) for r in repulsion]),
+        class_of=np.array(class_of, dtype=np.int64),
+        row_of_kind=np.array(rows or [OBSTACLES], dtype=np.int64),
+        classes=max(class_of) + 1,
         competition=bool(p.competition),
-        ahead_only=p.crowding == "ahead",
+        all_round=1.0 if p.crowding == "all" else 0.0,
         c1=float(p.c1),
         c2=float(p.c2),
         law=_LAWS[p.speed_law],

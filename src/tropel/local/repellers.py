@@ -10,17 +10,18 @@ between the surfaces. The print lacks the absolute value in R, without which the
 h1 divides by zero at contact, which A cures.
 
 All functions take x ≥ 0 and mean: turn away from the object, about the normal of the plane of object and heading. So
-one code serves 2D and 3D.
+one code serves 2D and 3D. They have no branches, so that loops over objects become vector instructions.
 """
 
 from __future__ import annotations
 
 import math
 
-from tropel._kernels.compile import kernel
+from tropel._kernels.compile import inlined_kernel, kernel
+from tropel._kernels.fast_math import fast_atan, fast_exp
 from tropel._kernels.walls import nearest_on_segment
 
-#: Smallest half-angle [rad]; an object of no size still repels.
+#: Smallest half-angle (its sine); an object of no size still repels.
 LEAST_ANGLE = 1e-3
 #: Below this argument the window is closed: ½ (tanh(-7) + 1) = 8e-7.
 _WINDOW_END = -7.0
@@ -28,28 +29,32 @@ _WINDOW_END = -7.0
 REACH_IN_D0 = 12.0
 
 
-@kernel
-def half_angle(contact, distance):
-    """Half of the angle under which a disk of radius `contact` appears at `distance`; a right angle when inside it."""
-    if distance <= contact:
-        return 0.5 * math.pi
-    return max(math.asin(contact / distance), LEAST_ANGLE)
-
-
-@kernel
-def repeller(x, cos_x, sin_x, dpsi, delta):
-    """R W, its derivative by x, and W, for an object at the angle x ≥ 0 from the heading."""
-    a = min(2.0 * dpsi, math.pi - delta)
-    cos_b = math.cos(a + delta)
-    h1 = 4.0 / (math.cos(a) - cos_b)
+@inlined_kernel
+def repeller(cos_x, sin_x, dpsi, cos_2dpsi, cos_delta, sin_delta):
+    """R W, its derivative by x, and W, for an object at the angle x in [0, pi] from the heading."""
+    cos_a = max(cos_2dpsi, -cos_delta)
+    sin_a = math.sqrt(max(1.0 - cos_a * cos_a, 0.0))
+    cos_b = cos_a * cos_delta - sin_a * sin_delta
+    h1 = 4.0 / (cos_a - cos_b)
     inside = h1 * (cos_x - cos_b)
-    if inside < _WINDOW_END:
-        return 0.0, 0.0, 0.0
-    t = math.tanh(inside)
-    w = 0.5 * (t + 1.0)
-    s = x / dpsi
-    e = math.exp(1.0 - s)
-    return s * e * w, (1.0 - s) * e / dpsi * w - s * e * 0.5 * (1.0 - t * t) * h1 * sin_x, w
+    w = 1.0 / (1.0 + fast_exp(-2.0 * inside))
+    w = w if inside > _WINDOW_END else 0.0
+    # x by its half-angle: never divided by zero, and exact for small x.
+    acute = 2.0 * fast_atan(sin_x / (1.0 + abs(cos_x)))
+    x = acute if cos_x >= 0.0 else math.pi - acute
+    per_dpsi = 1.0 / dpsi
+    s = x * per_dpsi
+    e = fast_exp(1.0 - s) * w
+    # The window's own slope: ½ (1 - tanh²) = 2 w (1 - w).
+    return s * e, (1.0 - s) * e * per_dpsi - 2.0 * s * e * (1.0 - w) * h1 * sin_x, w
+
+
+@inlined_kernel
+def subtended(contact, per_distance):
+    """Half of the angle under which a disk of radius `contact` appears at a distance, given as its inverse, and the
+    cosine of all of it. A right angle for who is inside."""
+    sine = min(max(contact * per_distance, LEAST_ANGLE), 1.0)
+    return 2.0 * fast_atan(sine / (1.0 + math.sqrt(1.0 - sine * sine))), 1.0 - 2.0 * sine * sine
 
 
 @kernel
@@ -70,8 +75,8 @@ def wall_interval(x, y, x0, y0, x1, y1, radius, reach):
     bx, by = x0 + last * dx - x, y0 + last * dy - y
     turn = math.atan2(ax * by - ay * bx, ax * bx + ay * by)
     at_a, at_b = math.sqrt(ax * ax + ay * ay), math.sqrt(bx * bx + by * by)
-    grown_a = half_angle(radius, at_a)
-    grown_b = half_angle(radius, at_b)
+    grown_a, _ = subtended(radius, 1.0 / at_a)
+    grown_b, _ = subtended(radius, 1.0 / at_b)
     # Seen end-on, the disk of the nearer end hides that of the further one.
     low, high = min(-grown_a, abs(turn) - grown_b), max(grown_a, abs(turn) + grown_b)
     middle = 0.5 * (low + high) if turn >= 0.0 else -0.5 * (low + high)

@@ -31,7 +31,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tropel._kernels.cells import cell_run, cell_window
-from tropel._kernels.compile import kernel, parallel_kernel
+from tropel._kernels.compile import allocating_kernel, kernel, parallel_kernel
 from tropel._kernels.philox import random_key, uniform_pair
 from tropel._kernels.walls import free_of_walls
 from tropel.agents.state import AgentState, Steered
@@ -63,7 +63,7 @@ class SeekParameters:
             raise ParameterError(f"Seek: side_angles must lie between 0 and pi/2, not {self.side_angles!r}")
 
 
-@kernel
+@allocating_kernel
 def _look_around(x, y, z, own, radius, horizon, cells, seen):
     """List who is within the horizon: offset, velocity and contact distance. Returns the list and its length."""
     dim = cells.position.shape[0]
@@ -186,7 +186,7 @@ def _random_direction(ex, ey, ez, dim, key, agent, step):
     return along * ex + a * ux + b * wx, along * ey + a * uy + b * wy, along * ez + a * uz + b * wz
 
 
-@kernel
+@allocating_kernel
 def _steer_one(i, agent, position, directions, desired_speed, sense_radius, body_radius, cells, walls, rules, step,
                seen, out_velocity, out_heading):  # fmt: skip
     dim = position.shape[1]
@@ -217,7 +217,7 @@ def _steer_one(i, agent, position, directions, desired_speed, sense_radius, body
     return seen
 
 
-@kernel
+@allocating_kernel
 def _steer_some(rows, first, last, ids, position, directions, desired_speed, sense_radius, body_radius, cells, walls,
                 rules, step, out_velocity, out_heading):  # fmt: skip
     # A function of its own, because Numba moves allocations out of parallel loops, and this list may grow.

@@ -86,6 +86,6 @@ def _turn(
         found[k] = (
             out.memory["turn_rate"][agent, 0],
             out.memory["weight_target"][agent],
-            out.memory["weight_0"][agent],
+            out.memory["weights"][agent, 0],
         )
     return found
