@@ -9,7 +9,7 @@ it a few bodies in a door can hold each other for ever.
 
 Then, when walls and obstacles have had their say, moves are compared in continuous time, pair by pair. Where two would
 come closer than touching (or closer than they are, if they touch already) one of them gives way: it goes only half of
-its way, then a quarter, at last it stays. Whoever has the lower random draw of this step keeps its move; nobody makes
+its way, or a quarter, or it stays. Whoever has the lower random draw of this step keeps its move; nobody makes
 way for somebody who stays. Steps only get shorter, so this ends, and at the end no pair comes closer than it may. A
 part of a move that crosses no wall crosses none either, so the promise of `integrate` holds.
 
@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tropel._kernels.cells import BLOCK, cell_run, cell_window, near_bits
-from tropel._kernels.compile import kernel, parallel_kernel
+from tropel._kernels.compile import inlined_kernel, kernel, parallel_kernel
 from tropel._kernels.philox import uniform, uniform_pair
 from tropel._kernels.simd import trailing_zeros
 from tropel.agents.state import AgentState, Steered
@@ -52,7 +52,7 @@ TOLERANCE = 1e-9
 _NONE, _ONE = np.uint64(0), np.uint64(1)
 
 
-@kernel
+@inlined_kernel
 def _closest(dx, dy, dz, mx, my, mz):
     """Closest distance of two points at the offset d, during a step in which the offset changes by m."""
     m2 = mx * mx + my * my + mz * mz
@@ -95,43 +95,60 @@ def _list_close(rows, position, solid, radius, cells, widest, farthest, count, c
                    farthest, count, close)  # fmt: skip
 
 
-@kernel
-def _must_give_way(i, position, ends, ids, radius, key, step, notch, changed, shares, count, close):
-    """Whether agent i has to go less far than it does now, given what has changed in the last round."""
+@inlined_kernel
+def _notch_to_take(i, position, ends, lengths, ids, radius, key, step, notch, changed, shares, count, close):
+    """How far agent i may go, given what has changed in the last round."""
     dim = position.shape[1]
-    share = shares[notch[i]]
+    mine = notch[i]
     for n in range(count[i]):
         j = close[i, n]
         if not (changed[i] or changed[j]):
             continue
         other = shares[notch[j]]
         dx, dy = position[j, 0] - position[i, 0], position[j, 1] - position[i, 1]
-        mx = other * (ends[j, 0] - position[j, 0]) - share * (ends[i, 0] - position[i, 0])
-        my = other * (ends[j, 1] - position[j, 1]) - share * (ends[i, 1] - position[i, 1])
-        dz = mz = 0.0
+        ax, ay = ends[i, 0] - position[i, 0], ends[i, 1] - position[i, 1]
+        bx, by = other * (ends[j, 0] - position[j, 0]), other * (ends[j, 1] - position[j, 1])
+        dz = az = bz = 0.0
         if dim == 3:
-            dz = position[j, 2] - position[i, 2]
-            mz = other * (ends[j, 2] - position[j, 2]) - share * (ends[i, 2] - position[i, 2])
-        least = min(radius[i] + radius[j], math.sqrt(dx * dx + dy * dy + dz * dz))
-        if _closest(dx, dy, dz, mx, my, mz) >= least - TOLERANCE:
+            dz, az = position[j, 2] - position[i, 2], ends[i, 2] - position[i, 2]
+            bz = other * (ends[j, 2] - position[j, 2])
+        contact, apart2 = radius[i] + radius[j], dx * dx + dy * dy + dz * dz
+        if apart2 > (contact + lengths[i] + lengths[j]) ** 2:
             continue
-        # Among two who move, the lower draw goes first; equal draws are as good as impossible.
-        mine, theirs = uniform(key, ids[i], step, 0), uniform(key, ids[j], step, 0)
-        if other == 0.0 or mine > theirs or (mine == theirs and i > j):
-            return True
-    return False
-
-
-@parallel_kernel
-def _one_round(rows, position, ends, ids, radius, key, step, notch, changed, shares, count, close, lowered):
-    for n in numba.prange(rows.size):
-        i = rows[n]
-        lowered[i] = shares[notch[i]] > 0.0 and _must_give_way(
-            i, position, ends, ids, radius, key, step, notch, changed, shares, count, close
-        )
+        least = min(contact, math.sqrt(apart2)) - TOLERANCE
+        yields = other == 0.0
+        while shares[mine] > 0.0:
+            share = shares[mine]
+            if _closest(dx, dy, dz, bx - share * ax, by - share * ay, bz - share * az) >= least:
+                break
+            if not yields:
+                # Among two who move, the lower draw goes first; equal draws are as good as impossible.
+                own_draw, draw = uniform(key, ids[i], step, 0), uniform(key, ids[j], step, 0)
+                if own_draw < draw or (own_draw == draw and i < j):
+                    break
+                yields = True
+            mine += 1
+    return mine
 
 
 @kernel
+def _round_of_some(rows, first, last, position, ends, lengths, ids, radius, key, step, notch, changed, shares, count,
+                   close, out_notch):  # fmt: skip
+    for n in range(first, last):
+        i = rows[n]
+        out_notch[i] = _notch_to_take(
+            i, position, ends, lengths, ids, radius, key, step, notch, changed, shares, count, close
+        )
+
+
+@parallel_kernel
+def _one_round(rows, position, ends, lengths, ids, radius, key, step, notch, changed, shares, count, close, out_notch):
+    for chunk in numba.prange((rows.size + _CHUNK - 1) // _CHUNK):
+        _round_of_some(rows, chunk * _CHUNK, min((chunk + 1) * _CHUNK, rows.size), position, ends, lengths, ids,
+                       radius, key, step, notch, changed, shares, count, close, out_notch)  # fmt: skip
+
+
+@inlined_kernel
 def _past_others(i, position, target, radius, mx, my, mz, count, close):
     """What is left of agent i's move m when it loses what leads into others."""
     dim = position.shape[1]
@@ -162,7 +179,7 @@ def _past_others(i, position, target, radius, mx, my, mz, count, close):
     return mx, my, mz
 
 
-@kernel
+@inlined_kernel
 def _shuffled(mx, my, mz, dim, key, agent, step):
     """A short move in a random direction, turned with the wanted move m, so that a turned crowd does the same."""
     u, v = uniform_pair(key, agent, step, 1)
@@ -176,10 +193,10 @@ def _shuffled(mx, my, mz, dim, key, agent, step):
     return flat * math.cos(angle), flat * math.sin(angle), size * up
 
 
-@parallel_kernel
-def _slide(rows, position, target, radius, ids, key, step, count, close, out):
+@kernel
+def _slide_some(rows, first, last, position, target, radius, ids, key, step, count, close, out):
     dim = position.shape[1]
-    for n in numba.prange(rows.size):
+    for n in range(first, last):
         i = rows[n]
         ax, ay = target[i, 0] - position[i, 0], target[i, 1] - position[i, 1]
         az = target[i, 2] - position[i, 2] if dim == 3 else 0.0
@@ -192,8 +209,24 @@ def _slide(rows, position, target, radius, ids, key, step, count, close, out):
             out[i, 2] = position[i, 2] + mz
 
 
-def _longest(moves: NDArray[np.float64]) -> float:
-    return math.sqrt(float(np.einsum("ij,ij->i", moves, moves).max(initial=0.0)))
+@parallel_kernel
+def _slide(rows, position, target, radius, ids, key, step, count, close, out):
+    for chunk in numba.prange((rows.size + _CHUNK - 1) // _CHUNK):
+        _slide_some(rows, chunk * _CHUNK, min((chunk + 1) * _CHUNK, rows.size), position, target, radius, ids, key,
+                    step, count, close, out)  # fmt: skip
+
+
+@kernel
+def _measure(position, ends, lengths):
+    """Write the lengths of moves; returns the largest."""
+    longest = 0.0
+    for i in range(position.shape[0]):
+        total = 0.0
+        for axis in range(position.shape[1]):
+            total += (ends[i, axis] - position[i, axis]) ** 2
+        lengths[i] = math.sqrt(total)
+        longest = max(longest, lengths[i])
+    return longest
 
 
 class Bodies:
@@ -205,6 +238,7 @@ class Bodies:
         self._key = key
         self._step = step
         self._farthest = -1.0  #: lists of who is close are good for moves up to this length [m]
+        self._rows: NDArray[np.uint32] = np.empty(0, dtype=np.uint32)  #: who has anybody close, by cell
         self._count: NDArray[np.uint32] = np.empty(0, dtype=np.uint32)
         self._close: NDArray[np.uint32] = np.empty((0, _FIRST_ROOM), dtype=np.uint32)
 
@@ -213,7 +247,8 @@ class Bodies:
         # Walls push those who are too close to them out by a part of their radius: lists with a bit to spare can be
         # used again afterwards.
         widest = float(state.radius.max(initial=0.0))
-        rows = self._list(state, _longest(target - state.position) + 0.1 * widest)
+        longest = _measure(state.position, target, np.empty(len(state)))
+        rows = self._list(state, longest + 0.1 * widest)
         out = target.copy()
         _slide(rows, state.position, target, state.radius, state.id, self._key, self._step, self._count, self._close,
                out)  # fmt: skip
@@ -222,39 +257,40 @@ class Bodies:
     def give_way(self, state: AgentState, steered: Steered) -> None:
         """Shorten the moves from `state.position` to `steered.position` until no two solid bodies collide."""
         ends = steered.position
-        moves = ends - state.position
-        rows = self._list(state, _longest(moves))
+        lengths = np.empty(len(state))
+        rows = self._list(state, _measure(state.position, ends, lengths))
         # Who does not move at all cannot give way, so others must.
-        notch = np.where(moves.any(axis=1), 0, len(_SHARES) - 1).astype(np.uint8)
+        notch = np.where(lengths > 0.0, 0, len(_SHARES) - 1).astype(np.uint8)
         changed = np.ones(len(state), dtype=np.bool_)
         while True:
-            lowered = np.zeros(len(state), dtype=np.bool_)
-            _one_round(rows, state.position, ends, state.id, state.radius, self._key, self._step, notch, changed,
-                       _SHARES, self._count, self._close, lowered)  # fmt: skip
-            if not lowered.any():
+            fresh = notch.copy()
+            _one_round(rows, state.position, ends, lengths, state.id, state.radius, self._key, self._step, notch,
+                       changed, _SHARES, self._count, self._close, fresh)  # fmt: skip
+            changed = fresh != notch
+            if not changed.any():
                 break
-            notch[lowered] += 1
-            changed = lowered
-        held = np.flatnonzero((notch > 0) & moves.any(axis=1))
+            notch = fresh
+        held = np.flatnonzero((notch > 0) & (lengths > 0.0))
         if held.size:
             share = _SHARES[notch[held]][:, None]
-            ends[held] = state.position[held] + share * moves[held]
+            ends[held] = state.position[held] + share * (ends[held] - state.position[held])
             steered.velocity[held] *= share
 
-    def _list(self, state: AgentState, farthest: float) -> NDArray[np.int64]:
+    def _list(self, state: AgentState, farthest: float) -> NDArray[np.uint32]:
         """See to it that lists are complete for moves of that length [m]; returns the rows that have anybody close."""
         if farthest > self._farthest:
             self._farthest = farthest
+            self._rows = self._near.rows_by_cell(np.arange(len(state)))
             self._count = np.zeros(len(state), dtype=np.uint32)
-            rows = self._near.rows_by_cell(np.arange(len(state)))
-            widest = float(state.radius[self._solid].max(initial=0.0))
+            widest = float(state.radius.max(initial=0.0))
             room = _FIRST_ROOM
             while True:
                 self._close = np.empty((len(state), room), dtype=np.uint32)
-                _list_close(rows, state.position, self._solid, state.radius, self._near.cells, widest, farthest,
+                _list_close(self._rows, state.position, self._solid, state.radius, self._near.cells, widest, farthest,
                             self._count, self._close)  # fmt: skip
                 most = int(self._count.max(initial=0))
                 if most <= room:
                     break
                 room = most
-        return np.flatnonzero(self._count)
+            self._rows = self._rows[self._count[self._rows] > 0]
+        return self._rows

@@ -21,7 +21,7 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from tropel._kernels.compile import kernel, parallel_kernel
+from tropel._kernels.compile import inlined_kernel, kernel, parallel_kernel
 from tropel._kernels.disc_contact import depth_inside, keep_out, runs_into
 from tropel._kernels.discs import DiscGrid
 from tropel._kernels.predicates import segments_touch
@@ -122,7 +122,7 @@ def _turned_along(x, y, px, py, radius, walls):
     return x, y
 
 
-@kernel
+@inlined_kernel
 def _settle(x, y, px, py, radius, walls):
     """The end of a move from (x, y) towards p that touches no wall."""
     if walls.segments.shape[0] == 0 or (px == x and py == y):
@@ -148,7 +148,8 @@ def _move_some(first, last, position, target, radius, dt, walls, discs, low, hig
         p = out_position[i]
         for axis in range(dim):
             p[axis] = target[i, axis]
-        keep_out(position, i, p, radius[i], discs, dt)
+        if discs.radius.size > 0:
+            keep_out(position, i, p, radius[i], discs, dt)
         held = False
         if dim == 2:
             x, y = _settle(position[i, 0], position[i, 1], p[0], p[1], radius[i], walls)

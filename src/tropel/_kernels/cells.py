@@ -22,13 +22,14 @@ and keeps those whose squared distance is at most radius · radius. Faster, sixt
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tropel._kernels.compile import inlined_kernel, kernel
-from tropel._kernels.simd import TEST_WIDTH, bits_within_2d, bits_within_3d
+from tropel._kernels.compile import inlined_kernel
+from tropel._kernels.simd import TEST_WIDTH, bits_meeting_2d, bits_meeting_3d, bits_within_2d, bits_within_3d
 
 #: How many agents `near_bits` looks at.
 BLOCK = np.uint64(TEST_WIDTH)
@@ -58,7 +59,7 @@ class CellList(NamedTuple):
     group: NDArray[np.int32]  #: (N,)
 
 
-@kernel
+@inlined_kernel
 def axis_cell(coordinate, origin, inverse_cell, count):
     """Which of the `count` cells along an axis holds a coordinate; what lies outside belongs to the border cells."""
     # Clamped before it becomes an integer, so that infinity has a cell too. Each operation is monotone even when
@@ -66,13 +67,13 @@ def axis_cell(coordinate, origin, inverse_cell, count):
     return np.int64(min(max((coordinate - origin) * inverse_cell, 0.0), count - 1.0))
 
 
-@kernel
+@inlined_kernel
 def padded(radius):
     """A radius beyond which no rounded squared distance is at most radius · radius."""
     return radius * (1.0 + 1e-12) + 1e-150
 
 
-@kernel
+@inlined_kernel
 def cell_window(cells, x, y, z, radius):
     """First and last cell along x, y and z that may hold somebody within `radius` of a point (z is ignored in 2D)."""
     reach = padded(radius)
@@ -86,7 +87,7 @@ def cell_window(cells, x, y, z, radius):
     )
 
 
-@kernel
+@inlined_kernel
 def cell_run(cells, x0, x1, cy, cz):
     """First and one past the last sorted agent in the cells x0 to x1 of a row, as uint64."""
     row = (cz * cells.shape[1] + cy) * cells.shape[0]
@@ -111,5 +112,33 @@ def near_bits(cells, at, last, x, y, z, limit):
         dx, dy = cells.position[0, k] - x, cells.position[1, k] - y
         dz = cells.position[2, k] - z if spatial else 0.0
         if dx * dx + dy * dy + dz * dz <= limit:
+            bits |= _ONE << (k - at)
+    return bits
+
+
+@inlined_kernel
+def meeting_bits(cells, at, last, x, y, z, vx, vy, vz, share, body, limit, horizon, near):
+    """The same for those whom a body at a point may meet: see `bits_meeting_2d`."""
+    stride = np.uint64(cells.position.shape[1])
+    spatial = cells.position.shape[0] == 3
+    if at + BLOCK <= stride:
+        if spatial:
+            bits = bits_meeting_3d(cells.position, cells.velocity, cells.radius, at, stride, x, y, z, vx, vy, vz, share,
+                                   body, limit, horizon, near)  # fmt: skip
+        else:
+            bits = bits_meeting_2d(cells.position, cells.velocity, cells.radius, at, stride, x, y, vx, vy, share, body,
+                                   limit, horizon, near)  # fmt: skip
+        return bits & ((_ONE << (last - at)) - _ONE) if last - at < BLOCK else bits
+    bits = np.uint64(0)
+    for k in range(at, last):
+        dx, dy = cells.position[0, k] - x, cells.position[1, k] - y
+        rx, ry = vx - share * cells.velocity[0, k], vy - share * cells.velocity[1, k]
+        dz = rz = 0.0
+        if spatial:
+            dz, rz = cells.position[2, k] - z, vz - share * cells.velocity[2, k]
+        away2 = dx * dx + dy * dy + dz * dz
+        free = math.sqrt(away2) - (cells.radius[k] + body)
+        meets = free * free <= horizon * horizon * (rx * rx + ry * ry + rz * rz)
+        if away2 <= limit and (meets or free <= near):
             bits |= _ONE << (k - at)
     return bits

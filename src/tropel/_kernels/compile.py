@@ -1,4 +1,4 @@
-"""How tropel compiles: `@kernel`, `@inlined_kernel` and `@parallel_kernel`, cached on disk, never at import.
+"""How tropel compiles: `@kernel` and its three siblings, cached on disk, never at import.
 
 Numba's own cache notices an edit of the file a kernel stands in, but not an edit of another module whose kernels were
 compiled into it: a stale kernel then keeps running. So the cache directory carries a digest of every source file that
@@ -62,37 +62,37 @@ def _own_cache() -> Iterator[None]:
         config.CACHE_DIR = previous
 
 
-def kernel(function: Callable[..., Any]) -> Any:
-    """Compile lazily for one thread, without the interpreter lock, cached on disk."""
+def _compiled(function: Callable[..., Any], **options: Any) -> Any:
     with _own_cache():
-        compiled = numba.njit(cache=True, nogil=True, error_model="numpy", _nrt=False)(function)
+        compiled = numba.njit(cache=True, nogil=True, error_model="numpy", **options)(function)
     _registry.append(compiled)
     return compiled
+
+
+def kernel(function: Callable[..., Any]) -> Any:
+    """Compile lazily for one thread, without the interpreter lock, cached on disk. Arrays are only passed on.
+
+    Without Numba's counting of references: in kernels that take tuples of arrays it cost half of the time. So a kernel
+    cannot make arrays, nor return one.
+    """
+    return _compiled(function, _nrt=False)
+
+
+def inlined_kernel(function: Callable[..., Any]) -> Any:
+    """A kernel that becomes part of the loop that calls it: no arguments to pass (an array is seven), and loops that
+    call it can become vector instructions."""
+    return _compiled(function, _nrt=False, forceinline=True)
 
 
 def allocating_kernel(function: Callable[..., Any]) -> Any:
     """A kernel that makes arrays of its own."""
-    with _own_cache():
-        compiled = numba.njit(cache=True, nogil=True, error_model="numpy", _nrt=True)(function)
-    _registry.append(compiled)
-    return compiled
-
-
-def inlined_kernel(function: Callable[..., Any]) -> Any:
-    """A kernel that becomes part of the loop it is called in, without which the loop cannot use vector instructions."""
-    with _own_cache():
-        compiled = numba.njit(cache=True, nogil=True, error_model="numpy", forceinline=True, _nrt=False)(function)
-    _registry.append(compiled)
-    return compiled
+    return _compiled(function, _nrt=True)
 
 
 def parallel_kernel(function: Callable[..., Any]) -> Any:
     """The same with `prange` on threads. Each iteration writes its own row, so the thread count never shows."""
     _find_tbb()
-    with _own_cache():
-        compiled = numba.njit(cache=True, nogil=True, parallel=True, error_model="numpy", _nrt=True)(function)
-    _registry.append(compiled)
-    return compiled
+    return _compiled(function, _nrt=True, parallel=True)
 
 
 @functools.cache

@@ -94,8 +94,6 @@ def _candidates(position, i, p, radius, discs):
 @kernel
 def keep_out(position, i, p, radius, discs, dt):
     """Change the end point p of agent i's move so that it slides along obstacles, or stops at the first."""
-    if discs.radius.size == 0:
-        return
     spatial = position.shape[1] == 3
     wx, wy, wz = p[0], p[1], p[2] if spatial else 0.0
     first, last, listed = _candidates(position, i, p, radius, discs)

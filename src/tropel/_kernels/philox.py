@@ -16,7 +16,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from tropel._kernels.compile import kernel
+from tropel._kernels.compile import inlined_kernel, kernel
 
 _M0 = np.uint64(0xD2511F53)
 _M1 = np.uint64(0xCD9E8D57)
@@ -33,7 +33,7 @@ def random_key(seed: int, purpose: str) -> np.uint64:
     return np.uint64(int.from_bytes(digest[:8], "little"))
 
 
-@kernel
+@inlined_kernel
 def philox4x32(c0, c1, c2, c3, k0, k1):
     """Ten rounds on a counter of four and a key of two 32-bit words; the published known answers hold."""
     for _ in range(10):
@@ -49,7 +49,7 @@ def philox4x32(c0, c1, c2, c3, k0, k1):
     return c0, c1, c2, c3
 
 
-@kernel
+@inlined_kernel
 def uniform_pair(key, agent_id, step, draw):
     """Two independent uniforms in [0, 1) for (agent, step, draw)."""
     who = np.uint64(agent_id)
@@ -66,13 +66,13 @@ def uniform_pair(key, agent_id, step, draw):
     return first, second
 
 
-@kernel
+@inlined_kernel
 def uniform(key, agent_id, step, draw):
     """A uniform in [0, 1) for (agent, step, draw)."""
     return uniform_pair(key, agent_id, step, draw)[0]
 
 
-@kernel
+@inlined_kernel
 def normal_pair(key, agent_id, step, draw):
     """Two independent standard normals for (agent, step, draw), by Box and Muller's polar-free form."""
     u, v = uniform_pair(key, agent_id, step, draw)

@@ -17,7 +17,7 @@ from numba.core import types
 
 #: How many elements `copy_block` copies.
 COPY_WIDTH = 8
-#: How many points `bits_within_2d` and `bits_within_3d` test.
+#: How many points `bits_within_2d`, `bits_meeting_2d` and the like test.
 TEST_WIDTH = 16
 
 _INDEX = ir.IntType(32)
@@ -92,6 +92,79 @@ def bits_within_3d(
 
     index, number = types.uint64, types.float64
     return types.uint64(points, index, index, index, number, number, number, number), generate
+
+
+def _sum_of_squares(builder: Any, vectors: list[Any]) -> Any:
+    total = None
+    for vector in vectors:
+        square = builder.fmul(vector, vector)
+        total = square if total is None else builder.fadd(total, square)
+    return total
+
+
+def _root(builder: Any, vector: Any) -> Any:
+    name = f"llvm.sqrt.v{vector.type.count}f64"
+    known = builder.module.globals.get(name)
+    if known is None:
+        known = ir.Function(builder.module, ir.FunctionType(vector.type, [vector.type]), name)
+    return builder.call(known, [vector])
+
+
+def _bits_meeting(context: Any, builder: Any, signature: Any, arguments: Any, dim: int) -> Any:
+    position, velocity, radius, at, stride = arguments[:5]
+    centre, own = arguments[5 : 5 + dim], arguments[5 + dim : 5 + 2 * dim]
+    vector = ir.VectorType(ir.DoubleType(), TEST_WIDTH)
+    share, body, limit, horizon, near = (_everywhere(builder, value, vector) for value in arguments[5 + 2 * dim :])
+    offsets, relative = [], []
+    index = at
+    for axis in range(dim):
+        place = builder.load(_vector_at(context, builder, signature.args[0], position, index, vector), align=8)
+        speed = builder.load(_vector_at(context, builder, signature.args[1], velocity, index, vector), align=8)
+        offsets.append(builder.fsub(place, _everywhere(builder, centre[axis], vector)))
+        relative.append(builder.fsub(_everywhere(builder, own[axis], vector), builder.fmul(share, speed)))
+        index = builder.add(index, stride)
+    away2, relative2 = _sum_of_squares(builder, offsets), _sum_of_squares(builder, relative)
+    bodies = builder.load(_vector_at(context, builder, signature.args[2], radius, at, vector), align=8)
+    free = builder.fsub(_root(builder, away2), builder.fadd(bodies, body))
+    meets = builder.fcmp_ordered(
+        "<=", builder.fmul(free, free), builder.fmul(builder.fmul(horizon, horizon), relative2)
+    )
+    meets = builder.or_(meets, builder.fcmp_ordered("<=", free, near))
+    meets = builder.and_(meets, builder.fcmp_ordered("<=", away2, limit))
+    return builder.zext(builder.bitcast(meets, ir.IntType(TEST_WIDTH)), ir.IntType(64))
+
+
+@intrinsic
+def bits_meeting_2d(
+    typing_context: Any, position: Any, velocity: Any, radius: Any, at: Any, stride: Any,
+    x: Any, y: Any, vx: Any, vy: Any, share: Any, body: Any, limit: Any, horizon: Any, near: Any,
+) -> Any:  # fmt: skip
+    """A bit for each of TEST_WIDTH bodies: set when its squared distance to (x, y) is at most `limit` and, as far as
+    distance and speed go, one could touch it within the time `horizon`, or is within `near` of touching it.
+
+    Who is at (x, y) has the radius `body` and the velocity v, and reckons with `share` of theirs. Coordinates begin at
+    `at` and, for the next axis, `stride` later. Returns uint64.
+    """
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return _bits_meeting(context, builder, signature, arguments, 2)
+
+    numbers = (types.float64,) * 9
+    return types.uint64(position, velocity, radius, types.uint64, types.uint64, *numbers), generate
+
+
+@intrinsic
+def bits_meeting_3d(
+    typing_context: Any, position: Any, velocity: Any, radius: Any, at: Any, stride: Any,
+    x: Any, y: Any, z: Any, vx: Any, vy: Any, vz: Any, share: Any, body: Any, limit: Any, horizon: Any, near: Any,
+) -> Any:  # fmt: skip
+    """The same in three dimensions."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return _bits_meeting(context, builder, signature, arguments, 3)
+
+    numbers = (types.float64,) * 11
+    return types.uint64(position, velocity, radius, types.uint64, types.uint64, *numbers), generate
 
 
 @intrinsic

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tropel._kernels.compile import kernel
+from tropel._kernels.compile import inlined_kernel, kernel
 from tropel._kernels.predicates import segments_touch
 
 #: Chords of more than so many reaches are compared with every wall: points on them could be rounded out of reach.
@@ -32,7 +32,7 @@ class WallGrid(NamedTuple):
     items: NDArray[np.int32]  #: numbers of segments
 
 
-@kernel
+@inlined_kernel
 def cell_at(x, y, origin, inverse_cell, shape):
     """Number of the cell that holds the point; points outside belong to the nearest border cell."""
     cx = min(max(math.floor((x - origin[0]) * inverse_cell), 0.0), shape[0] - 1.0)

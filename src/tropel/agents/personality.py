@@ -15,7 +15,8 @@ from __future__ import annotations
 
 import math
 
-from tropel._kernels.compile import kernel
+from tropel._kernels.compile import inlined_kernel
+from tropel._kernels.fast_math import fast_exp
 from tropel.agents.state import Column
 
 #: Time constants of the slowest agents [s].
@@ -34,7 +35,7 @@ PERSONALITY = (
 TRAITS = tuple(column.name for column in PERSONALITY)
 
 
-@kernel
+@inlined_kernel
 def filter_gain(sluggishness, slowest, dt):
     """k of the filter `new = (1 - k) old + k wanted` for a time constant of `sluggishness · slowest` [s].
 
@@ -46,14 +47,15 @@ def filter_gain(sluggishness, slowest, dt):
     return 1.0 - math.exp(-dt / tau)
 
 
-@kernel
+@inlined_kernel
 def felt_distance(d0_base, courage):
     """d0: how far off obstacles are felt [m]."""
     co = min(max(courage, 0.0), 1.0)
-    return max((d0_base + 1.0) ** (2.0 * (1.0 - co)) - 1.0, _LEAST_D0)
+    # A power, written so that the logarithm is taken once for all agents.
+    return max(fast_exp(2.0 * (1.0 - co) * math.log(d0_base + 1.0)) - 1.0, _LEAST_D0)
 
 
-@kernel
+@inlined_kernel
 def safety_distance(safety, courage, desired_speed, time_to_contact):
     """d1: the free distance [m] at which one comes to a stand."""
     co = min(max(courage, 0.0), 1.0)

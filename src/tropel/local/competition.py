@@ -32,7 +32,7 @@ _FLOW_STEPS = 400
 _LEAST = 1e-6
 
 
-@kernel
+@inlined_kernel
 def target_advantage(y, a_target, a_class, g_class, count):
     """G(y): above zero the target grows stronger, below it fades."""
     total = a_target * (1.0 - y)
@@ -42,7 +42,7 @@ def target_advantage(y, a_target, a_class, g_class, count):
     return total
 
 
-@kernel
+@inlined_kernel
 def fixed_point(a_target, a_class, g_class, count, was_target, weights):
     """Turn the weights of the obstacle classes from the last step's into the stable ones; returns that of the target.
 
@@ -61,7 +61,7 @@ def fixed_point(a_target, a_class, g_class, count, was_target, weights):
     return math.sqrt(y)
 
 
-@kernel
+@inlined_kernel
 def _largest_stable(a_target, a_class, g_class, count):
     """The largest y in (0, 1] at which G falls through zero; 0 if there is none."""
     # G is linear between the points at which a class switches off. Walk down from 1, where G is never above zero.
@@ -109,7 +109,7 @@ def _flows_on(a_target, a_class, g_class, count, was_target, weights, upper):
     for c in range(count):
         fastest = max(fastest, a_class[c])
         weights[c] = max(weights[c] * weights[c], _LEAST)  # from here on the squares; the caller overwrites them
-    h = 0.25 / (fastest + 1e-12)
+    h = 0.7 / (fastest + 1e-12)
     for _ in range(_FLOW_STEPS):
         least = most = a_target * (1.0 - y)
         for c in range(count):

@@ -119,7 +119,7 @@ class _Desk(NamedTuple):
     g_class: NDArray[np.float64]
 
 
-@kernel
+@inlined_kernel
 def _compete(scratch, weights, was_target, f_target, slope_target, m, rules, a_class, g_class):
     """Weights of the target (returned) and of the classes (into `weights`, which holds the last ones)."""
     if not rules.competition:
@@ -135,7 +135,8 @@ def _compete(scratch, weights, was_target, f_target, slope_target, m, rules, a_c
         f = sums[0] * m[0] + sums[1] * m[1] + sums[2] * m[2]
         p = sums[WINDOW] * (1.0 if sums[SLOPE] > 0.0 else -1.0) * fast_exp(min(rules.c1 * abs(f), 40.0))
         g_class[c] = fast_exp(min(max(-rules.c2 * (p_target * p + 1.0), -60.0), 60.0))
-    return fixed_point(0.4 * (1.0 - _tanh(total)), a_class, g_class, rules.classes, was_target, weights)
+    a_all = a_class[0] if rules.classes == 1 else _tanh(total)
+    return fixed_point(0.4 * (1.0 - a_all), a_class, g_class, rules.classes, was_target, weights)
 
 
 @inlined_kernel
@@ -145,7 +146,7 @@ def _tanh(x):
     return (1.0 - shrunk) / (1.0 + shrunk)
 
 
-@kernel
+@inlined_kernel
 def _axis_of_slopes(h, e, tx, ty, tz, length, dim, key, agent, step):
     """Unit normal of the plane of heading and target; any perpendicular when they are parallel."""
     if dim == 2:
@@ -161,18 +162,29 @@ def _axis_of_slopes(h, e, tx, ty, tz, length, dim, key, agent, step):
     return nx / size, ny / size, nz / size
 
 
-@kernel
+@inlined_kernel
+def _cos_sin(angle):
+    """Cosine and sine; most turns of a step are small, for which a few terms of the series are exact."""
+    if abs(angle) > 0.25:
+        return math.cos(angle), math.sin(angle)
+    q = angle * angle
+    cosine = 1.0 - q * (1 / 2 - q * (1 / 24 - q * (1 / 720 - q * (1 / 40320 - q * (1 / 3628800 - q / 479001600)))))
+    sine = angle * (1.0 - q * (1 / 6 - q * (1 / 120 - q * (1 / 5040 - q * (1 / 362880 - q / 39916800)))))
+    return cosine, sine
+
+
+@inlined_kernel
 def _turned(h, wx, wy, wz, dt, dim):
     """The heading turned by the angular velocity w for a time dt (Rodrigues)."""
     if dim == 2:
-        c, s = math.cos(wz * dt), math.sin(wz * dt)
+        c, s = _cos_sin(wz * dt)
         hx, hy, hz = h[0] * c - h[1] * s, h[0] * s + h[1] * c, 0.0
     else:
         rate = math.sqrt(wx * wx + wy * wy + wz * wz)
         if rate == 0.0:
             return h
         kx, ky, kz = wx / rate, wy / rate, wz / rate
-        c, s = math.cos(rate * dt), math.sin(rate * dt)
+        c, s = _cos_sin(rate * dt)
         along = (kx * h[0] + ky * h[1] + kz * h[2]) * (1.0 - c)
         hx = h[0] * c + (ky * h[2] - kz * h[1]) * s + kx * along
         hy = h[1] * c + (kz * h[0] - kx * h[2]) * s + ky * along
@@ -181,7 +193,7 @@ def _turned(h, wx, wy, wz, dt, dim):
     return hx / size, hy / size, hz / size
 
 
-@kernel
+@inlined_kernel
 def _wanted_speed(v0, gap, d1, slope, turn, rules):
     """The three speed laws (GAME §2.2)."""
     v = v0
@@ -214,7 +226,9 @@ def _steer_one(i, crowd, directions, cells, discs, walls, rules, pace, step, des
     sin_t = math.sqrt(tx * tx + ty * ty + tz * tz)
     m = _axis_of_slopes(h, e, tx, ty, tz, sin_t, dim, rules.key, crowd.id[i], step)
     scratch, weights = desk.scratch, desk.weights
-    scratch[:] = 0.0
+    for c in range(rules.classes):
+        for column in range(SUMS):
+            scratch[c, column] = 0.0
     d0 = felt_distance(rules.d0_base, crowd.courage[i])
     view = crowd.view_angle[i]
     cos_view = math.cos(0.5 * view) if view < 2.0 * math.pi else -2.0

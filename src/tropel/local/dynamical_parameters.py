@@ -141,6 +141,7 @@ class Rules(NamedTuple):
     time_to_contact: float
     front: float
     safety: float
+    brakes: float  #: nobody slows down for what is further off than this [m]
     speed_factor: float
     retreat: float
     noise: float
@@ -154,6 +155,7 @@ def rules_of(parameters: DynamicalParameters, key: np.uint64, kinds: Sequence[st
     p = parameters
     repulsion = [getattr(p, name) for name in _TYPES] + list(p.kinds.values())
     class_of = p.class_of_types()
+    safety = float(p.d0_base if p.safety is None else p.safety)
     rows = [p.types.index(kind) if kind in p.kinds else OBSTACLES for kind in kinds]
     return Rules(
         attraction=float(p.attraction),
@@ -172,7 +174,8 @@ def rules_of(parameters: DynamicalParameters, key: np.uint64, kinds: Sequence[st
         law=_LAWS[p.speed_law],
         time_to_contact=float(p.time_to_contact),
         front=float(p.front),
-        safety=float(p.d0_base if p.safety is None else p.safety),
+        safety=safety,
+        brakes=max(safety, 0.0) if p.speed_law == "time_to_contact" else 0.0,
         speed_factor=float(p.speed_factor),
         retreat=float(p.retreat),
         noise=float(p.noise),

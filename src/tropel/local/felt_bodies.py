@@ -13,7 +13,7 @@ import math
 
 import numpy as np
 
-from tropel._kernels.cells import BLOCK, cell_run, cell_window, near_bits
+from tropel._kernels.cells import BLOCK, cell_run, cell_window, meeting_bits
 from tropel._kernels.compile import inlined_kernel, kernel
 from tropel._kernels.discs import disc_cell
 from tropel._kernels.fast_math import fast_exp
@@ -171,13 +171,16 @@ def feel_agents(i, x, y, z, h, m, own_speed, d0, cos_view, crowd, cells, rules, 
     d0 = d0 * rules.reach[AGENTS]
     position, velocity = cells.position, cells.velocity
     reach, radius = crowd.sense_radius[i], crowd.radius[i]
+    # Who cannot be met within this time is not felt. Among people who walk the same way that is most of them.
+    horizon = REACH_IN_D0 * d0 / own_speed
     x0, x1, y0, y1, z0, z1 = cell_window(cells, x, y, z, reach)
     listed = _ZERO
     for cz in range(z0, z1 + 1):
         for cy in range(y0, y1 + 1):
             first, last = cell_run(cells, x0, x1, cy, cz)
             for at in range(first, last, BLOCK):
-                bits = near_bits(cells, at, last, x, y, z, reach * reach)
+                bits = meeting_bits(cells, at, last, x, y, z, own_speed * h[0], own_speed * h[1], own_speed * h[2],
+                                    rules.anticipation, radius, reach * reach, horizon, rules.brakes)  # fmt: skip
                 while bits != _ZERO:
                     k = at + trailing_zeros(bits)
                     bits &= bits - _ONE

@@ -25,8 +25,8 @@ from tropel._kernels.walls import nearest_on_segment
 LEAST_ANGLE = 1e-3
 #: Below this argument the window is closed: ½ (tanh(-7) + 1) = 8e-7.
 _WINDOW_END = -7.0
-#: Objects further off than this many d0 count for nothing: exp(-12) = 6e-6.
-REACH_IN_D0 = 12.0
+#: Objects further off than this many d0 count for nothing: exp(-8) = 3e-4.
+REACH_IN_D0 = 8.0
 
 
 @inlined_kernel
