@@ -142,10 +142,32 @@ def _round_of_some(rows, first, last, position, ends, lengths, ids, radius, key,
 
 
 @parallel_kernel
-def _one_round(rows, position, ends, lengths, ids, radius, key, step, notch, changed, shares, count, close, out_notch):
-    for chunk in numba.prange((rows.size + _CHUNK - 1) // _CHUNK):
-        _round_of_some(rows, chunk * _CHUNK, min((chunk + 1) * _CHUNK, rows.size), position, ends, lengths, ids,
-                       radius, key, step, notch, changed, shares, count, close, out_notch)  # fmt: skip
+def _rounds(rows, position, ends, velocity, lengths, ids, radius, key, step, shares, count, close):
+    """Let agents give way, round by round, until nobody has to, and shorten their moves and velocities."""
+    # How far each of them goes, as a place in `shares`. Who does not move at all cannot give way, so others must.
+    notch = np.empty(position.shape[0], dtype=np.uint8)
+    for i in range(position.shape[0]):
+        notch[i] = 0 if lengths[i] > 0.0 else shares.size - 1
+    changed = np.ones(position.shape[0], dtype=np.bool_)
+    fresh = np.empty_like(notch)
+    chunks = (rows.size + _CHUNK - 1) // _CHUNK
+    anything = True
+    while anything:
+        for chunk in numba.prange(chunks):
+            _round_of_some(rows, chunk * _CHUNK, min((chunk + 1) * _CHUNK, rows.size), position, ends, lengths, ids,
+                           radius, key, step, notch, changed, shares, count, close, fresh)  # fmt: skip
+        anything = False
+        for n in range(rows.size):
+            i = rows[n]
+            changed[i] = fresh[i] != notch[i]
+            anything = anything or changed[i]
+            notch[i] = fresh[i]
+    for n in range(rows.size):
+        i = rows[n]
+        if notch[i] > 0 and lengths[i] > 0.0:
+            for axis in range(position.shape[1]):
+                ends[i, axis] = position[i, axis] + shares[notch[i]] * (ends[i, axis] - position[i, axis])
+                velocity[i, axis] *= shares[notch[i]]
 
 
 @inlined_kernel
@@ -259,22 +281,8 @@ class Bodies:
         ends = steered.position
         lengths = np.empty(len(state))
         rows = self._list(state, _measure(state.position, ends, lengths))
-        # Who does not move at all cannot give way, so others must.
-        notch = np.where(lengths > 0.0, 0, len(_SHARES) - 1).astype(np.uint8)
-        changed = np.ones(len(state), dtype=np.bool_)
-        while True:
-            fresh = notch.copy()
-            _one_round(rows, state.position, ends, lengths, state.id, state.radius, self._key, self._step, notch,
-                       changed, _SHARES, self._count, self._close, fresh)  # fmt: skip
-            changed = fresh != notch
-            if not changed.any():
-                break
-            notch = fresh
-        held = np.flatnonzero((notch > 0) & (lengths > 0.0))
-        if held.size:
-            share = _SHARES[notch[held]][:, None]
-            ends[held] = state.position[held] + share * (ends[held] - state.position[held])
-            steered.velocity[held] *= share
+        _rounds(rows, state.position, ends, steered.velocity, lengths, state.id, state.radius, self._key, self._step,
+                _SHARES, self._count, self._close)  # fmt: skip
 
     def _list(self, state: AgentState, farthest: float) -> NDArray[np.uint32]:
         """See to it that lists are complete for moves of that length [m]; returns the rows that have anybody close."""

@@ -240,8 +240,10 @@ class Simulation:
 
     def _rows_with(self, quality: str) -> NDArray[np.bool_]:
         """Which agents have a model that declares a quality, such as `moves_itself`."""
-        by_group = np.array([bool(getattr(model, quality, False)) for model in self._models])
-        return by_group[self.agents.group]
+        by_group = [bool(getattr(model, quality, False)) for model in self._models]
+        if all(by_group) or not any(by_group):
+            return np.full(len(self.agents), any(by_group))
+        return np.array(by_group)[self.agents.group]
 
     def _bodies(self, near: Any) -> Bodies | None:
         solid = self._rows_with("solid_bodies")

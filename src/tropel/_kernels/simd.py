@@ -19,6 +19,8 @@ from numba.core import types
 COPY_WIDTH = 8
 #: How many points `bits_within_2d`, `bits_meeting_2d` and the like test.
 TEST_WIDTH = 16
+#: Numbers in a vector of the longer calculations, which four registers of any processor of today hold.
+LANES = 4
 
 _INDEX = ir.IntType(32)
 
@@ -113,25 +115,32 @@ def _root(builder: Any, vector: Any) -> Any:
 def _bits_meeting(context: Any, builder: Any, signature: Any, arguments: Any, dim: int) -> Any:
     position, velocity, radius, at, stride = arguments[:5]
     centre, own = arguments[5 : 5 + dim], arguments[5 + dim : 5 + 2 * dim]
-    vector = ir.VectorType(ir.DoubleType(), TEST_WIDTH)
+    vector = ir.VectorType(ir.DoubleType(), LANES)
+    word = ir.IntType(64)
     share, body, limit, horizon, near = (_everywhere(builder, value, vector) for value in arguments[5 + 2 * dim :])
-    offsets, relative = [], []
-    index = at
-    for axis in range(dim):
-        place = builder.load(_vector_at(context, builder, signature.args[0], position, index, vector), align=8)
-        speed = builder.load(_vector_at(context, builder, signature.args[1], velocity, index, vector), align=8)
-        offsets.append(builder.fsub(place, _everywhere(builder, centre[axis], vector)))
-        relative.append(builder.fsub(_everywhere(builder, own[axis], vector), builder.fmul(share, speed)))
-        index = builder.add(index, stride)
-    away2, relative2 = _sum_of_squares(builder, offsets), _sum_of_squares(builder, relative)
-    bodies = builder.load(_vector_at(context, builder, signature.args[2], radius, at, vector), align=8)
-    free = builder.fsub(_root(builder, away2), builder.fadd(bodies, body))
-    meets = builder.fcmp_ordered(
-        "<=", builder.fmul(free, free), builder.fmul(builder.fmul(horizon, horizon), relative2)
-    )
-    meets = builder.or_(meets, builder.fcmp_ordered("<=", free, near))
-    meets = builder.and_(meets, builder.fcmp_ordered("<=", away2, limit))
-    return builder.zext(builder.bitcast(meets, ir.IntType(TEST_WIDTH)), ir.IntType(64))
+    centre = [_everywhere(builder, value, vector) for value in centre]
+    own = [_everywhere(builder, value, vector) for value in own]
+    horizon2 = builder.fmul(horizon, horizon)
+    bits = ir.Constant(word, 0)
+    for part in range(0, TEST_WIDTH, LANES):
+        start = builder.add(at, ir.Constant(word, part))
+        offsets, relative = [], []
+        index = start
+        for axis in range(dim):
+            place = builder.load(_vector_at(context, builder, signature.args[0], position, index, vector), align=8)
+            speed = builder.load(_vector_at(context, builder, signature.args[1], velocity, index, vector), align=8)
+            offsets.append(builder.fsub(place, centre[axis]))
+            relative.append(builder.fsub(own[axis], builder.fmul(share, speed)))
+            index = builder.add(index, stride)
+        away2, relative2 = _sum_of_squares(builder, offsets), _sum_of_squares(builder, relative)
+        bodies = builder.load(_vector_at(context, builder, signature.args[2], radius, start, vector), align=8)
+        free = builder.fsub(_root(builder, away2), builder.fadd(bodies, body))
+        meets = builder.fcmp_ordered("<=", builder.fmul(free, free), builder.fmul(horizon2, relative2))
+        meets = builder.or_(meets, builder.fcmp_ordered("<=", free, near))
+        meets = builder.and_(meets, builder.fcmp_ordered("<=", away2, limit))
+        some = builder.zext(builder.bitcast(meets, ir.IntType(LANES)), word)
+        bits = builder.or_(bits, builder.shl(some, ir.Constant(word, part)))
+    return bits
 
 
 @intrinsic

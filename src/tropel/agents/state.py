@@ -92,10 +92,11 @@ class AgentState:
         self.next_id = 0
 
     def __getattr__(self, name: str) -> NDArray[Any]:
-        columns = self.__dict__.get("columns", {})
-        if name in columns:
-            return columns[name]
-        raise AttributeError(f"agents have no column '{name}'; {suggest(name, columns)}")
+        try:
+            return self.__dict__["columns"][name]
+        except KeyError:
+            known = self.__dict__.get("columns", {})
+            raise AttributeError(f"agents have no column '{name}'; {suggest(name, known)}") from None
 
     def __len__(self) -> int:
         return len(self.columns["id"])

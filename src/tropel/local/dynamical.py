@@ -66,7 +66,7 @@ from tropel.local.felt_walls import feel_walls
 from tropel.world import World
 
 #: Agents per unit of parallel work, each with scratch memory of its own.
-_CHUNK = 64
+_CHUNK = 256
 
 _CONSTANT, _TIME_TO_CONTACT = 0, 1
 
