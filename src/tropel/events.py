@@ -108,6 +108,7 @@ class AddObstacle(_Event):
     radius: PositiveFloat
     position: PointField | None = None
     motion: Motion | None = None
+    type: str = "obstacle"
 
     def check(self, sim: Simulation) -> None:
         self._obstacle()
@@ -116,7 +117,7 @@ class AddObstacle(_Event):
         sim.world.obstacles.add(self.name, self._obstacle(), time=sim.time, dt=sim.dt)
 
     def _obstacle(self) -> Obstacle:
-        return Obstacle(radius=self.radius, position=self.position, motion=self.motion)
+        return Obstacle(radius=self.radius, position=self.position, motion=self.motion, type=self.type)
 
 
 class MoveObstacle(_Event):

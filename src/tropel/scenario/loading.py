@@ -185,7 +185,7 @@ class _Builder:
     def _world(self) -> World:
         spec = self.spec.world
         obstacles = {
-            name: Obstacle(radius=o.radius, position=o.position, motion=o.motion) for name, o in spec.obstacles.items()
+            name: Obstacle(radius=o.radius, position=o.position, motion=o.motion, type=o.type) for name, o in spec.obstacles.items()
         }
         targets = {
             name: Target(position=t.position, motion=t.motion, radius=t.radius, absorbs=t.absorbs)
@@ -214,7 +214,16 @@ class _Builder:
             path = ("world", "scatter", name)
             region = self._region(spec.region, (*path, "region"))
             try:
-                scatter(world, name, count=spec.count, radius=spec.radius, region=region, gap=spec.gap, seed=spec.seed)
+                scatter(
+                    world,
+                    name,
+                    count=spec.count,
+                    radius=spec.radius,
+                    region=region,
+                    gap=spec.gap,
+                    seed=spec.seed,
+                    type=spec.type,
+                )
             except TropelError as error:
                 raise self.scenario.error(path, str(error)) from error
 

@@ -16,7 +16,9 @@ from tropel.world import Obstacle, World
 _DARTS_PER_OBSTACLE = 200
 
 
-def scatter(world: World, name: str, *, count: int, radius: Any, region: Any, gap: float, seed: int) -> None:
+def scatter(
+    world: World, name: str, *, count: int, radius: Any, region: Any, gap: float, seed: int, type: str = "obstacle"
+) -> None:
     """Add obstacles `name_1`, `name_2`, … to a world, with their centres in a region.
 
     They keep `gap` [m] free from each other and from the walls, doors, exits, targets and obstacles already there.
@@ -40,9 +42,8 @@ def scatter(world: World, name: str, *, count: int, radius: Any, region: Any, ga
             continue
         if solid is not None and shapely.dwithin(solid, shapely.Point(dart), free):
             continue
-        world.obstacles.add(
-            f"{name}_{placed + 1}", Obstacle(radius=float(radii[placed]), position=tuple(dart.tolist()))
-        )
+        obstacle = Obstacle(radius=float(radii[placed]), position=tuple(dart.tolist()), type=type)
+        world.obstacles.add(f"{name}_{placed + 1}", obstacle)
         taken, taken_radius = np.vstack([taken, dart]), np.append(taken_radius, radii[placed])
         placed += 1
         if placed == count:

@@ -92,6 +92,7 @@ class ObstacleSpec(Model):
     radius: PositiveFloat
     position: PointField | None = None
     motion: Motion | None = None
+    type: Annotated[str, Field(description="what it is, such as fire; models may treat types differently")] = "obstacle"
 
 
 class ScatterSpec(Model):
@@ -106,6 +107,7 @@ class ScatterSpec(Model):
         NonNegativeFloat, Field(description="kept free between them, and to walls, exits, targets and obstacles [m]")
     ] = 0.0
     seed: Annotated[int, Field(description="of places and radii; that of the run does not change them")] = 0
+    type: Annotated[str, Field(description="what they are, such as fire")] = "obstacle"
 
 
 class TargetSpec(Model):
