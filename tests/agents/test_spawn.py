@@ -214,7 +214,7 @@ def test_ids_count_up_and_columns_take_what_was_given() -> None:
     assert state.desired_speed.tolist() == [1.0, 1.0, 1.0, 1.34, 1.34]
     assert state.sense_radius.tolist() == [5.0, 5.0, 5.0, 3.0, 3.0]
     np.testing.assert_array_equal(state.position[3:], [(5, 5), (6, 6)])
-    np.testing.assert_array_equal(np.linalg.norm(state.heading, axis=1), 1.0)
+    np.testing.assert_allclose(np.linalg.norm(state.heading, axis=1), 1.0)
     assert (state.velocity == 0.0).all()
 
 
@@ -316,3 +316,33 @@ def test_groups_are_known_by_their_names() -> None:
         spawn(furnished(), Group("a", count=1), Group("a", count=1))
     with pytest.raises(ParameterError, match=r"Group\(…\) or Source\(…\)"):
         Population(furnished(), [{"count": 3}], seed=0)  # type: ignore[list-item]
+
+
+def test_newcomers_face_their_goal_and_look_along_x_without_one() -> None:
+    world = World(shapely.box(0, 0, 20, 20), targets={"bar": (10, 18)}, exits={"out": shapely.box(0, 0, 2, 20)})
+    state = spawn(
+        world,
+        Group("up", positions=[(10, 2)], goal="bar"),
+        Group("out", positions=[(9, 9)], goal="nearest exit"),
+        Group("idle", positions=[(15, 5)], goal="none"),
+    )
+    np.testing.assert_allclose(state.heading, [(0, 1), (-1, 0), (1, 0)], atol=1e-12)
+
+
+def test_a_large_crowd_is_numbered_by_place_and_a_small_one_as_it_falls() -> None:
+    world = World(shapely.box(0, 0, 100, 100))
+    apart = []
+    for count in (1_500, 3_000):
+        position = spawn(world, Group("a", count=count)).position
+        apart.append(float(np.median(np.linalg.norm(np.diff(position, axis=0), axis=1))))
+    assert apart[0] > 30.0
+    assert apart[1] < 6.0
+
+
+def test_numbering_by_place_keeps_bodies_of_different_size_apart() -> None:
+    radius = np.random.default_rng(0).uniform(0.1, 0.6, 3_000)
+    state = spawn(World(shapely.box(0, 0, 100, 100)), Group("a", count=3_000, radius=radius))
+    np.testing.assert_array_equal(state.radius, radius)
+    near = cKDTree(state.position).query_pairs(1.2, output_type="ndarray")
+    away = np.linalg.norm(state.position[near[:, 0]] - state.position[near[:, 1]], axis=1)
+    assert (away >= radius[near[:, 0]] + radius[near[:, 1]]).all()

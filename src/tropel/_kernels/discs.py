@@ -19,7 +19,7 @@ class DiscGrid(NamedTuple):
     position: NDArray[np.float64]  #: (M, dim)
     velocity: NDArray[np.float64]  #: (M, dim)
     radius: NDArray[np.float64]  #: (M,)
-    kind: NDArray[np.int32]  #: (M,): number of its kind
+    type: NDArray[np.int32]  #: (M,): number of its type
     origin: NDArray[np.float64]  #: (3,): low corner
     inverse_cell: float
     shape: NDArray[np.int64]  #: (3,): cells along x, y and z
@@ -79,7 +79,7 @@ def disc_grid(
     position: NDArray[np.float64],
     velocity: NDArray[np.float64],
     radius: NDArray[np.float64],
-    kind: NDArray[np.int32],
+    type: NDArray[np.int32],
     low: NDArray[np.float64],
     high: NDArray[np.float64],
     reach: float,
@@ -103,4 +103,4 @@ def disc_grid(
     items = np.empty(int(start[-1]), dtype=np.int32)
     cursor = start.copy()
     _list_discs(position, radius, reach, origin, size, shape, cursor, items, True)
-    return DiscGrid(position, velocity, radius, kind, origin, 1.0 / size, shape, float(reach), start, items)
+    return DiscGrid(position, velocity, radius, type, origin, 1.0 / size, shape, float(reach), start, items)

@@ -14,6 +14,7 @@ from tropel.agents.groups import Group, goal_number
 from tropel.agents.sources import Source
 from tropel.agents.spawn import check_positions, check_region, count_for_density, spawn_positions
 from tropel.agents.state import AgentState, Column
+from tropel.agents.towards_goal import towards_goal
 from tropel.errors import ParameterError, SpawnError, suggest
 from tropel.world import World, shapes
 
@@ -116,9 +117,18 @@ class Population:
         return self._append(number, positions, values)
 
     def _append(self, number: int, positions: NDArray[np.float64], values: Mapping[str, Any]) -> NDArray[np.int64]:
+        first = len(self.state)
         ids = self.state.add(len(positions), {**values, "position": positions, "group": number})
         self._members.clear()
+        self._face_goals(np.arange(first, len(self.state)))
         return ids
+
+    def _face_goals(self, rows: NDArray[np.int64]) -> None:
+        """Turn agents to where they want to go; those without a goal look along x."""
+        facing = np.zeros_like(self.state.position)
+        towards_goal(self.state.position, self.state.goal, rows, self.world.goals(), facing)
+        somewhere = rows[facing[rows].any(axis=1)]
+        self.state.heading[somewhere] = facing[somewhere]
 
     def let_in(self, step: int, dt: float) -> None:
         """Bring in whom the sources send in this step, as far as there is room."""

@@ -318,7 +318,7 @@ class Dynamical:
         self.parameters = DynamicalParameters(**parameters)
         self.solid_bodies = self.parameters.solid_bodies
         self._key = random_key(0, "dynamical")
-        self._kinds: list[str] = []
+        self._types: list[str] = []
         self._rules = rules_of(self.parameters, self._key)
         self.memory = (
             Column(name="forward_speed", unit="m/s", about="along the heading; negative backwards"),
@@ -330,8 +330,8 @@ class Dynamical:
     def prepare(self, state: AgentState, world: World, seed: int) -> None:
         """Called once before the first step."""
         self._key = random_key(seed, "dynamical")
-        self._kinds = world.obstacles.kinds
-        self._rules = rules_of(self.parameters, self._key, self._kinds)
+        self._types = world.obstacles.types
+        self._rules = rules_of(self.parameters, self._key, self._types)
 
     def steer(
         self,
@@ -344,9 +344,9 @@ class Dynamical:
         out: Steered,
     ) -> None:
         """Write velocity, heading and memory of the members into `out`."""
-        if self._rules.row_of_kind.size < len(self._kinds):
-            # An event has brought in a kind of obstacles that was not there before.
-            self._rules = rules_of(self.parameters, self._key, self._kinds)
+        if self._rules.row_of_type.size < len(self._types):
+            # An event has brought in a type of obstacles that was not there before.
+            self._rules = rules_of(self.parameters, self._key, self._types)
         if state.weights.shape[1] < self._rules.classes:
             raise ModelError(
                 f"the agents remember {state.weights.shape[1]} classes of obstacles, this model has "

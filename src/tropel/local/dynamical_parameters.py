@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from tropel.errors import ParameterError, named_parameters, suggest
 
-#: Rows of the parameters of types of obstacles; named kinds of round obstacles come after them.
+#: Rows of the parameters of types of obstacles; named types of round obstacles come after them.
 AGENTS, OBSTACLES, WALLS = 0, 1, 2
 _TYPES = ("agents", "obstacles", "walls")
 
@@ -41,9 +41,9 @@ class DynamicalParameters:
     attraction: float = 1.0  #: a of GAME eq. 2 [1/s]
     d0_base: float = 0.3  #: distance at which obstacles are felt, for courage ½ [m]
     agents: Repulsion = field(default_factory=Repulsion)
-    obstacles: Repulsion = field(default_factory=Repulsion)  #: round ones, if nothing is said for their kind
+    obstacles: Repulsion = field(default_factory=Repulsion)  #: round ones, if nothing is said for their type
     walls: Repulsion = field(default_factory=Repulsion)
-    kinds: Mapping[str, Repulsion] = field(default_factory=dict)  #: round obstacles by their `kind`, such as "fire"
+    types: Mapping[str, Repulsion] = field(default_factory=dict)  #: round obstacles by their `type`, such as "fire"
     #: What competes with the target together: all as "one", each type "apart", or lists of types, as in
     #: [["agents"], ["walls", "obstacles"], ["fire"]]
     classes: Literal["one", "apart"] | Sequence[Sequence[str]] = "one"
@@ -65,13 +65,13 @@ class DynamicalParameters:
     def __post_init__(self) -> None:
         for name in _TYPES:
             object.__setattr__(self, name, _repulsion(name, getattr(self, name)))
-        if not isinstance(self.kinds, Mapping):
-            raise ParameterError(f"Dynamical: kinds is a table of kinds of obstacles, not {self.kinds!r}")
-        for name in self.kinds:
+        if not isinstance(self.types, Mapping):
+            raise ParameterError(f"Dynamical: types is a table of types of obstacles, not {self.types!r}")
+        for name in self.types:
             if name in _TYPES:
-                raise ParameterError(f"Dynamical: kinds has '{name}', which is a parameter of its own")
-        kinds = {name: _repulsion(f"kinds.{name}", given) for name, given in self.kinds.items()}
-        object.__setattr__(self, "kinds", kinds)
+                raise ParameterError(f"Dynamical: types has '{name}', which is a parameter of its own")
+        types = {name: _repulsion(f"types.{name}", given) for name, given in self.types.items()}
+        object.__setattr__(self, "types", types)
         for name in ("attraction", "d0_base", "time_to_contact", "c1", "c2", "front"):
             if not getattr(self, name) > 0.0:
                 raise ParameterError(f"Dynamical: {name} must be positive, not {getattr(self, name)!r}")
@@ -84,16 +84,16 @@ class DynamicalParameters:
         self.class_of_types()
 
     @property
-    def types(self) -> tuple[str, ...]:
+    def all_types(self) -> tuple[str, ...]:
         """All types of obstacles that have parameters, in the order of the kernels' rows."""
-        return (*_TYPES, *self.kinds)
+        return (*_TYPES, *self.types)
 
     def class_of_types(self) -> list[int]:
-        """The number of the class of every type, in the order of `types`."""
+        """The number of the class of every type, in the order of `all_types`."""
         if self.classes == "one":
-            return [0] * len(self.types)
+            return [0] * len(self.all_types)
         if self.classes == "apart":
-            return list(range(len(self.types)))
+            return list(range(len(self.all_types)))
         if isinstance(self.classes, str) or not all(not isinstance(part, str) for part in self.classes):
             raise ParameterError(
                 f"Dynamical: classes is 'one', 'apart' or lists such as [['agents'], ['walls']], not {self.classes!r}"
@@ -101,15 +101,15 @@ class DynamicalParameters:
         number: dict[str, int] = {}
         for place, part in enumerate(self.classes):
             for name in part:
-                if name not in self.types:
-                    raise ParameterError(f"Dynamical: classes names '{name}'; {suggest(name, self.types)}")
+                if name not in self.all_types:
+                    raise ParameterError(f"Dynamical: classes names '{name}'; {suggest(name, self.all_types)}")
                 if name in number:
                     raise ParameterError(f"Dynamical: classes names '{name}' twice")
                 number[name] = place
-        missing = [name for name in self.types if name not in number]
+        missing = [name for name in self.all_types if name not in number]
         if missing:
             raise ParameterError(f"Dynamical: classes leaves out '{missing[0]}'; put it into one of them")
-        return [number[name] for name in self.types]
+        return [number[name] for name in self.all_types]
 
 
 def _repulsion(name: str, given: Any) -> Repulsion:
@@ -131,7 +131,7 @@ class Rules(NamedTuple):
     cos_margin: NDArray[np.float64]
     sin_margin: NDArray[np.float64]
     class_of: NDArray[np.int64]  #: class of every type
-    row_of_kind: NDArray[np.int64]  #: type of the kinds of obstacles, as the world numbers them
+    row_of_type: NDArray[np.int64]  #: row of every type of obstacles, as the world numbers them
     classes: int
     competition: bool
     all_round: float  #: 1 when what is behind counts in the sum of D, else 0
@@ -150,13 +150,13 @@ class Rules(NamedTuple):
     key: np.uint64
 
 
-def rules_of(parameters: DynamicalParameters, key: np.uint64, kinds: Sequence[str] = ()) -> Rules:
-    """The parameters in the form that kernels take; `kinds` are those of the obstacles in the world, by number."""
+def rules_of(parameters: DynamicalParameters, key: np.uint64, types: Sequence[str] = ()) -> Rules:
+    """The parameters in the form that kernels take; `types` are those of the obstacles in the world, by number."""
     p = parameters
-    repulsion = [getattr(p, name) for name in _TYPES] + list(p.kinds.values())
+    repulsion = [getattr(p, name) for name in _TYPES] + list(p.types.values())
     class_of = p.class_of_types()
     safety = float(p.d0_base if p.safety is None else p.safety)
-    rows = [p.types.index(kind) if kind in p.kinds else OBSTACLES for kind in kinds]
+    rows = [p.all_types.index(name) if name in p.types else OBSTACLES for name in types]
     return Rules(
         attraction=float(p.attraction),
         d0_base=float(p.d0_base),
@@ -165,7 +165,7 @@ def rules_of(parameters: DynamicalParameters, key: np.uint64, kinds: Sequence[st
         cos_margin=np.array([math.cos(r.margin) for r in repulsion]),
         sin_margin=np.array([math.sin(r.margin) for r in repulsion]),
         class_of=np.array(class_of, dtype=np.int64),
-        row_of_kind=np.array(rows or [OBSTACLES], dtype=np.int64),
+        row_of_type=np.array(rows or [OBSTACLES], dtype=np.int64),
         classes=max(class_of) + 1,
         competition=bool(p.competition),
         all_round=1.0 if p.crowding == "all" else 0.0,

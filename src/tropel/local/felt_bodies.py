@@ -203,7 +203,7 @@ def feel_agents(i, x, y, z, h, m, own_speed, d0, cos_view, crowd, cells, rules, 
 
 @kernel
 def feel_obstacles(i, x, y, z, h, m, own_speed, d0, cos_view, crowd, discs, rules, table, scratch, gap):
-    """Add the round obstacles whose surface is within the sense radius, each by the rules of its kind."""
+    """Add the round obstacles whose surface is within the sense radius, each by the rules of its type."""
     spatial = crowd.position.shape[1] == 3
     cell = disc_cell(crowd.position, i, discs)
     begin, end = discs.start[cell], discs.start[cell + 1]
@@ -211,7 +211,7 @@ def feel_obstacles(i, x, y, z, h, m, own_speed, d0, cos_view, crowd, discs, rule
     row = 0
     for k in range(begin, end + 1):
         o = discs.items[min(k, end - 1)]
-        own_row = rules.row_of_kind[discs.kind[o]]
+        own_row = rules.row_of_type[discs.type[o]]
         if listed > _ZERO and (k == end or own_row != row or listed > _FULL):
             kind = (rules.strength[row], rules.cos_margin[row], rules.sin_margin[row])
             gap = _weigh(table, listed, spatial, h, m, own_speed, rules.anticipation, d0 * rules.reach[row], kind,

@@ -23,7 +23,7 @@ class Obstacle:
     radius: float
     position: Sequence[float] | None = None
     motion: MotionLike | None = None
-    kind: str = "obstacle"  #: what it is, such as "fire"; models may treat kinds differently
+    type: str = "obstacle"  #: what it is, such as "fire"; models may treat types differently
 
     def __post_init__(self) -> None:
         if not (math.isfinite(self.radius) and self.radius > 0.0):
@@ -44,8 +44,8 @@ class ObstacleSet:
         self.position: NDArray[np.float64] = np.empty((0, dim))
         self.velocity: NDArray[np.float64] = np.empty((0, dim))
         self.radius: NDArray[np.float64] = np.empty(0)
-        self.kind: NDArray[np.int32] = np.empty(0, dtype=np.int32)  #: numbers of `kinds`
-        self.kinds: list[str] = []  #: every kind there has been
+        self.type: NDArray[np.int32] = np.empty(0, dtype=np.int32)  #: numbers of `types`
+        self.types: list[str] = []  #: every type there has been
         self._moving: list[tuple[int, str]] = []
 
     def __len__(self) -> int:
@@ -87,14 +87,14 @@ class ObstacleSet:
         self.position = np.delete(self.position, row, axis=0)
         self.velocity = np.delete(self.velocity, row, axis=0)
         self.radius = np.delete(self.radius, row)
-        self.kind = np.delete(self.kind, row)
+        self.type = np.delete(self.type, row)
         self._changed()
 
     def move(self, name: str, position: Sequence[float]) -> None:
         """Put an obstacle elsewhere, to stay there."""
         old = self.find(name)
         where = point(position, f"obstacle '{name}'", dim=self.dim)
-        self._items[name] = Obstacle(radius=old.radius, position=tuple(where.tolist()), kind=old.kind)
+        self._items[name] = Obstacle(radius=old.radius, position=tuple(where.tolist()), type=old.type)
         row = self.names.index(name)
         self.position[row] = where
         self.velocity[row] = 0.0
@@ -111,9 +111,9 @@ class ObstacleSet:
         self.position = np.vstack([self.position, place])
         self.velocity = np.vstack([self.velocity, np.zeros(self.dim)])
         self.radius = np.append(self.radius, obstacle.radius)
-        if obstacle.kind not in self.kinds:
-            self.kinds.append(obstacle.kind)
-        self.kind = np.append(self.kind, np.int32(self.kinds.index(obstacle.kind)))
+        if obstacle.type not in self.types:
+            self.types.append(obstacle.type)
+        self.type = np.append(self.type, np.int32(self.types.index(obstacle.type)))
         if obstacle.motion is not None:
             self._moving.append((len(self._items) - 1, name))
         self.version += 1
@@ -138,7 +138,7 @@ class ObstacleSet:
         """Cells that list every obstacle whose surface is within `reach` of any point of the cell."""
         version, grid = self._grids.get(reach, (-1, None))
         if grid is None or version != self.version:
-            grid = disc_grid(self.position, self.velocity, self.radius, self.kind, self._low, self._high, reach)
+            grid = disc_grid(self.position, self.velocity, self.radius, self.type, self._low, self._high, reach)
             self._grids[reach] = (self.version, grid)
         return grid
 
@@ -146,7 +146,7 @@ class ObstacleSet:
         """What a checkpoint stores: names, radii, places and motions (a function is stored by its obstacle's name)."""
         stored: dict[str, Any] = {}
         for row, (name, item) in enumerate(self._items.items()):
-            entry: dict[str, Any] = {"radius": item.radius, "kind": item.kind}
+            entry: dict[str, Any] = {"radius": item.radius, "type": item.type}
             if item.motion is None:
                 entry["position"] = self.position[row].tolist()
             else:
@@ -159,13 +159,13 @@ class ObstacleSet:
         for name in self.names:
             self.remove(name)
         for name, entry in stored.items():
-            motion, kind = entry.get("motion"), entry.get("kind", "obstacle")
+            motion, sort = entry.get("motion"), entry.get("type", "obstacle")
             if motion == "function":
                 if name not in declared:
                     raise ParameterError(f"obstacle '{name}' moves by a function that this script does not define")
                 self._append(name, declared[name])
             elif motion is not None:
-                self._append(name, Obstacle(radius=entry["radius"], motion=restored_motion(motion), kind=kind))
+                self._append(name, Obstacle(radius=entry["radius"], motion=restored_motion(motion), type=sort))
             else:
-                self._append(name, Obstacle(radius=entry["radius"], position=tuple(entry["position"]), kind=kind))
+                self._append(name, Obstacle(radius=entry["radius"], position=tuple(entry["position"]), type=sort))
         self.advance(time, dt)
