@@ -26,7 +26,9 @@ def collect(cells, first, last, x, v, share, body, limit, horizon, near, out_nea
 
 
 @pytest.mark.parametrize("dim", [2, 3])
-@pytest.mark.parametrize(("count", "first", "last"), [(100, 0, 100), (100, 13, 77), (7, 0, 7), (40, 30, 40), (16, 0, 16)])
+@pytest.mark.parametrize(
+    ("count", "first", "last"), [(100, 0, 100), (100, 13, 77), (7, 0, 7), (40, 30, 40), (16, 0, 16)]
+)
 @pytest.mark.parametrize("share", [0.0, 1.0])
 def test_the_bits_are_those_of_plain_numpy(dim: int, count: int, first: int, last: int, share: float) -> None:
     random = np.random.default_rng(count + first)
@@ -48,9 +50,7 @@ def test_the_bits_are_those_of_plain_numpy(dim: int, count: int, first: int, las
     x, v = np.full(dim, 2.0), np.full(dim, 0.5)
     limit, horizon, near, body = 2.5, 0.4, 0.1, 0.2
     ours_near, ours_meeting = np.zeros(count, dtype=np.bool_), np.zeros(count, dtype=np.bool_)
-    collect(
-        cells, np.uint64(first), np.uint64(last), x, v, share, body, limit, horizon, near, ours_near, ours_meeting
-    )
+    collect(cells, np.uint64(first), np.uint64(last), x, v, share, body, limit, horizon, near, ours_near, ours_meeting)
     away = np.linalg.norm(position.T - x, axis=1)
     relative = np.linalg.norm(v - share * velocity.T, axis=1)
     listed = (np.arange(count) >= first) & (np.arange(count) < last)

@@ -10,7 +10,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from tropel.local.repellers import LEAST_ANGLE, repeller, subtended, wall_interval
+from tropel.local.repellers import LEAST_ANGLE, in_view, repeller, subtended, wall_interval
 
 Floats = NDArray[np.float64]
 
@@ -90,12 +90,21 @@ def test_figure_2b_of_the_paper_has_its_peak_at_eighteen_degrees() -> None:
 
 @given(contact=st.floats(0.0, 2.0), distance=st.floats(1e-9, 20.0))
 def test_the_half_angle_is_that_of_the_tangent(contact: float, distance: float) -> None:
-    angle, cosine = subtended(contact, 1.0 / distance)
-    assert math.cos(2.0 * angle) == pytest.approx(cosine, abs=1e-9)
+    angle, cosine_of_all, sine, cosine = subtended(contact, 1.0 / distance)
+    assert math.cos(2.0 * angle) == pytest.approx(cosine_of_all, abs=1e-9)
+    assert (math.sin(angle), math.cos(angle)) == pytest.approx((sine, cosine), abs=1e-9)
     if distance <= contact:
         assert angle == pytest.approx(math.pi / 2)
     else:
         assert math.sin(angle) == pytest.approx(max(contact / distance, LEAST_ANGLE))
+
+
+@given(view=st.floats(0.01, 2 * math.pi), x=angles, half=st.floats(0.001, math.pi / 2))
+def test_an_object_is_in_view_as_soon_as_a_part_of_it_is(view: float, x: float, half: float) -> None:
+    assume(abs(x - half - view / 2) > 1e-6)
+    assume(abs(view / 2 + half - math.pi) > 1e-6)
+    seen = in_view(math.cos(x), math.sin(half), math.cos(half), math.cos(view / 2), math.sin(view / 2))
+    assert seen == (x - half <= view / 2)
 
 
 # Walls --------------------------------------------------------------------------------------------------------------

@@ -19,7 +19,7 @@ from tropel._kernels.discs import disc_cell
 from tropel._kernels.fast_math import fast_exp
 from tropel._kernels.simd import trailing_zeros
 from tropel.local.dynamical_parameters import AGENTS
-from tropel.local.repellers import REACH_IN_D0, repeller, subtended
+from tropel.local.repellers import REACH_IN_D0, in_view, repeller, subtended
 
 #: Columns of the sums of a class.
 SLOPE, NEARNESS, WINDOW, SUMS = 3, 4, 5, 6
@@ -46,6 +46,7 @@ def _weigh_in_plane(table, count, h, own_speed, anticipation, d0, kind, front, c
     strength, cos_delta, sin_delta = kind
     per_d0 = 1.0 / d0
     slowest2 = (1e-3 * own_speed) ** 2
+    sin_view = math.sqrt(max(1.0 - cos_view * cos_view, 0.0))
     for k in range(_ZERO, count):
         dx, dy = table[_DX + k], table[_DY + k]
         contact = table[_CONTACT + k]
@@ -55,7 +56,8 @@ def _weigh_in_plane(table, count, h, own_speed, anticipation, d0, kind, front, c
         ahead = hx * ux + hy * uy
         # In front is what the body would run into if it went straight on.
         aside, width = hx * dy - hy * dx, front * contact
-        seen = (ahead >= cos_view) & (away > 0.0)
+        dpsi, cos_2dpsi, sine, cosine = subtended(contact, per_away)
+        seen = in_view(ahead, sine, cosine, cos_view, sin_view) & (away > 0.0)
         table[_GAP + k] = away - contact if (ahead > 0.0) & (aside * aside < width * width) & seen else _FREE
         rx, ry = own_speed * hx - anticipation * table[_VX + k], own_speed * hy - anticipation * table[_VY + k]
         relative2 = rx * rx + ry * ry
@@ -64,7 +66,6 @@ def _weigh_in_plane(table, count, h, own_speed, anticipation, d0, kind, front, c
         ry *= per_relative
         free = max(away - contact, 0.0) * (own_speed * per_relative) * per_d0
         n = ux * ry - uy * rx
-        dpsi, cos_2dpsi = subtended(contact, per_away)
         turn, slope, w = repeller(rx * ux + ry * uy, abs(n), dpsi, cos_2dpsi, cos_delta, sin_delta)
         # Who moves along with us comes no nearer.
         felt = seen & (relative2 >= slowest2) & (free <= REACH_IN_D0)
@@ -82,6 +83,7 @@ def _weigh_in_space(table, count, h, m, own_speed, anticipation, d0, kind, front
     strength, cos_delta, sin_delta = kind
     per_d0 = 1.0 / d0
     slowest2 = (1e-3 * own_speed) ** 2
+    sin_view = math.sqrt(max(1.0 - cos_view * cos_view, 0.0))
     for k in range(_ZERO, count):
         dx, dy, dz = table[_DX + k], table[_DY + k], table[_DZ + k]
         contact = table[_CONTACT + k]
@@ -91,7 +93,8 @@ def _weigh_in_space(table, count, h, m, own_speed, anticipation, d0, kind, front
         ux, uy, uz = dx * per_away, dy * per_away, dz * per_away
         ahead = hx * ux + hy * uy + hz * uz
         width = front * contact
-        seen = (ahead >= cos_view) & (away > 0.0)
+        dpsi, cos_2dpsi, sine, cosine = subtended(contact, per_away)
+        seen = in_view(ahead, sine, cosine, cos_view, sin_view) & (away > 0.0)
         aside2 = away2 * (1.0 - ahead * ahead)
         table[_GAP + k] = away - contact if (ahead > 0.0) & (aside2 < width * width) & seen else _FREE
         rx = own_speed * hx - anticipation * table[_VX + k]
@@ -106,7 +109,6 @@ def _weigh_in_space(table, count, h, m, own_speed, anticipation, d0, kind, front
         cos_x = rx * ux + ry * uy + rz * uz
         nx, ny, nz = uy * rz - uz * ry, uz * rx - ux * rz, ux * ry - uy * rx
         sin_x = math.sqrt(nx * nx + ny * ny + nz * nz)
-        dpsi, cos_2dpsi = subtended(contact, per_away)
         turn, slope, w = repeller(cos_x, sin_x, dpsi, cos_2dpsi, cos_delta, sin_delta)
         felt = seen & (relative2 >= slowest2) & (free <= REACH_IN_D0)
         near = fast_exp(-free)

@@ -9,7 +9,7 @@ from tropel._kernels.fast_math import fast_exp
 from tropel._kernels.walls import cell_at
 from tropel.local.dynamical_parameters import WALLS
 from tropel.local.felt_bodies import NEARNESS, SLOPE, WINDOW
-from tropel.local.repellers import REACH_IN_D0, repeller, wall_interval
+from tropel.local.repellers import REACH_IN_D0, in_view, repeller, wall_interval
 
 
 @kernel
@@ -28,7 +28,9 @@ def feel_walls(i, x, y, hx, hy, d0, cos_view, crowd, walls, rules, scratch, gap)
         if free > REACH_IN_D0 * d0:
             continue
         # Seen as soon as any part of it is.
-        if cos_view > -1.0 and math.acos(cos_x) - dpsi > math.acos(cos_view):
+        if cos_view > -1.0 and not in_view(
+            cos_x, math.sin(dpsi), math.cos(dpsi), cos_view, math.sqrt(1.0 - cos_view * cos_view)
+        ):
             continue
         n = ux * hy - uy * hx
         cos_2dpsi = math.cos(min(2.0 * dpsi, math.pi))

@@ -51,10 +51,17 @@ def repeller(cos_x, sin_x, dpsi, cos_2dpsi, cos_delta, sin_delta):
 
 @inlined_kernel
 def subtended(contact, per_distance):
-    """Half of the angle under which a disk of radius `contact` appears at a distance, given as its inverse, and the
-    cosine of all of it. A right angle for who is inside."""
+    """How a disk of radius `contact` appears at a distance, given as its inverse: half of the angle, the cosine of all
+    of it, and sine and cosine of the half. A right angle for who is inside."""
     sine = min(max(contact * per_distance, LEAST_ANGLE), 1.0)
-    return 2.0 * fast_atan(sine / (1.0 + math.sqrt(1.0 - sine * sine))), 1.0 - 2.0 * sine * sine
+    cosine = math.sqrt(1.0 - sine * sine)
+    return 2.0 * fast_atan(sine / (1.0 + cosine)), 1.0 - 2.0 * sine * sine, sine, cosine
+
+
+@inlined_kernel
+def in_view(ahead, sine, cosine, cos_view, sin_view):
+    """Whether any part of an object of that half-angle is in the cone of view; `ahead` is the cosine of its angle."""
+    return (ahead >= cos_view * cosine - sin_view * sine) | (cos_view <= -cosine)
 
 
 @kernel
@@ -75,8 +82,8 @@ def wall_interval(x, y, x0, y0, x1, y1, radius, reach):
     bx, by = x0 + last * dx - x, y0 + last * dy - y
     turn = math.atan2(ax * by - ay * bx, ax * bx + ay * by)
     at_a, at_b = math.sqrt(ax * ax + ay * ay), math.sqrt(bx * bx + by * by)
-    grown_a, _ = subtended(radius, 1.0 / at_a)
-    grown_b, _ = subtended(radius, 1.0 / at_b)
+    grown_a, _, _, _ = subtended(radius, 1.0 / at_a)
+    grown_b, _, _, _ = subtended(radius, 1.0 / at_b)
     # Seen end-on, the disk of the nearer end hides that of the further one.
     low, high = min(-grown_a, abs(turn) - grown_b), max(grown_a, abs(turn) + grown_b)
     middle = 0.5 * (low + high) if turn >= 0.0 else -0.5 * (low + high)
