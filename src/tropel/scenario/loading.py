@@ -185,7 +185,8 @@ class _Builder:
     def _world(self) -> World:
         spec = self.spec.world
         obstacles = {
-            name: Obstacle(radius=o.radius, position=o.position, motion=o.motion, type=o.type) for name, o in spec.obstacles.items()
+            name: Obstacle(radius=o.radius, position=o.position, motion=o.motion, type=o.type)
+            for name, o in spec.obstacles.items()
         }
         targets = {
             name: Target(position=t.position, motion=t.motion, radius=t.radius, absorbs=t.absorbs)
