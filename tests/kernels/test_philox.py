@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tropel._kernels.philox import normals, philox4x32, random_key, uniform, uniform_pair, uniforms
+from tropel._kernels.compile import kernel
+from tropel._kernels.philox import bell, normals, philox4x32, random_key, uniform, uniform_pair, uniforms
 
 # From the file tests/kat_vectors of Random123, the authors' own library: counter, key, answer.
 KNOWN_ANSWERS = [
@@ -137,3 +138,20 @@ def test_keys_do_not_run_seed_and_purpose_together() -> None:
     assert random_key(1, "2x") != random_key(12, "x")
     assert random_key(-1, "x") != random_key(1, "x")
     assert random_key(5, "x") == random_key(5, "x")
+
+
+@kernel
+def bells(key, ids, out):
+    for k in range(ids.size):
+        out[k] = bell(key, ids[k], 3, 0)
+
+
+def test_the_bell_has_the_moments_of_eight_uniforms() -> None:
+    ids = np.arange(400_000)
+    drawn = np.empty(len(ids))
+    bells(random_key(1, "bell"), ids, drawn)
+    assert abs(drawn.mean()) < 0.006
+    assert drawn.var() == pytest.approx(1.0, abs=0.01)
+    assert (drawn**4).mean() == pytest.approx(3.0 - 1.2 / 8, abs=0.04)
+    assert np.abs(drawn).max() < 4.9
+    assert abs(np.corrcoef(drawn[:-1], drawn[1:])[0, 1]) < 0.006

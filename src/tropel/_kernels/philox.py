@@ -24,6 +24,8 @@ _W0 = np.uint32(0x9E3779B9)
 _W1 = np.uint32(0xBB67AE85)
 _LOW = np.uint64(0xFFFFFFFF)
 _SHIFT = np.uint64(32)
+#: One over the standard deviation of the sum of eight numbers of 16 bits.
+_BELL = math.sqrt(12.0 / (8.0 * (65536.0**2 - 1.0)))
 _TO_UNIT = 1.0 / 9007199254740992.0  # 2 ** -53
 
 
@@ -50,8 +52,8 @@ def philox4x32(c0, c1, c2, c3, k0, k1):
 
 
 @inlined_kernel
-def uniform_pair(key, agent_id, step, draw):
-    """Two independent uniforms in [0, 1) for (agent, step, draw)."""
+def words(key, agent_id, step, draw):
+    """Four independent words of 32 bits for (agent, step, draw)."""
     who = np.uint64(agent_id)
     when = np.uint64(step)
     c0 = np.uint32(who & _LOW)
@@ -60,7 +62,13 @@ def uniform_pair(key, agent_id, step, draw):
     c3 = np.uint32(((when >> _SHIFT) << np.uint64(24)) | (np.uint64(draw) & np.uint64(0xFFFFFF)))
     k0 = np.uint32(np.uint64(key) & _LOW)
     k1 = np.uint32(np.uint64(key) >> _SHIFT)
-    a, b, c, d = philox4x32(c0, c1, c2, c3, k0, k1)
+    return philox4x32(c0, c1, c2, c3, k0, k1)
+
+
+@inlined_kernel
+def uniform_pair(key, agent_id, step, draw):
+    """Two independent uniforms in [0, 1) for (agent, step, draw)."""
+    a, b, c, d = words(key, agent_id, step, draw)
     first = np.float64((np.uint64(a) << np.uint64(21)) ^ (np.uint64(b) >> np.uint64(11))) * _TO_UNIT
     second = np.float64((np.uint64(c) << np.uint64(21)) ^ (np.uint64(d) >> np.uint64(11))) * _TO_UNIT
     return first, second
@@ -70,6 +78,18 @@ def uniform_pair(key, agent_id, step, draw):
 def uniform(key, agent_id, step, draw):
     """A uniform in [0, 1) for (agent, step, draw)."""
     return uniform_pair(key, agent_id, step, draw)[0]
+
+
+@inlined_kernel
+def bell(key, agent_id, step, draw):
+    """A number of mean 0 and variance 1 for (agent, step, draw) that is nearly normal, at a third of a normal's cost.
+
+    The sum of eight uniforms of 16 bits: it ends at ±4.9, and its fourth moment is 2.85 instead of 3.
+    """
+    total = np.uint64(0)
+    for word in words(key, agent_id, step, draw):
+        total += (np.uint64(word) & np.uint64(0xFFFF)) + (np.uint64(word) >> np.uint64(16))
+    return (np.float64(total) - 8 * 32767.5) * _BELL
 
 
 @inlined_kernel

@@ -49,7 +49,7 @@ from numpy.typing import NDArray
 
 from tropel._kernels.compile import allocating_kernel, inlined_kernel, kernel, parallel_kernel
 from tropel._kernels.fast_math import fast_exp
-from tropel._kernels.philox import normal_pair, random_key
+from tropel._kernels.philox import bell, normal_pair, random_key
 from tropel.agents.personality import (
     PERSONALITY,
     SLOWEST_SPEED,
@@ -255,12 +255,10 @@ def _steer_one(i, crowd, directions, cells, discs, walls, rules, pace, step, des
         slope += w * scratch[c, SLOPE]
         fresh.weights[i, c] = w
     if pace.noise > 0.0:
-        a1, a2 = normal_pair(rules.key, crowd.id[i], step, 0)
-        wz += pace.noise * a1
+        wz += pace.noise * bell(rules.key, crowd.id[i], step, 0)
         if dim == 3:
-            a3, _ = normal_pair(rules.key, crowd.id[i], step, 3)
-            wx += pace.noise * a2
-            wy += pace.noise * a3
+            wx += pace.noise * bell(rules.key, crowd.id[i], step, 3)
+            wy += pace.noise * bell(rules.key, crowd.id[i], step, 4)
     k = filter_gain(1.0 - crowd.agility[i], SLOWEST_TURN, pace.dt)
     if dim == 2:
         wx = wy = 0.0
