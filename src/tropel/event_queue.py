@@ -12,12 +12,14 @@ from typing import TYPE_CHECKING, Annotated, Any, Union
 from pydantic import Field, TypeAdapter
 
 from tropel.errors import EventError, TropelError
-from tropel.events import KINDS, AddAgents, UnderWay, _Event
+from tropel.event_base import Event
+from tropel.events import KINDS, AddAgents
+from tropel.gradual_events import UnderWay
 
 if TYPE_CHECKING:
     from tropel.simulation import Simulation
 
-EventLike = _Event | Callable[["Simulation"], None]
+EventLike = Event | Callable[["Simulation"], None]
 
 # Built at run time, which type checkers do not follow.
 _AnyEvent: Any = Annotated[Union[(*KINDS, UnderWay)], Field(discriminator="kind")]
@@ -52,7 +54,7 @@ def _stored_function(function: Callable[..., Any]) -> dict[str, Any]:
 
 def event_json(event: EventLike) -> str:
     """An event as it is written into records and checkpoints."""
-    if isinstance(event, _Event):
+    if isinstance(event, Event):
         return event.model_dump_json()
     return json.dumps(event.stored() if isinstance(event, Repeated) else _stored_function(event))
 
@@ -106,7 +108,7 @@ class EventQueue:
         A function may do anything; those that are called again and again do not count, or no run would end.
         """
         return any(
-            not isinstance(event, _Event | Repeated) or isinstance(event, AddAgents) for event in self._events.values()
+            not isinstance(event, Event | Repeated) or isinstance(event, AddAgents) for event in self._events.values()
         )
 
     def state(self) -> list[list[Any]]:
@@ -114,7 +116,7 @@ class EventQueue:
 
     def restore(self, stored: list[list[Any]]) -> None:
         """Put back what was waiting; functions are found again among what the script has scheduled."""
-        functions = {(k.step, k.sequence): e for k, e in self._events.items() if not isinstance(e, _Event)}
+        functions = {(k.step, k.sequence): e for k, e in self._events.items() if not isinstance(e, Event)}
         repeated = [event for _, _, event in self if isinstance(event, Repeated)]
         events: dict[_Scheduled, EventLike] = {}
         for step, sequence, text in stored:
@@ -153,7 +155,7 @@ def step_at(time: float, dt: float) -> int:
 def apply_event(event: EventLike, sim: Simulation) -> None:
     """Apply one event; whatever goes wrong says which event it was and when."""
     try:
-        if isinstance(event, _Event):
+        if isinstance(event, Event):
             event.apply(sim)
         else:
             event(sim)
