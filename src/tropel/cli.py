@@ -1,4 +1,4 @@
-"""The command line: `tropel demo | run | list | validate | schema | plot | sweep | bench | verify | warmup`.
+"""The command line: `tropel demo | run | list | validate | schema | plot | plan | sweep | bench | verify | warmup`.
 
 Each command is a few lines around the library. Results go to standard output, progress and errors to standard error.
 """
@@ -6,6 +6,7 @@ Each command is a few lines around the library. Results go to standard output, p
 from __future__ import annotations
 
 import json
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -37,6 +38,21 @@ Threads = Annotated[int | None, typer.Option(min=1, help="Threads; all cores whe
 Seed = Annotated[int | None, typer.Option(help="Seed; that of the scenario when left out.")]
 Until = Annotated[float | None, typer.Option(min=0.0, help="Simulated seconds; as the scenario says when left out.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress bar.")]
+
+
+def _without_plan_cache(no_cache: bool) -> bool:
+    """By the environment, so that the processes of a sweep hear of it too."""
+    if no_cache:
+        os.environ["TROPEL_PLAN_CACHE"] = "off"
+    return no_cache
+
+
+NoCache = Annotated[
+    bool,
+    typer.Option(
+        "--no-cache", callback=_without_plan_cache, help="Plan anew instead of using plans kept from earlier runs."
+    ),
+]
 
 
 class _InterruptedError(TropelError):
@@ -71,6 +87,7 @@ def demo(
     threads: Threads = None,
     seed: Seed = None,
     until: Until = None,
+    no_cache: NoCache = False,
     quiet: Quiet = False,
 ) -> None:
     """Run a built-in scenario and draw it."""
@@ -91,6 +108,7 @@ def run(
     resume: Annotated[Path | None, typer.Option(help="Continue from a checkpoint of the same scenario.")] = None,
     picture: Annotated[bool, typer.Option(help="Draw a PNG of the run.")] = True,
     gif: Annotated[bool, typer.Option(help="Draw an animated GIF too.")] = False,
+    no_cache: NoCache = False,
     quiet: Quiet = False,
 ) -> None:
     """Run a scenario file: trajectory, checkpoint, summary and picture go into one folder."""
@@ -222,6 +240,41 @@ def _draw_phase_plot(name: str, out: Path | None) -> Path:
 
 
 @app.command()
+def plan(
+    source: Annotated[
+        str,
+        typer.Argument(
+            metavar="MAP", help="A .map (Moving AI), a floor plan (.png), a .wkt, .geojson or scenario file, or a name."
+        ),
+    ],
+    goal: Annotated[str, typer.Option(help="Where to: x,y in metres; the nearest exit when left out.")] = "",
+    out: Annotated[Path, typer.Option("--out", "-o", help="PNG file, or folder, for the picture.")] = Path("field.png"),
+    planner: Annotated[str, typer.Option(help="flow_field or harmonic.")] = "flow_field",
+    cell: Annotated[float | None, typer.Option(help="Size of the cells [m]; 0.2, more on large maps.")] = None,
+    clearance: Annotated[float, typer.Option(help="Distance kept from walls [m].")] = 0.2,
+    scale: Annotated[float | None, typer.Option(help="Metres per cell of a .map or per pixel of a .png.")] = None,
+    no_cache: NoCache = False,
+    quiet: Quiet = False,
+) -> None:
+    """Plan the way to a goal from everywhere on a map, and draw it."""
+    from tropel.progress import counting
+    from tropel.scenario import plan as planning
+
+    place = planning.parse_place(goal) if goal else None
+    picture = _picture_file(out, "field")
+    with counting("planning", 3, quiet=quiet) as told:
+        told(0, f"reading {source}")
+        world, title = planning.read_world(source, scale=scale)
+        told(1, f"solving the {planner.replace('_', ' ')}")
+        planned = planning.make_plan(world, planner=planner, goal=place, cell=cell, clearance=clearance, title=title)
+        told(2, f"drawing {picture.name}")
+        planning.draw_plan(planned, picture)
+        told(3, "")
+    _show(planned.table())
+    _show(f"wrote {picture}")
+
+
+@app.command()
 def sweep(
     file: Annotated[Path, typer.Argument(help="A scenario file (TOML), or the name of a built-in scenario.")],
     seeds: Annotated[int, typer.Option(min=1, help="How many seeds.")] = 20,
@@ -229,6 +282,7 @@ def sweep(
     out: Out = None,
     until: Until = None,
     workers: Annotated[int | None, typer.Option(min=1, help="Processes; one per core when left out.")] = None,
+    no_cache: NoCache = False,
     quiet: Quiet = False,
 ) -> None:
     """Run many seeds on all cores; table, confidence bands and a plot."""
@@ -367,6 +421,11 @@ def _run_and_draw(
     _report(summary, outputs)
     for path in _draw(outputs.trajectory, outputs.picture, outputs.animation, png=png, gif=gif, quiet=quiet):
         _show(f"wrote {path}")
+    if png:
+        from tropel.scenario.plan import draw_scenario_fields
+
+        for path in draw_scenario_fields(scenario, folder):
+            _show(f"wrote {path}")
 
 
 def _report(summary: Summary, outputs: Outputs) -> None:

@@ -13,7 +13,11 @@ from tropel._kernels.compile import compiled_kernels, parallel_kernel
 from tropel._kernels.philox import random_key, uniform
 from tropel.local.collision_free_speed import CollisionFreeSpeed
 from tropel.local.dynamical import Dynamical
+from tropel.planning.flow_field import FlowField
+from tropel.planning.flow_layer import FlowLayer
+from tropel.planning.grid_field import GridField
 from tropel.testing import check_neighbours, check_planner, check_steering
+from tropel.world.raster import rasterise
 
 
 @parallel_kernel
@@ -28,6 +32,27 @@ def close_a_door_on_somebody() -> None:
     sim.agents.position[0] = 4.0, 2.0
     sim.at(0.0, tropel.events.CloseDoor(door="door"))
     sim.step()
+
+
+def plan_and_repair() -> None:
+    """Flow layers with everything they know, and a field in 3D."""
+    free = np.random.default_rng(1).random((40, 50)) > 0.2
+    goal = np.zeros_like(free)
+    goal[0, 0] = goal[39, 49] = True
+    for corner_cutting in (False, True):
+        layer = FlowLayer(free | goal, goal, corner_cutting=corner_cutting)
+        layer.change(free=np.roll(free, 1, axis=0) | goal, goal=np.flipud(goal), most_touched=1.0)
+        layer.change(terrain=np.full(free.shape, 3.0), most_touched=1.0)
+        layer.policy()
+    hall = rasterise(tropel.World(shapely.box(0, 0, 8, 8), walls=[[(4, 1), (4, 8)]]))
+    corner = np.zeros_like(hall.free)
+    corner[2:4, 2:4] = True
+    FlowField().solve(hall, corner).directions()
+    world = tropel.World.box((0, 0, 0), (4, 4, 4), obstacles={"b": tropel.Obstacle(radius=1.0, position=(2, 2, 2))})
+    box = rasterise(world)
+    everywhere = np.full((*box.shape, 3), 3**-0.5)
+    field = GridField(raster=box, goal=~box.free, value=np.zeros(box.shape), vectors=everywhere)
+    field.sample(np.random.default_rng(1).uniform(-1.0, 5.0, (300, 3)), world)
 
 
 def main() -> None:
@@ -46,7 +71,9 @@ def main() -> None:
         print(name, "has run with", len(sim.agents), "agents")
     close_a_door_on_somebody()
     uniform(random_key(1, "bounds"), 7, 3, 0)
+    plan_and_repair()
     check_planner(tropel.Direct())
+    check_planner(FlowField, dims=(2,))
     check_neighbours(tropel.Grid())
     check_steering(tropel.Seek())
     check_steering(CollisionFreeSpeed(), dims=(2,))

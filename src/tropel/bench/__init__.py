@@ -12,7 +12,11 @@ from tropel.errors import ParameterError, suggest
 
 __all__ = ["BenchResult", "Progress", "names", "run"]
 
-_MODULES = {"neighbours": "tropel.bench.neighbours", "steering": "tropel.bench.steering"}
+_MODULES = {
+    "neighbours": "tropel.bench.neighbours",
+    "planning": "tropel.bench.planning",
+    "steering": "tropel.bench.steering",
+}
 
 
 def names() -> list[str]:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import re
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
@@ -22,9 +23,15 @@ from tropel.scenario.locate import line_of
 from tropel.scenario.scatter import scatter
 from tropel.simulation import Simulation
 from tropel.world import Door, Obstacle, Target, World, shapes
+from tropel.world.maps import FloorPlan
 
 #: Layers that files know by a short name; any other is given as "package.module:Class".
-PLANNERS = {"direct": "tropel.planning.direct:Direct"}
+PLANNERS = {
+    "direct": "tropel.planning.direct:Direct",
+    "flow_field": "tropel.planning.flow_field:FlowField",
+    "harmonic": "tropel.planning.harmonic:Harmonic",
+    "vector_field": "tropel.planning.vector_field:VectorField",
+}
 ENVIRONMENTS = {"grid": "tropel.environment.grid:Grid"}
 MODELS = {
     "seek": "tropel.local.seek:Seek",
@@ -50,8 +57,18 @@ class Scenario:
 
     def build(self, *, seed: int | None = None, threads: int | None = None) -> Simulation:
         """A simulation, ready to run."""
-        try:
+        with self._located_errors():
             return _Builder(self).simulation(self.spec.seed if seed is None else seed, threads)
+
+    def world(self) -> World:
+        """The world alone."""
+        with self._located_errors():
+            return _Builder(self).world()
+
+    @contextlib.contextmanager
+    def _located_errors(self) -> Iterator[None]:
+        try:
+            yield
         except ScenarioError:
             raise
         except TropelError as error:
@@ -135,8 +152,7 @@ class _Builder:
 
     def simulation(self, seed: int, threads: int | None) -> Simulation:
         spec = self.spec
-        world = self._world()
-        self._scatter(world)
+        world = self.world()
         agents: list[Group | Source] = [*map(self._group, spec.groups), *map(self._source, spec.sources)]
         groups = list(dict.fromkeys([g.name for g in spec.groups] + [s.group for s in spec.sources]))
         sim = Simulation(
@@ -170,17 +186,35 @@ class _Builder:
         except TropelError as error:
             raise self.scenario.error(path, str(error).removeprefix(f"{_dotted(path)}: ")) from error
 
-    def _walkable(self) -> Any:
-        given = self.spec.world.walkable
+    def _map(self) -> FloorPlan | None:
+        given = self.spec.world.map
         if given is None:
             return None
-        parts = given if isinstance(given, list) else [given]
-        area = shapely.union_all([self._polygon(s, ("world", "walkable", k)) for k, s in enumerate(parts)])
+        told = schema.MapSpec(file=given) if isinstance(given, str) else given
+        try:
+            return told.plan(self.scenario.folder)
+        except TropelError as error:
+            raise self.scenario.error(("world", "map"), str(error)) from error
+
+    def _walkable(self, plan: FloorPlan | None) -> Any:
+        given = self.spec.world.walkable
+        if plan is not None:
+            area: Any = plan.walkable
+        elif given is not None:
+            parts = given if isinstance(given, list) else [given]
+            area = shapely.union_all([self._polygon(s, ("world", "walkable", k)) for k, s in enumerate(parts)])
+        else:
+            return None
         for k, hole in enumerate(self.spec.world.holes):
             area = area.difference(self._polygon(hole, ("world", "holes", k)))
         if area.is_empty:
             raise self.scenario.error(("world", "holes"), "nothing is left of the walkable area")
         return area
+
+    def world(self) -> World:
+        world = self._world()
+        self._scatter(world)
+        return world
 
     def _world(self) -> World:
         spec = self.spec.world
@@ -195,11 +229,15 @@ class _Builder:
         if spec.box is not None:
             regions = {n: (r.low, r.high) for n, r in spec.regions.items() if isinstance(r, schema.BoxSpec)}
             return World.box(spec.box.low, spec.box.high, obstacles=obstacles, targets=targets, regions=regions)
+        plan = self._map()
         return World(
-            self._walkable(),
+            self._walkable(plan),
             bounds=spec.bounds,
             walls=spec.walls,
-            exits={name: self._polygon(s, ("world", "exits", name)) for name, s in spec.exits.items()},
+            exits={
+                **({} if plan is None else plan.exits),
+                **{name: self._polygon(s, ("world", "exits", name)) for name, s in spec.exits.items()},
+            },
             regions={
                 name: self._polygon(s, ("world", "regions", name))
                 for name, s in spec.regions.items()

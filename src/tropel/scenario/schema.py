@@ -21,6 +21,8 @@ from pydantic import (
 from tropel import events
 from tropel.agents.distributions import Distribution, Finite
 from tropel.agents.presets import PersonalityField
+from tropel.errors import GeometryError
+from tropel.world.maps import FloorPlan, read_plan
 from tropel.world.motion import Motion, PointField
 
 Value = Finite | Distribution
@@ -119,10 +121,33 @@ class TargetSpec(Model):
     absorbs: bool = False
 
 
+class MapSpec(Model):
+    """A Moving AI .map file or a PNG floor plan (dark pixels are walls)."""
+
+    file: Annotated[str, Field(description="a .map or .png file, relative to the scenario file")]
+    scale: Annotated[PositiveFloat | None, Field(description="metres per cell or pixel; a .map has cells of 1 m")] = (
+        None
+    )
+    wall_below: Annotated[float | None, Field(gt=0.0, lt=1.0, description="PNG: darker pixels are walls; 0.5")] = None
+    exits: Annotated[dict[str, str], Field(description='PNG: names and colours, such as out = "#00ff00"')] = {}
+    straighten: Annotated[
+        NonNegativeFloat | None, Field(description="PNG: slanted walls may move by so many pixels to be straight")
+    ] = None
+
+    def plan(self, folder: Path) -> FloorPlan:
+        """What the file says about the world."""
+        told = self.model_dump(exclude={"file"}, exclude_defaults=True)
+        path = folder / self.file
+        if path.suffix.lower() != ".png" and set(told) - {"scale"}:
+            raise GeometryError(f"{', '.join(sorted(set(told) - {'scale'}))}: only for PNG floor plans")
+        return read_plan(path, **told)
+
+
 class WorldSpec(Model):
-    """2D: walkable minus holes. 3D: a box."""
+    """2D: walkable, or what a map says, minus holes. 3D: a box."""
 
     walkable: Annotated[Shape | list[Shape] | None, Field(description="one shape, or several that are joined")] = None
+    map: Annotated[str | MapSpec | None, Field(description="a .map file, or a map with its scale")] = None
     holes: Annotated[list[Shape], Field(description="cut out of the walkable area")] = []
     bounds: Annotated[
         tuple[Finite, Finite, Finite, Finite] | None, Field(description="open space: x_min, y_min, x_max, y_max")
@@ -138,9 +163,9 @@ class WorldSpec(Model):
 
     @model_validator(mode="after")
     def _one_kind_of_world(self) -> WorldSpec:
-        given = [key for key in ("walkable", "bounds", "box") if getattr(self, key) is not None]
+        given = [key for key in ("walkable", "map", "bounds", "box") if getattr(self, key) is not None]
         if len(given) != 1:
-            raise ValueError("a world has exactly one of walkable (2D), bounds (open 2D space) or box (3D)")
+            raise ValueError("a world has exactly one of walkable or map (2D), bounds (open 2D space) or box (3D)")
         if self.box is not None and (self.walls or self.exits or self.doors or self.holes):
             raise ValueError("a 3D box has no walls, exits, doors or holes; use obstacles and targets that absorb")
         for name, region in self.regions.items():

@@ -1,0 +1,212 @@
+"""Following a field of unit vectors on a raster: interpolated between cells, never across a wall.
+
+Arrays of cells have three axes here, [iz, iy, ix], with a single layer in 2D. Near a wall a cell may have two sides;
+there the agent looks for the nearest free centre that it can reach in a straight line, which settles the side.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+
+from tropel._kernels.compile import inlined_kernel, kernel, parallel_kernel
+from tropel._kernels.grid_sight import NOTHING_IN_SIGHT, UNKNOWN, aim_at, goal_in_sight, straight_on
+from tropel._kernels.walls import chord_blocked
+
+#: Kinds of cells.
+BLOCKED, UNREACHABLE, REACHABLE, GOAL = 0, 1, 2, 3
+#: Agents per unit of parallel work.
+_CHUNK = 256
+#: Vectors that cancel each other to less than this (on the line between two equally long ways) are not averaged.
+_CANCELLED = 0.3
+
+
+class FieldArrays(NamedTuple):
+    """A field as kernels see it. Only read in parallel loops."""
+
+    kind: NDArray[np.uint8]  #: (nz, ny, nx)
+    wide: NDArray[np.bool_]  #: (nz, ny, nx): whether a cell and all around it are free
+    vectors: NDArray[np.float32]  #: (nz, ny, nx, dim): unit vectors, zero where there is no way
+    value: NDArray[np.float64]  #: (nz, ny, nx): larger is nearer to the goal
+    metres_per_value: float  #: times the value, the length of the way [m]; 0 when that is not known
+    origin: NDArray[np.float64]  #: (3,)
+    cell: float
+    inverse_cell: float
+    around: NDArray[np.int64]  #: (K, 3): steps to nearby cells along z, y, x, the nearest first
+
+
+@inlined_kernel
+def own_cell(x, y, z, field):
+    """Index of the cell that holds a point; points outside belong to the nearest cell of the border."""
+    nz, ny, nx = field.kind.shape
+    iz = min(max(math.floor((z - field.origin[2]) * field.inverse_cell), 0.0), nz - 1.0)
+    iy = min(max(math.floor((y - field.origin[1]) * field.inverse_cell), 0.0), ny - 1.0)
+    ix = min(max(math.floor((x - field.origin[0]) * field.inverse_cell), 0.0), nx - 1.0)
+    return np.int64(iz), np.int64(iy), np.int64(ix)
+
+
+@inlined_kernel
+def beside(x, y, iy, ix, field):
+    """How far a point is from the centre of its own cell along y and x, in cells, and the neighbours on that side."""
+    ny, nx = field.kind.shape[1], field.kind.shape[2]
+    fx = (x - field.origin[0]) * field.inverse_cell - ix - 0.5
+    fy = (y - field.origin[1]) * field.inverse_cell - iy - 0.5
+    jx = min(max(ix + (1 if fx > 0.0 else -1), 0), nx - 1)
+    jy = min(max(iy + (1 if fy > 0.0 else -1), 0), ny - 1)
+    return min(abs(fy), 0.5), min(abs(fx), 0.5), jy, jx
+
+
+@inlined_kernel
+def _layer_between(iz, iy, ix, jy, jx, fy, fx, field):
+    """Sum of the vectors of four cells of a layer by nearness; cells without a vector do not count."""
+    vectors = field.vectors
+    ax, ay = np.float64(vectors[iz, iy, ix, 0]), np.float64(vectors[iz, iy, ix, 1])
+    bx, by = np.float64(vectors[iz, iy, jx, 0]), np.float64(vectors[iz, iy, jx, 1])
+    cx, cy = np.float64(vectors[iz, jy, ix, 0]), np.float64(vectors[iz, jy, ix, 1])
+    w = (1.0 - fy) * (1.0 - fx)
+    vx, vy = w * ax, w * ay
+    w = (1.0 - fy) * fx
+    vx, vy = vx + w * bx, vy + w * by
+    w = fy * (1.0 - fx)
+    vx, vy = vx + w * cx, vy + w * cy
+    # Diagonally only past two free cells: rasters made from maps have walls in the corners of cells.
+    diagonal = (bx != 0.0 or by != 0.0) and (cx != 0.0 or cy != 0.0)
+    w = fy * fx if diagonal else 0.0
+    vx, vy = vx + w * np.float64(vectors[iz, jy, jx, 0]), vy + w * np.float64(vectors[iz, jy, jx, 1])
+    vz = 0.0
+    if vectors.shape[3] == 3:
+        vz = (1.0 - fy) * ((1.0 - fx) * vectors[iz, iy, ix, 2] + fx * vectors[iz, iy, jx, 2])
+        vz += fy * (1.0 - fx) * vectors[iz, jy, ix, 2] + w * vectors[iz, jy, jx, 2]
+    return vx, vy, vz
+
+
+@inlined_kernel
+def _between(x, y, z, iz, iy, ix, field):
+    """Average of the vectors of the cells around a point of a free cell, by nearness; length up to one."""
+    nz = field.kind.shape[0]
+    fy, fx, jy, jx = beside(x, y, iy, ix, field)
+    vx, vy, vz = _layer_between(iz, iy, ix, jy, jx, fy, fx, field)
+    if nz > 1:
+        fz = (z - field.origin[2]) * field.inverse_cell - iz - 0.5
+        jz = min(max(iz + (1 if fz > 0.0 else -1), 0), nz - 1)
+        fz = min(abs(fz), 0.5)
+        if field.kind[jz, iy, ix] < REACHABLE:
+            fz = 0.0
+        ux, uy, uz = _layer_between(jz, iy, ix, jy, jx, fy, fx, field)
+        vx, vy, vz = vx + fz * (ux - vx), vy + fz * (uy - vy), vz + fz * (uz - vz)
+    if vx * vx + vy * vy + vz * vz < _CANCELLED * _CANCELLED:
+        vx, vy = np.float64(field.vectors[iz, iy, ix, 0]), np.float64(field.vectors[iz, iy, ix, 1])
+        if field.vectors.shape[3] == 3:
+            vz = np.float64(field.vectors[iz, iy, ix, 2])
+    return vx, vy, vz
+
+
+@kernel
+def way_back(x, y, z, iz, iy, ix, field, walls):
+    """Where to go from a place that is not free: index of a cell with a way to the goal, and whether to aim at it.
+
+    Of the cells whose centres can be reached in a straight line it is the one with the best value, among those hardly
+    further away than the nearest. Going to the nearest itself would lead round and round at corners, where that one is
+    behind. When the nearest is the best one, it is not to be aimed at but followed. The index is -1 when there is none.
+    """
+    nz, ny, nx = field.kind.shape
+    furthest = best = math.inf
+    highest = -math.inf
+    found_z = found_y = found_x = np.int64(-1)
+    for best_of_near in range(2):
+        for k in range(field.around.shape[0]):
+            sz, sy, sx = field.around[k, 0], field.around[k, 1], field.around[k, 2]
+            # Steps are counted from the cell's centre, at most 0.87 cells away from where the agent is.
+            if math.sqrt(sz * sz + sy * sy + sx * sx) - 0.87 > furthest * field.inverse_cell:
+                break
+            cz, cy, cx = iz + sz, iy + sy, ix + sx
+            if cz < 0 or cy < 0 or cx < 0 or cz >= nz or cy >= ny or cx >= nx or field.kind[cz, cy, cx] < REACHABLE:
+                continue
+            px = field.origin[0] + (cx + 0.5) * field.cell
+            py = field.origin[1] + (cy + 0.5) * field.cell
+            pz = field.origin[2] + (cz + 0.5) * field.cell if nz > 1 else z
+            away = math.sqrt((px - x) ** 2 + (py - y) ** 2 + (pz - z) ** 2)
+            value = field.value[cz, cy, cx]
+            better = away <= furthest and value > highest if best_of_near else away < best
+            if better and not (nz == 1 and chord_blocked(x, y, px, py, walls)):
+                if not best_of_near:
+                    best = furthest = away
+                highest = value
+                found_z, found_y, found_x = cz, cy, cx
+        if not best_of_near:
+            near_z, near_y, near_x = found_z, found_y, found_x
+            furthest = best + field.cell
+    return found_z, found_y, found_x, found_z != near_z or found_y != near_y or found_x != near_x
+
+
+@inlined_kernel
+def _from_the_wall(x, y, z, iz, iy, ix, aim, field):
+    """Towards the centre of a free cell nearby, and along with its vector unless that centre is the aim."""
+    nz = field.kind.shape[0]
+    dx = field.origin[0] + (ix + 0.5) * field.cell - x
+    dy = field.origin[1] + (iy + 0.5) * field.cell - y
+    dz = field.origin[2] + (iz + 0.5) * field.cell - z if nz > 1 else 0.0
+    away = math.sqrt(dx * dx + dy * dy + dz * dz)
+    if away > 0.0:
+        dx, dy, dz = dx / away, dy / away, dz / away
+    vx = field.vectors[iz, iy, ix, 0] + dx
+    vy = field.vectors[iz, iy, ix, 1] + dy
+    vz = field.vectors[iz, iy, ix, 2] + dz if nz > 1 else 0.0
+    if aim or vx * vx + vy * vy + vz * vz < _CANCELLED * _CANCELLED:
+        return dx, dy, dz
+    return vx, vy, vz
+
+
+@kernel
+def follow_chunk(position, rows, first, last, field, walls, goals, numbers, sight, look, out):
+    """`follow_field` for some of the rows."""
+    dim = position.shape[1]
+    for k in range(first, last):
+        i = rows[k]
+        x, y = position[i, 0], position[i, 1]
+        z = position[i, 2] if dim == 3 else 0.0
+        iz, iy, ix = own_cell(x, y, z, field)
+        pressed = field.kind[iz, iy, ix] == BLOCKED
+        aim = False
+        if pressed:
+            iz, iy, ix, aim = way_back(x, y, z, iz, iy, ix, field, walls)
+        vx = vy = vz = 0.0
+        if iz >= 0:
+            kind = field.kind[iz, iy, ix]
+            goal = np.int64(NOTHING_IN_SIGHT)
+            if kind == GOAL:
+                goal = straight_on(x, y, z, goals, numbers)
+            elif look and kind == REACHABLE and not pressed:
+                if sight[iz, iy, ix] == UNKNOWN:
+                    sight[iz, iy, ix] = goal_in_sight(iz, iy, ix, field, goals, numbers)
+                goal = np.int64(sight[iz, iy, ix])
+            if goal >= 0:
+                vx, vy, vz = aim_at(x, y, z, goal, goals)
+            elif kind >= REACHABLE:
+                if pressed:
+                    vx, vy, vz = _from_the_wall(x, y, z, iz, iy, ix, aim, field)
+                else:
+                    vx, vy, vz = _between(x, y, z, iz, iy, ix, field)
+        length = math.sqrt(vx * vx + vy * vy + vz * vz)
+        scale = 1.0 / length if length > 0.0 else 0.0
+        out[i, 0] = vx * scale
+        out[i, 1] = vy * scale
+        if dim == 3:
+            out[i, 2] = vz * scale
+
+
+@parallel_kernel
+def follow_field(position, rows, field, walls, goals, numbers, sight, look, out):
+    """Write a unit vector, or zero where there is no way, into the rows of `out`.
+
+    On goal cells, and with `look` also where one of the goals `numbers` is in clear sight, straight to it. `sight`
+    remembers per cell what is seen from there: it is a function of the cell, so threads may fill it in any order.
+    """
+    for chunk in numba.prange((rows.size + _CHUNK - 1) // _CHUNK):
+        first = chunk * _CHUNK
+        last = min(first + _CHUNK, rows.size)
+        follow_chunk(position, rows, first, last, field, walls, goals, numbers, sight, look, out)

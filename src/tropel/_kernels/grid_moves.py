@@ -1,0 +1,207 @@
+"""Moves on a raster: which are allowed, what they cost, and where they lead when the way to a goal is known.
+
+Lengths are whole numbers, so that sums do not depend on their order and a repaired layer has the same bits as a fresh
+one. A straight move is 2744210 units and a diagonal one 3880899: neighbouring Pell numbers, whose ratio is √2 to
+5e-14, and which order all lengths a + b √2 with a, b < 2744210 exactly as the true ones are ordered.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+
+from tropel._kernels.compile import inlined_kernel, kernel, parallel_kernel
+
+STRAIGHT = 2744210
+DIAGONAL = 3880899
+#: Length of a way that does not exist.
+FAR = 1 << 62
+#: Terrain is stored in 1024ths; this is what costs as much as plain ground.
+PLAIN = 1024
+#: The eight moves by number: straight ones first, then diagonal ones; of equally good moves the first is taken.
+MOVE_X = np.array([1, 0, -1, 0, 1, -1, -1, 1], dtype=np.int64)
+MOVE_Y = np.array([0, 1, 0, -1, 1, 1, -1, -1], dtype=np.int64)
+#: In a policy besides the numbers of moves.
+STAY, NO_WAY = 8, 255
+
+
+class Ground(NamedTuple):
+    """What moving about a raster costs. Cells are numbered row by row."""
+
+    moves: NDArray[np.uint8]  #: (cells,): bit m is set when move m is allowed
+    terrain: NDArray[np.int32]  #: (cells,): cost in 1024ths, at least 1024; empty where all ground is plain
+    across: int  #: cells in a row
+    diagonal: int  #: units of a diagonal move: DIAGONAL, or STRAIGHT where all moves cost the same
+    dearest: int  #: units of the dearest move
+
+
+@inlined_kernel
+def move_cost(a, b, m, diagonal, terrain):
+    """Units of move m between the neighbours a and b; the same in both directions."""
+    plain = np.int64(STRAIGHT) if m < 4 else np.int64(diagonal)
+    if terrain.size == 0:
+        return plain
+    return (plain * (np.int64(terrain[a]) + np.int64(terrain[b]))) // np.int64(2 * PLAIN)
+
+
+@inlined_kernel
+def moves_of(iy, ix, free, corner_cutting):
+    """The moves a cell allows, as bits. A diagonal one needs both cells beside it, unless corners may be cut."""
+    ny, nx = free.shape
+    if not free[iy, ix]:
+        return np.uint8(0)
+    up, down, right, left = iy + 1 < ny, iy > 0, ix + 1 < nx, ix > 0
+    east = right and free[iy, ix + 1]
+    west = left and free[iy, ix - 1]
+    north = up and free[iy + 1, ix]
+    south = down and free[iy - 1, ix]
+    bits = np.int64(east) | np.int64(north) << 1 | np.int64(west) << 2 | np.int64(south) << 3
+    if not corner_cutting:
+        up, down, right, left = north, south, east, west
+        if not (up or down):
+            return np.uint8(bits)
+    bits |= np.int64(up and right and free[iy + 1, ix + 1]) << 4
+    bits |= np.int64(up and left and free[iy + 1, ix - 1]) << 5
+    bits |= np.int64(down and left and free[iy - 1, ix - 1]) << 6
+    bits |= np.int64(down and right and free[iy - 1, ix + 1]) << 7
+    return np.uint8(bits)
+
+
+@kernel
+def all_moves(free, corner_cutting, moves):
+    """Write the allowed moves of every cell."""
+    ny, nx = free.shape
+    for iy in range(ny):
+        for ix in range(nx):
+            moves[iy * nx + ix] = moves_of(iy, ix, free, corner_cutting)
+
+
+@kernel
+def moves_around(cells, free, corner_cutting, moves, seen, near):
+    """Write the allowed moves of the given cells and their neighbours, and list all of these in `near`, each once.
+
+    `seen` (cells,), uint8, must be zero and is zero afterwards; `near` has room for nine times as many as are given.
+    Returns how many are listed.
+    """
+    ny, nx = free.shape
+    count = 0
+    for k in range(cells.size):
+        iy, ix = cells[k] // nx, cells[k] % nx
+        for jy in range(max(iy - 1, 0), min(iy + 2, ny)):
+            for jx in range(max(ix - 1, 0), min(ix + 2, nx)):
+                c = jy * nx + jx
+                if not seen[c]:
+                    seen[c] = 1
+                    near[count] = c
+                    count += 1
+                    moves[c] = moves_of(jy, jx, free, corner_cutting)
+    for k in range(count):
+        seen[near[k]] = 0
+    return count
+
+
+@inlined_kernel
+def best_move(c, ground, distance):
+    """The move to the neighbour nearest to the goal: argmax V(T(s, a)), the first of equal ones."""
+    if distance[c] == 0:
+        return np.uint8(STAY)
+    best = distance[c]
+    move = np.uint8(NO_WAY)
+    for m in range(8):
+        if ground.moves[c] >> m & 1:
+            there = distance[c + MOVE_Y[m] * ground.across + MOVE_X[m]]
+            if there < best:
+                best = there
+                move = np.uint8(m)
+    return move
+
+
+@parallel_kernel
+def all_best_moves(ground, distance, policy):
+    """Write the policy of every cell."""
+    rows = distance.size // ground.across
+    for iy in numba.prange(rows):
+        for c in range(iy * ground.across, (iy + 1) * ground.across):
+            policy[c] = best_move(c, ground, distance)
+
+
+@kernel
+def downhill(c, ground, distance):
+    """Unit vector of steepest descent of the way's length, linear on the triangles that free neighbours span.
+
+    Each triangle is the cell, a straight neighbour and a diagonal one beside that. The vector stays within a triangle
+    of free cells, so it never points into a blocked one, and it goes down, so following it never leads round in a ring.
+    """
+    here = distance[c]
+    if here == 0 or here >= FAR:
+        return 0.0, 0.0
+    bits = ground.moves[c]
+    steepest = 0.0  # square of the slope
+    ahead = aside = 0.0
+    ax = ay = bx = by = 0
+    for m in range(4):
+        if not bits >> m & 1:
+            continue
+        beside = distance[c + MOVE_Y[m] * ground.across + MOVE_X[m]]
+        if beside >= here:
+            continue
+        along = np.float64(here - beside)
+        if along * along > steepest:
+            steepest, ahead, aside = along * along, along, 0.0
+            ax, ay, bx, by = MOVE_X[m], MOVE_Y[m], 0, 0
+        for side in range(2):
+            # The diagonal moves to the left and to the right of move m.
+            diagonal = 4 + (m if side == 0 else (m + 3) & 3)
+            if not bits >> diagonal & 1:
+                continue
+            corner = distance[c + MOVE_Y[diagonal] * ground.across + MOVE_X[diagonal]]
+            if corner >= beside:
+                continue
+            across = np.float64(beside - corner)
+            # Steepest beyond the diagonal: along it within this triangle.
+            half = 0.5 * (along + across)
+            u, v = (half, half) if across > along else (along, across)
+            if u * u + v * v > steepest:
+                steepest, ahead, aside = u * u + v * v, u, v
+                ax, ay = MOVE_X[m], MOVE_Y[m]
+                bx, by = MOVE_X[diagonal] - ax, MOVE_Y[diagonal] - ay
+    if steepest == 0.0:
+        # Only past a corner that may be cut.
+        m = best_move(c, ground, distance)
+        return MOVE_X[m] * math.sqrt(0.5), MOVE_Y[m] * math.sqrt(0.5)
+    scale = 1.0 / math.sqrt(steepest)
+    return (ahead * ax + aside * bx) * scale, (ahead * ay + aside * by) * scale
+
+
+@kernel
+def _row_downhill(iy, ground, distance, vectors):
+    for c in range(iy * ground.across, (iy + 1) * ground.across):
+        vectors[c, 0], vectors[c, 1] = downhill(c, ground, distance)
+
+
+@parallel_kernel
+def all_downhill(ground, distance, vectors):
+    """Write the unit vectors (cells, 2) of every cell; zero on goals and where there is no way."""
+    for iy in numba.prange(distance.size // ground.across):
+        _row_downhill(iy, ground, distance, vectors)
+
+
+@kernel
+def downhill_around(cells, ground, distance, vectors, seen):
+    """The same for the given cells and their neighbours. `seen` must be zero and is zero afterwards."""
+    ny, nx = distance.size // ground.across, ground.across
+    for clear in range(2):
+        for k in range(cells.size):
+            iy, ix = cells[k] // nx, cells[k] % nx
+            for jy in range(max(iy - 1, 0), min(iy + 2, ny)):
+                for jx in range(max(ix - 1, 0), min(ix + 2, nx)):
+                    c = jy * nx + jx
+                    if clear:
+                        seen[c] = 0
+                    elif not seen[c]:
+                        seen[c] = 1
+                        vectors[c, 0], vectors[c, 1] = downhill(c, ground, distance)

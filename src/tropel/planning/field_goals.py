@@ -1,0 +1,137 @@
+"""Goals as cells of a raster: where a field begins.
+
+An exit is the free cells inside its polygon, a target those within its radius. What is smaller than a cell, or nearer
+to a wall than the clearance, is represented by the free cells next to it that see it.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import shapely
+from numpy.typing import NDArray
+
+from tropel._kernels.grid_raster import fill_inside
+from tropel._kernels.walls import chord_blocked
+from tropel.agents.state import NEAREST_EXIT, NEAREST_TARGET
+from tropel.errors import GeometryError
+from tropel.world import World
+from tropel.world.raster import Raster, half_diagonal
+from tropel.world.shapes import segments_of
+
+#: Of a line to a goal, so much must be clear: exits often begin on a wall, which a line to them touches.
+_ALMOST = 0.999
+
+
+def numbers_of(goal: int, world: World) -> NDArray[np.int64]:
+    """Numbers of the places that a value of the `goal` column means; closed exits are none of the nearest ones."""
+    goals = world.goals()
+    if goal == NEAREST_EXIT:
+        return np.flatnonzero((goals.is_exit == 1) & (goals.usable == 1)).astype(np.int64)
+    if goal == NEAREST_TARGET:
+        return np.flatnonzero(goals.is_exit == 0).astype(np.int64)
+    return np.array([goal] if 0 <= goal < len(goals.is_exit) else [], dtype=np.int64)
+
+
+def goal_cells(numbers: NDArray[np.int64], world: World, raster: Raster, *, strict: bool) -> NDArray[np.bool_]:
+    """Cells of all these goals. With `strict`, a goal that no free cell sees is an error that names it.
+
+    A target that moves by itself may pass through walls; it is never an error.
+    """
+    names = {number: name for name, number in world.goal_numbers.items()}
+    cells = np.zeros(raster.shape, dtype=np.bool_)
+    for number in numbers.tolist():
+        name = names[number]
+        own = _exit_cells(name, world, raster) if name in world.exits else _target_cells(number, world, raster)
+        if strict and not own.any() and not (name in world.targets and world.targets[name].motion is not None):
+            raise GeometryError(_unseen(name, number, world, raster))
+        cells |= own
+    return cells
+
+
+def _exit_cells(name: str, world: World, raster: Raster) -> NDArray[np.bool_]:
+    polygon = world.exits[name].polygon
+    inside = np.empty(raster.shape, dtype=np.uint8)
+    fill_inside(segments_of(polygon), raster.origin, raster.cell, inside)
+    cells = inside.view(np.bool_) & raster.free
+    if cells.any():
+        return cells
+    if world.walkable is not None:
+        polygon = polygon.intersection(world.walkable)
+    low, high = np.asarray(polygon.bounds).reshape(2, 2)
+    index = _free_cells_between(low - _nearby(raster), high + _nearby(raster), raster)
+    centres = raster.centre(index)
+    nearest = shapely.shortest_line(shapely.points(centres), polygon)
+    ends = shapely.get_coordinates(nearest).reshape(-1, 2, 2)[:, 1]
+    away = np.linalg.norm(ends - centres, axis=1)
+    seen = (away <= _nearby(raster)) & _clear(centres, ends, world)
+    cells[tuple(index[seen].T)] = True
+    return cells
+
+
+def _target_cells(number: int, world: World, raster: Raster) -> NDArray[np.bool_]:
+    goals = world.goals()
+    place, radius = goals.position[number], float(goals.radius[number])
+    cells = np.zeros(raster.shape, dtype=np.bool_)
+    wide = max(radius, half_diagonal(raster.dim) * raster.cell)
+    widest = max(wide, _nearby(raster))
+    index = _free_cells_between(place - widest, place + widest, raster)
+    centres = raster.centre(index)
+    away = np.linalg.norm(centres - place, axis=1)
+    seen = (away <= widest) & _clear(centres, np.broadcast_to(place, centres.shape), world)
+    if not seen.any():
+        return cells
+    chosen = seen & (away <= max(wide, float(away[seen].min()) * (1.0 + 1e-9)))
+    cells[tuple(index[chosen].T)] = True
+    return cells
+
+
+def _nearby(raster: Raster) -> float:
+    """How far the free cells next to a goal may be from it: those around a point on a wall are not further [m]."""
+    return raster.reach + 1.5 * raster.cell
+
+
+def _free_cells_between(low: NDArray[np.float64], high: NDArray[np.float64], raster: Raster) -> NDArray[np.int64]:
+    first, last = raster.index_of(low), raster.index_of(high)
+    window = tuple(slice(a, b + 1) for a, b in zip(first.tolist(), last.tolist(), strict=True))
+    return np.argwhere(raster.free[window]) + first
+
+
+def _clear(starts: NDArray[np.float64], ends: NDArray[np.float64], world: World) -> NDArray[np.bool_]:
+    """Whether no wall is on the way from each start to its end, but for the very end."""
+    if world.dim == 3:
+        return np.ones(len(starts), dtype=np.bool_)
+    longest = float(np.linalg.norm(ends - starts, axis=1).max(initial=0.0))
+    walls = world.wall_grid(longest)
+    almost = starts + _ALMOST * (ends - starts)
+    return np.array(
+        [not chord_blocked(*a, *b, walls) for a, b in zip(starts.tolist(), almost.tolist(), strict=True)],
+        dtype=np.bool_,
+    )
+
+
+def _unseen(name: str, number: int, world: World, raster: Raster) -> str:
+    if name in world.exits:
+        middle = world.exits[name].polygon.centroid
+        what, place = f"exit '{name}'", [middle.x, middle.y]
+    else:
+        what, place = f"target '{name}'", world.goals().position[number].tolist()
+    at = ", ".join(f"{c:g}" for c in place)
+    return (
+        f"{what} at ({at}) cannot be planned for: no place that is free (at least {raster.reach:.3g} m from walls and "
+        f"obstacles) is within {_nearby(raster):.3g} m and in sight of it; is it inside a wall? Move it, or make cell "
+        f"({raster.cell:g} m) or clearance ({raster.clearance:g} m) smaller"
+    )
+
+
+def room_for_error(raster: Raster) -> str:
+    """What to say when a raster has no free cell at all."""
+    size = " × ".join(str(n) for n in reversed(raster.shape))
+    return (
+        f"none of the {size} cells of {raster.cell:g} m is free: nowhere is it {raster.reach:.3g} m to every wall and "
+        f"obstacle; make cell or clearance smaller"
+    )
+
+
+def spec_of(numbers: NDArray[np.int64], world: World) -> tuple[tuple[int, ...], bytes]:
+    """What tells whether goals are the same places as before."""
+    return tuple(numbers.tolist()), world.goals().position[numbers].tobytes()

@@ -1,0 +1,183 @@
+"""Plans kept on disk, so that a world is planned once: `load` and `store` by a digest of geometry and parameters.
+
+A plan is a NumPy .npz without pickle whose archive comment, the very end of the file, is a checksum of all bytes before
+it. A damaged file is a warning and a plan to be made again, never an error: the cache may be deleted at any time. Plans
+of other sources or packages are not found, because a changed solver may give other values.
+
+The environment variable TROPEL_PLAN_CACHE is a folder to use instead of the user's cache directory, or "off".
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import hashlib
+import itertools
+import os
+import re
+import time
+import warnings
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tropel import __version__
+from tropel._kernels.compile import kernel_digest
+from tropel.errors import ParameterError
+
+#: What the variable says for no cache at all.
+OFF = "off"
+VARIABLE = "TROPEL_PLAN_CACHE"
+#: All plans together [bytes]; those not used for longest go first.
+LARGEST_TOTAL = 1 << 30
+
+_MARK = b"tropel-plan blake2b="
+_CHECKSUM_LENGTH = 64
+_UNFINISHED = ".tmp"
+#: A file that somebody began to write so long ago [s] will not be finished.
+_ABANDONED = 3600.0
+_number = itertools.count()
+
+
+def folder() -> Path | None:
+    """Where plans are kept; None when they are not."""
+    told = os.environ.get(VARIABLE, "")
+    if told.lower() == OFF:
+        return None
+    if told:
+        return Path(told)
+    home = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
+    return Path(home) / "tropel" / "plans"
+
+
+def load(digest: str) -> dict[str, NDArray[Any]] | None:
+    """The arrays stored under a digest, or None when there are none or they are damaged."""
+    path = _path(digest)
+    if path is None:
+        return None
+    try:
+        with path.open("rb") as file:
+            damage = _damage(file, digest)
+            arrays = {} if damage else _arrays(file)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except (OSError, zipfile.BadZipFile, KeyError, ValueError, EOFError) as error:
+        damage = str(error)
+    if damage:
+        warnings.warn(f"the cached plan {path} is damaged ({damage}); it is made again", stacklevel=2)
+        with contextlib.suppress(OSError):
+            path.unlink()
+        return None
+    with contextlib.suppress(OSError):
+        os.utime(path)
+    return arrays
+
+
+def store(digest: str, arrays: Mapping[str, NDArray[Any]], *, largest_total: int = LARGEST_TOTAL) -> None:
+    """Keep arrays under a digest. What cannot be written is a warning: a plan can always be made again."""
+    path = _path(digest)
+    if path is None or sum(array.nbytes for array in arrays.values()) > largest_total // 2:
+        return
+    for name, array in arrays.items():
+        if array.dtype.hasobject:
+            raise ParameterError(f"the array '{name}' of a plan holds Python objects; use a number or text dtype")
+    unfinished = path.with_name(f".{path.name}.{os.getpid()}-{next(_number)}{_UNFINISHED}")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with unfinished.open("w+b") as file:
+            _write(file, digest, arrays)
+        os.replace(unfinished, path)
+    except OSError as error:
+        warnings.warn(f"the plan cannot be cached in {path.parent}: {error.strerror or error}", stacklevel=2)
+        with contextlib.suppress(OSError):
+            unfinished.unlink()
+        return
+    _make_room(path, largest_total)
+
+
+def _path(digest: str) -> Path | None:
+    if re.fullmatch(r"[0-9a-f]{16,128}", digest) is None:
+        raise ParameterError(f"a plan is stored under a digest of hexadecimal digits, not {digest!r}")
+    where = folder()
+    return None if where is None else where / f"{_made_with()}-{digest}.npz"
+
+
+@functools.cache
+def _made_with() -> str:
+    """Digest of what a plan depends on besides its own digest."""
+    from importlib.metadata import version
+
+    # Numba's version is in the digest of the kernels.
+    parts = (__version__, kernel_digest(), np.__version__, version("scipy"))
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:12]
+
+
+def _write(file: IO[bytes], digest: str, arrays: Mapping[str, NDArray[Any]]) -> None:
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
+        for name, array in arrays.items():
+            with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
+                np.lib.format.write_array(member, np.asanyarray(array), allow_pickle=False)
+        archive.comment = _MARK + b"0" * _CHECKSUM_LENGTH
+    end = file.seek(0, os.SEEK_END) - _CHECKSUM_LENGTH
+    checksum = _checksum(file, end, digest)
+    file.seek(end)
+    file.write(checksum)
+
+
+def _damage(file: IO[bytes], digest: str) -> str:
+    """What is wrong with a file as a whole; nothing when it is as it was written, under this digest."""
+    end = file.seek(0, os.SEEK_END) - _CHECKSUM_LENGTH
+    if end < len(_MARK):
+        return "it is too short"
+    file.seek(end - len(_MARK))
+    if file.read(len(_MARK)) != _MARK:
+        return "its end is missing"
+    if file.read() != _checksum(file, end, digest):
+        return "its checksum does not match"
+    return ""
+
+
+def _checksum(file: IO[bytes], end: int, digest: str) -> bytes:
+    """Of the first `end` bytes and the digest they are stored under, so that a renamed file is found out too."""
+    total = hashlib.blake2b(digest.encode(), digest_size=_CHECKSUM_LENGTH // 2)
+    file.seek(0)
+    left = end
+    while left > 0 and (block := file.read(min(left, 1 << 20))):
+        total.update(block)
+        left -= len(block)
+    return total.hexdigest().encode()
+
+
+def _arrays(file: IO[bytes]) -> dict[str, NDArray[Any]]:
+    with zipfile.ZipFile(file) as archive:
+        found = {}
+        for member in archive.namelist():
+            with archive.open(member) as data:
+                found[member.removesuffix(".npy")] = np.lib.format.read_array(data, allow_pickle=False)
+    return found
+
+
+def _make_room(newest: Path, largest_total: int) -> None:
+    """Delete the plans that were not used for longest until the rest is small enough, and what nobody finished."""
+    plans = []
+    # Others may delete at the same time.
+    with contextlib.suppress(OSError):
+        for entry in newest.parent.iterdir():
+            with contextlib.suppress(OSError):
+                about = entry.stat()
+                if entry.suffix == ".npz":
+                    plans.append((about.st_mtime_ns, about.st_size, entry))
+                elif entry.suffix == _UNFINISHED and about.st_mtime < time.time() - _ABANDONED:
+                    entry.unlink()
+    total = sum(size for _, size, _ in plans)
+    for _, size, entry in sorted(plans):
+        if total <= largest_total:
+            return
+        if entry != newest:
+            with contextlib.suppress(OSError):
+                entry.unlink()
+                total -= size

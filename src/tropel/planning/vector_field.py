@@ -1,0 +1,130 @@
+"""Follow a painted vector field: the plan that somebody drew instead of computed (LAYERS section 6).
+
+    lane = Stroke([(0, 2), (20, 2)], width=2)
+    VectorField(lane + 0.5 * ArrayField(vectors, cell=0.5), fallback=FlowField())
+
+Vectors longer than 1 are shortened to 1; shorter ones mean to go slower. Where nothing is painted agents stand, or do
+what the fallback says. Painted fields know no walls: agents that follow one into a wall stop there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from tropel.agents.state import AgentState
+from tropel.errors import ParameterError
+from tropel.planning.field_blend import Wrapped, planner_named
+from tropel.planning.field_image import image_field
+from tropel.planning.painted_fields import ArrayField, FunctionField, PaintedField, Stroke, described, evaluate
+from tropel.world import World
+
+#: Vectors shorter than this count as nothing painted.
+_NOTHING = 1e-9
+
+
+class VectorField:
+    """Go the way that is painted where an agent stands.
+
+    The field is a `PaintedField`, a function of points, or an array with `origin` and `cell`. It may also be given as
+    `strokes` (points, width, strength and falloff of each) and as an `image` (with `origin`, `cell` and `encoding`),
+    which is how scenario files do; strokes lie over the image, and both over the field. `fallback` is a planner, or the
+    name of one, for places where nothing is painted.
+    """
+
+    def __init__(
+        self,
+        field: PaintedField | Callable[[NDArray[np.float64]], ArrayLike] | ArrayLike | None = None,
+        *,
+        origin: Sequence[float] | None = None,
+        cell: float | None = None,
+        strokes: Sequence[Stroke | Mapping[str, Any]] = (),
+        image: str | Path | None = None,
+        encoding: str = "hue",
+        fallback: Any = None,
+    ) -> None:
+        layers: list[PaintedField] = []
+        if strokes:
+            layers.append(_drawn(strokes))
+        if image is not None:
+            pixel = _needed(cell, "an image")
+            layers.append(image_field(image, cell=pixel, origin=origin or (0.0, 0.0), encoding=encoding))
+        if field is not None:
+            layers.append(_as_field(field, origin, cell))
+        if not layers:
+            raise ParameterError("VectorField has nothing to follow: give it a field, strokes or an image")
+        self.field = layers[-1]
+        for layer in reversed(layers[:-1]):
+            self.field = layer.over(self.field)
+        self.fallback = None if fallback is None else Wrapped(planner_named(fallback), "the fallback of VectorField")
+
+    @property
+    def parameters(self) -> str:
+        behind = "" if self.fallback is None else f", fallback={self.fallback.description}"
+        return f"{described(self.field)}{behind}"
+
+    @property
+    def columns(self) -> tuple[Any, ...]:
+        return () if self.fallback is None else self.fallback.columns
+
+    def prepare(self, state: AgentState, world: World, seed: int) -> None:
+        """Called once before the first step."""
+        if self.fallback is not None:
+            self.fallback.prepare(state, world, seed)
+        evaluate(self.field, world.bounds)  # a field of the wrong shape or dimension says so now
+
+    def direct(self, state: AgentState, members: NDArray[np.int64], out: NDArray[np.float64]) -> None:
+        """Write the painted vectors, or what the fallback says, into the rows of `members`."""
+        vectors = evaluate(self.field, state.position[members])
+        lengths = np.linalg.norm(vectors, axis=1)
+        painted = lengths > _NOTHING
+        out[members] = np.where(painted[:, None], vectors, 0.0) / np.maximum(lengths, 1.0)[:, None]
+        if self.fallback is not None and not painted.all():
+            self.fallback.direct(state, members[~painted], out)
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        return {} if self.fallback is None else self.fallback.state()
+
+    def restore(self, stored: Mapping[str, NDArray[Any]]) -> None:
+        if self.fallback is not None:
+            self.fallback.restore(stored)
+
+
+def _drawn(strokes: Sequence[Stroke | Mapping[str, Any]]) -> PaintedField:
+    drawn: PaintedField | None = None
+    for number, stroke in enumerate(strokes):
+        if isinstance(stroke, Stroke):
+            one = stroke
+        elif isinstance(stroke, Mapping):
+            try:
+                one = Stroke(**stroke)
+            except TypeError as error:
+                raise ParameterError(f"stroke {number}: {str(error).removeprefix('Stroke.__init__() ')}") from None
+        else:
+            raise ParameterError(f"stroke {number} must be a Stroke, or a table of points and width, not {stroke!r}")
+        drawn = one if drawn is None else drawn + one
+    assert drawn is not None
+    return drawn
+
+
+def _as_field(
+    field: PaintedField | Callable[[NDArray[np.float64]], ArrayLike] | ArrayLike,
+    origin: Sequence[float] | None,
+    cell: float | None,
+) -> PaintedField:
+    if isinstance(field, PaintedField):
+        return field
+    if callable(field):
+        return FunctionField(field)
+    array = np.asarray(field, dtype=np.float64)
+    return ArrayField(array, origin=origin or (0.0,) * array.shape[-1], cell=_needed(cell, "an array"))
+
+
+def _needed(cell: float | None, what: str) -> float:
+    if cell is None:
+        raise ParameterError(f"VectorField: {what} needs its `cell`, the size of a cell or pixel in metres")
+    return cell

@@ -1,0 +1,226 @@
+"""Planning without walking: from a map to a field, its figures and its picture."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tropel.agents.state import AgentState
+from tropel.errors import GeometryError, ParameterError, ScenarioError, suggest
+from tropel.planning.field_planner import FieldPlanner
+from tropel.planning.grid_field import GridField
+from tropel.scenario.loading import PLANNERS, Scenario, builtin_names, load_builtin, load_scenario
+from tropel.simulation import Simulation
+from tropel.world import Target, World, shapes
+from tropel.world.maps import read_plan
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from tropel.pictures.field_picture import FieldLayer
+    from tropel.recording import Scene
+
+#: Planners that `tropel plan` knows: those that solve a field from the map alone.
+FIELDS = ("flow_field", "harmonic")
+#: Cells along the longer side of a large map, when nobody says how large they should be.
+_CELLS_ALONG = 1200
+_LEAST_CELL = 0.2
+_GOAL = "goal"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """A field that has been planned, and what it took."""
+
+    world: World
+    field: GridField
+    planner: str  #: its name in scenario files
+    goal: str  #: what the field leads to
+    seconds: float  #: for drawing the raster and solving the field
+    title: str = ""
+
+    @property
+    def free(self) -> int:
+        return int(self.field.raster.free.sum())
+
+    @property
+    def reachable_share(self) -> float:
+        """Of the free cells, how many lead to the goal."""
+        return float(self.field.reachable.sum()) / max(self.free, 1)
+
+    def table(self) -> Table:
+        """The figures, for people."""
+        from rich.table import Table
+
+        raster, lost = self.field.raster, self.field.unreachable()
+        table = Table(title=self.title or None, show_header=False)
+        size = " × ".join(str(count) for count in reversed(raster.shape))
+        table.add_row("planner", f"{self.planner}, to {self.goal}")
+        table.add_row("cells", f"{size} of {raster.cell:g} m, {raster.clearance:g} m from walls")
+        table.add_row("free", f"{self.free:,} ({self.free / raster.free.size:.1%} of the cells)")
+        table.add_row("reachable", f"{self.reachable_share:.1%} of the free cells")
+        for place, cells in lost.pairs[:5]:
+            at = ", ".join(f"{c:.4g}" for c in place)
+            table.add_row("no way from", f"around ({at}): {cells:,} cells, {cells * raster.cell**raster.dim:.3g} m²")
+        if len(lost.regions) > 5:
+            table.add_row("", f"and {len(lost.regions) - 5} more regions")
+        table.add_row("planned in", f"{self.seconds:.2f} s")
+        return table
+
+    def scene(self) -> Scene:
+        """The world as pictures see it."""
+        return Simulation(self.world, [], title=self.title).scene
+
+    def facts(self) -> list[str]:
+        """A line for the picture."""
+        raster = self.field.raster
+        size = " × ".join(str(count) for count in reversed(raster.shape))
+        said = [f"{self.planner.replace('_', ' ')} to {self.goal}", f"{size} cells of {raster.cell:g} m"]
+        lost = self.free - int(self.field.reachable.sum())
+        return [*said, f"{lost / self.free:.1%} of the free cells have no way"] if lost else said
+
+
+def parse_place(text: str) -> tuple[float, float]:
+    """A place as written on the command line: x,y in metres."""
+    try:
+        x, y = (float(part) for part in text.split(","))
+    except ValueError:
+        raise ParameterError(f"'{text}' is not a place; write x,y in metres, such as 12.5,3") from None
+    return x, y
+
+
+def read_world(source: str | Path, *, scale: float | None = None) -> tuple[World, str]:
+    """The world in a map (.map, .png), a WKT or GeoJSON file, a scenario file or a built-in scenario, and its title."""
+    path = Path(source)
+    suffix = path.suffix.lower()
+    if suffix in (".map", ".png"):
+        return read_plan(path, scale=scale).world(), path.stem
+    if scale is not None:
+        raise ParameterError(f"a scale is for maps of cells (.map) and pictures (.png); {path} is in metres already")
+    if suffix in (".wkt", ".json", ".geojson"):
+        return World(_polygon_in(path)), path.stem
+    if suffix == ".toml" or path.exists():
+        scenario = load_scenario(path)
+    elif str(source) in builtin_names():
+        scenario = load_builtin(str(source))
+    else:
+        raise ScenarioError(
+            f"cannot find {path}; give a map (.map, .png), a .wkt or .geojson file, a scenario file (.toml) or a "
+            f"built-in scenario ({suggest(str(source), builtin_names())})"
+        )
+    return scenario.world(), scenario.spec.title or scenario.name
+
+
+def _polygon_in(path: Path) -> Any:
+    import json
+
+    try:
+        text = path.read_text(encoding="utf-8")
+        shape = text if path.suffix.lower() == ".wkt" else json.loads(text)
+    except (OSError, ValueError) as error:
+        raise GeometryError(f"cannot read {path}: {getattr(error, 'strerror', None) or error}") from error
+    return shapes.polygon(shape, str(path))
+
+
+def make_plan(
+    world: World,
+    *,
+    planner: str = "flow_field",
+    goal: tuple[float, float] | None = None,
+    cell: float | None = None,
+    clearance: float = 0.2,
+    title: str = "",
+) -> Plan:
+    """Plan the way to a place (x, y) [m], or to the nearest exit or target of the world when no place is given."""
+    if planner not in FIELDS:
+        raise ParameterError(f"there is no field '{planner}' to plan with; {suggest(planner, FIELDS)}")
+    if goal is not None:
+        world.add_target(_GOAL, Target(position=goal, radius=0.0))
+        name, said = _GOAL, f"({goal[0]:g}, {goal[1]:g})"
+    elif world.exits:
+        name = said = "nearest exit"
+    elif world.targets:
+        name = said = "nearest target"
+    else:
+        raise ParameterError("this world has no exits and no targets; give the goal as x,y in metres")
+    module, _, kind = PLANNERS[planner].partition(":")
+    layer = getattr(importlib.import_module(module), kind)(
+        cell=_fitting_cell(world) if cell is None else cell, clearance=clearance
+    )
+    begun = perf_counter()
+    layer.prepare(AgentState(world.dim), world, 0)
+    field = layer.field(name)
+    return Plan(world=world, field=field, planner=planner, goal=said, seconds=perf_counter() - begun, title=title)
+
+
+def _fitting_cell(world: World) -> float:
+    """Cells as people need them, or larger ones where the map is so large that they would be too many."""
+    longest = float((world.bounds[1] - world.bounds[0]).max())
+    return max(_LEAST_CELL, float(f"{longest / _CELLS_ALONG:.2g}"))
+
+
+def draw_plan(plan: Plan, path: Path) -> Path:
+    """Draw a planned field over its world."""
+    from tropel.pictures.field_picture import draw_field
+
+    if plan.world.dim != 2:
+        raise ParameterError("only fields in the plane can be drawn")
+    return draw_field(plan.scene(), layer_of(plan.field), path, title=plan.title, facts=plan.facts())
+
+
+def layer_of(field: GridField) -> FieldLayer:
+    """A field as pictures see it: coloured by the way that is left, or by the logarithm that the solver gives."""
+    from tropel.pictures.field_picture import FieldLayer
+
+    length = field.length
+    far, means = (-field.value, "how far from the goal:  −ln u") if length is None else (length, "way to the goal [m]")
+    return FieldLayer(
+        origin=field.raster.origin,
+        cell=field.raster.cell,
+        free=field.raster.free,
+        reachable=field.reachable,
+        vectors=np.asarray(field.directions(), dtype=np.float64),
+        far=far,
+        far_means=means,
+    )
+
+
+# Fields of a scenario -------------------------------------------------------------------------------------------
+
+
+def draw_scenario_fields(scenario: Scenario, folder: Path) -> list[Path]:
+    """Draw the fields that the groups of a scenario follow at its start: field.png, or one for each goal.
+
+    A scenario without such a planner has none. The fields come from the cache if they were planned just before.
+    """
+    from tropel.pictures.field_picture import draw_field
+
+    own = [group.planning.model for group in scenario.spec.groups if group.planning is not None]
+    if {scenario.spec.planning.model, *own} == {"direct"}:
+        return []
+    sim = scenario.build(threads=1)
+    if sim.world.dim != 2:
+        return []
+    fields = list(_fields(sim))
+    drawn = []
+    for number, (planner, goal, field) in enumerate(fields):
+        name = "field.png" if len(fields) == 1 else f"field_{number + 1}.png"
+        plan = Plan(world=sim.world, field=field, planner=planner, goal=goal, seconds=0.0, title=sim.title)
+        drawn.append(draw_field(sim.scene, layer_of(field), folder / name, title=sim.title, facts=plan.facts()))
+    return drawn
+
+
+def _fields(sim: Simulation) -> Iterator[tuple[str, str, GridField]]:
+    names = {address: name for name, address in PLANNERS.items()}
+    for layer in sim.all_layers():
+        if isinstance(layer, FieldPlanner):
+            kind = type(layer)
+            name = names.get(f"{kind.__module__}:{kind.__name__}", kind.__name__)
+            for goal in layer.unreachable():
+                yield name, goal, layer.field(goal)

@@ -1,0 +1,292 @@
+"""Maps of cells as worlds: Moving AI `.map` files and PNG floor plans.
+
+Free cells are joined along their edges into polygons with holes; cells that touch only at a corner stay apart, for
+nobody fits through. The first row of a file is the top: it has the highest y.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import shapely
+from numpy.typing import NDArray
+
+from tropel.errors import GeometryError, ParameterError
+from tropel.world.world import World
+
+Bools = NDArray[np.bool_]
+Ints = NDArray[np.int64]
+
+#: Terrain of Moving AI's benchmarks on which one walks: ground, and swamp, which counts as ground here.
+PASSABLE = ".GS"
+#: Out of bounds, trees, and water, which the benchmarks do not let anybody step into from the ground.
+BLOCKED = "@OTW"
+
+#: More cells than this are refused before any work is done.
+_MOST_CELLS = 1 << 26
+_HEADER = ("type", "height", "width", "map")
+
+
+@dataclass(frozen=True, kw_only=True)
+class FloorPlan:
+    """What a map file says about the world [m]."""
+
+    walkable: shapely.Polygon | shapely.MultiPolygon
+    exits: dict[str, shapely.Polygon | shapely.MultiPolygon] = field(default_factory=dict)
+
+    def world(self, **more: Any) -> World:
+        """A world of this plan; `more` is what `World` takes besides, such as targets."""
+        return World(self.walkable, exits={**self.exits, **more.pop("exits", {})}, **more)
+
+
+def read_plan(path: str | Path, *, scale: float | None = None, **more: Any) -> FloorPlan:
+    """Read a `.map` or a `.png`. `scale` is metres per cell or pixel; a `.map` has cells of 1 m when it is left out."""
+    file = Path(path)
+    suffix = file.suffix.lower()
+    if suffix == ".map":
+        return read_moving_ai(file, scale=1.0 if scale is None else scale, **more)
+    if suffix == ".png":
+        if scale is None:
+            raise GeometryError(f"{file}: a picture does not say how large it is; give its scale in metres per pixel")
+        return read_picture(file, scale=scale, **more)
+    raise GeometryError(f"{file}: a map is a .map (Moving AI) or a .png file")
+
+
+# Moving AI ------------------------------------------------------------------------------------------------------
+
+
+def read_moving_ai(path: str | Path, *, scale: float = 1.0) -> FloorPlan:
+    """Read a map of Moving AI's benchmarks, with cells of `scale` metres.
+
+    Ground (`.`, `G`) and swamp (`S`) can be walked on; `@`, `O`, trees (`T`) and water (`W`) cannot.
+    """
+    file = Path(path)
+    _check_scale(scale)
+    try:
+        text = file.read_text(encoding="ascii")
+    except OSError as error:
+        raise GeometryError(f"cannot read the map {file}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise GeometryError(f"{file}: not a Moving AI map: it holds other characters than ASCII") from error
+    free = moving_ai_cells(text, source=str(file))
+    if not free.any():
+        raise GeometryError(f"{file}: no cell can be walked on ({', '.join(PASSABLE)} can)")
+    return FloorPlan(walkable=outline(free, scale=scale))
+
+
+def moving_ai_cells(text: str, *, source: str) -> Bools:
+    """Which cells of a map's text can be walked on; the first row is the top one."""
+    lines = [line.rstrip("\r") for line in text.rstrip().split("\n")]
+    height, width = _header(lines, source)
+    rows = lines[len(_HEADER) :]
+    if len(rows) != height:
+        what = "ends too early" if len(rows) < height else "goes on too long"
+        raise GeometryError(
+            f"{source}, line {len(lines)}: the map {what}: {len(rows)} rows where the header says {height}"
+        )
+    for number, row in enumerate(rows, start=len(_HEADER) + 1):
+        if len(row) != width:
+            raise GeometryError(
+                f"{source}, line {number}: a row of {len(row)} cells where the header says width {width}"
+            )
+    cells = np.frombuffer("".join(rows).encode("ascii"), dtype=np.uint8).reshape(height, width)
+    known = np.isin(cells, np.frombuffer((PASSABLE + BLOCKED).encode(), dtype=np.uint8))
+    if not known.all():
+        row, column = np.argwhere(~known)[0]
+        raise GeometryError(
+            f"{source}, line {row + len(_HEADER) + 1}, column {column + 1}: {chr(cells[row, column])!r} is no terrain; "
+            f"known: {' '.join(PASSABLE)} (free), {' '.join(BLOCKED)} (blocked)"
+        )
+    return np.isin(cells, np.frombuffer(PASSABLE.encode(), dtype=np.uint8))
+
+
+def _header(lines: Sequence[str], source: str) -> tuple[int, int]:
+    size = {}
+    for number, word in enumerate(_HEADER, start=1):
+        words = lines[number - 1].split() if number <= len(lines) else []
+        wanted = {"type": "type octile", "map": "map"}.get(word, f"{word} NUMBER")
+        if not words or words[0] != word or len(words) != len(wanted.split()):
+            found = f"'{lines[number - 1][:40]}'" if number <= len(lines) else "the end of the file"
+            raise GeometryError(f"{source}, line {number}: expected '{wanted}', found {found}")
+        if word in ("height", "width"):
+            if not words[1].isdecimal() or not 0 < int(words[1]) <= _MOST_CELLS:
+                raise GeometryError(
+                    f"{source}, line {number}: {word} must be a positive number of cells, not '{words[1][:40]}'"
+                )
+            size[word] = int(words[1])
+    _check_size(size["height"], size["width"], source)
+    return size["height"], size["width"]
+
+
+# Pictures -------------------------------------------------------------------------------------------------------
+
+
+def read_picture(
+    path: str | Path,
+    *,
+    scale: float,
+    wall_below: float = 0.5,
+    exits: Mapping[str, str] | None = None,
+    straighten: float = 0.0,
+) -> FloorPlan:
+    """Read a PNG floor plan: dark pixels are walls, all others can be walked on.
+
+    `scale` is metres per pixel. A pixel is dark when its brightness (0 black, 1 white) is below `wall_below`; what is
+    transparent shows white. `exits` maps names to colours, such as {"out": "#00ff00"}: each patch of that colour is an
+    exit, numbered from the left where there are several. With `straighten`, slanted walls, which are stairs of pixels,
+    become straight where that moves them by at most so many pixels: 0.75 will do, and rounds off single pixels too.
+    """
+    file = Path(path)
+    _check_scale(scale)
+    if not 0.0 < wall_below < 1.0:
+        raise ParameterError(f"wall_below is a brightness between 0 (black) and 1 (white), not {wall_below!r}")
+    pixels = _pixels(file)
+    patches: dict[str, Any] = {}
+    free = pixels @ np.array([0.299, 0.587, 0.114]) >= wall_below
+    for name, colour in (exits or {}).items():
+        found = np.abs(pixels - _rgb(colour, name)).max(axis=2) < 0.2
+        if not found.any():
+            raise GeometryError(f"{file}: exit '{name}': no pixel has the colour {colour}")
+        free |= found
+        patches |= _patches(found, name, scale)
+    if not free.any():
+        raise GeometryError(f"{file}: no pixel can be walked on; all are darker than wall_below = {wall_below:g}")
+    area = outline(free, scale=scale)
+    return FloorPlan(walkable=shapely.simplify(area, straighten * scale) if straighten > 0.0 else area, exits=patches)
+
+
+def _pixels(file: Path) -> NDArray[np.float64]:
+    """Red, green and blue between 0 and 1, as they look on white paper."""
+    from PIL import Image, UnidentifiedImageError
+
+    try:
+        with Image.open(file) as picture:
+            _check_size(picture.height, picture.width, str(file))
+            seen = np.asarray(picture.convert("RGBA"), dtype=np.float64) / 255.0
+    except UnidentifiedImageError as error:
+        raise GeometryError(f"{file}: not a picture that can be read") from error
+    except (OSError, SyntaxError, ValueError, Image.DecompressionBombError) as error:
+        raise GeometryError(f"cannot read the picture {file}: {error}") from error
+    return seen[:, :, :3] * seen[:, :, 3:] + (1.0 - seen[:, :, 3:])
+
+
+def _rgb(colour: str, name: str) -> tuple[float, float, float]:
+    from PIL import ImageColor
+
+    try:
+        red, green, blue = ImageColor.getrgb(colour)[:3]
+    except ValueError as error:
+        raise ParameterError(f"exit '{name}': {colour!r} is no colour; write it like '#00ff00'") from error
+    return red / 255.0, green / 255.0, blue / 255.0
+
+
+def _patches(found: Bools, name: str, scale: float) -> dict[str, Any]:
+    parts = sorted(shapely.get_parts(outline(found, scale=scale)), key=lambda part: part.bounds[:2])
+    return {name: parts[0]} if len(parts) == 1 else {f"{name}_{k}": part for k, part in enumerate(parts, start=1)}
+
+
+def _check_scale(scale: float) -> None:
+    if not (np.isfinite(scale) and scale > 0.0):
+        raise ParameterError(f"the scale of a map is a positive number of metres, not {scale!r}")
+
+
+def _check_size(height: int, width: int, source: str) -> None:
+    if height * width > _MOST_CELLS:
+        raise GeometryError(
+            f"{source}: {width} × {height} cells are too many (at most {_MOST_CELLS:,}); make the map coarser"
+        )
+
+
+# Outlines -------------------------------------------------------------------------------------------------------
+
+# East, north, west, south: steps in x and y, and the cell at the left of a step from a corner.
+_STEP = ((1, 0), (0, 1), (-1, 0), (0, -1))
+_LEFT_CELL = ((0, 0), (-1, 0), (-1, -1), (0, -1))
+
+
+def outline(free: Bools, *, scale: float = 1.0) -> shapely.Polygon | shapely.MultiPolygon:
+    """The area of the free cells of a map whose first row is the top one, with cells of `scale` metres.
+
+    Walked along the edges with the free cells at the left, in a time that goes with their number. Joining the squares
+    of a 512 × 512 map with shapely took from half a second to twelve.
+    """
+    from scipy import ndimage
+
+    upright = np.ascontiguousarray(free[::-1])
+    part_of, _ = ndimage.label(upright)
+    outer: dict[int, NDArray[np.float64]] = {}
+    inner: dict[int, list[NDArray[np.float64]]] = {}
+    for ring in _rings(upright):
+        step = np.sign(ring[1] - ring[0])
+        dx, dy = _LEFT_CELL[_STEP.index((int(step[0]), int(step[1])))]
+        part = int(part_of[ring[0, 1] + dy, ring[0, 0] + dx])
+        x, y = ring.T
+        if (x * np.roll(y, -1) - y * np.roll(x, -1)).sum() > 0:
+            outer[part] = scale * ring.astype(np.float64)
+        else:
+            inner.setdefault(part, []).append(scale * ring.astype(np.float64))
+    polygons = [shapely.Polygon(ring, inner.get(part, [])) for part, ring in sorted(outer.items())]
+    return polygons[0] if len(polygons) == 1 else shapely.MultiPolygon(polygons)
+
+
+def _rings(upright: Bools) -> Iterator[Ints]:
+    """The corners of all rings around free cells, anticlockwise, and around blocked ones, clockwise."""
+    cells = np.pad(upright, 1)
+    south_west, south_east = cells[:-1, :-1], cells[:-1, 1:]
+    north_west, north_east = cells[1:, :-1], cells[1:, 1:]
+    edges = (
+        (north_east & ~south_east) * np.uint8(1)
+        + (north_west & ~north_east) * np.uint8(2)
+        + (south_west & ~north_west) * np.uint8(4)
+        + (south_east & ~south_west) * np.uint8(8)
+    )
+    across = edges.shape[1]
+    leaving = bytearray(edges.tobytes())
+    for start in np.flatnonzero(edges).tolist():
+        while leaving[start]:
+            for ring in _apart(_walk(leaving, start, across)):
+                corners = np.array(ring, dtype=np.int64)
+                yield np.stack([corners % across, corners // across], axis=1)
+
+
+def _walk(leaving: bytearray, start: int, across: int) -> list[int]:
+    """Follow edges from a corner until they are back, and take them away; left where two cells meet at a point."""
+    ahead = (1, across, -1, -across)
+    # The leftmost of the lowest corners of a ring is met first, and there it turns.
+    direction = next(d for d in range(4) if leaving[start] >> d & 1)
+    here, corners = start, [start]
+    while True:
+        leaving[here] &= ~(1 << direction)
+        here += ahead[direction]
+        left = leaving[here]
+        for turned in ((direction + 1) % 4, direction, (direction + 3) % 4):
+            if left >> turned & 1:
+                break
+        else:
+            return corners
+        if turned != direction:
+            corners.append(here)
+            direction = turned
+
+
+def _apart(corners: list[int]) -> Iterator[list[int]]:
+    """Rings that touch themselves at a corner as rings that do not."""
+    if len(set(corners)) == len(corners):
+        yield corners
+        return
+    place: dict[int, int] = {}
+    kept: list[int] = []
+    for corner in corners:
+        if corner in place:
+            loop = kept[place[corner] :]
+            yield loop
+            del kept[place[corner] :]
+            for gone in loop:
+                del place[gone]
+        place[corner] = len(kept)
+        kept.append(corner)
+    yield kept

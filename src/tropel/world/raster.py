@@ -1,0 +1,141 @@
+"""The world as square cells: where the middle of a body may be.
+
+A cell is free when its centre is inside the walkable area, at least `clearance` away from every wall, closed door and
+static obstacle, and never less than half a cell's diagonal. That last part is what makes the raster honest: a wall
+cannot slip between two neighbouring free centres, not even diagonally, so a step from one to the other crosses none.
+Moving obstacles are not drawn; they are what local steering is for.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tropel._kernels.grid_raster import block_near_discs, block_near_segments, fill_inside
+from tropel.errors import GeometryError, ParameterError
+from tropel.world.shapes import segments_of
+from tropel.world.world import World
+
+#: What a plan needs per cell [bytes]: the raster, distances, values, vectors and what the solver keeps meanwhile.
+BYTES_PER_CELL = 96
+#: The share of the machine's memory that one plan may take.
+_MEMORY_SHARE = 0.5
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Raster:
+    """Cells of one size: which are free, and where they are."""
+
+    origin: NDArray[np.float64]  #: (dim,): low corner of the first cell [m]
+    cell: float  #: length of an edge [m]
+    free: NDArray[np.bool_]  #: (ny, nx) or (nz, ny, nx)
+    clearance: float = 0.0  #: distance to walls that was asked for [m]
+
+    def __post_init__(self) -> None:
+        if not (math.isfinite(self.cell) and self.cell > 0.0):
+            raise ParameterError(f"a raster's cell must be a positive length, not {self.cell!r} m")
+        free = np.ascontiguousarray(self.free, dtype=np.bool_)
+        origin = np.asarray(self.origin, dtype=np.float64)
+        if free.ndim not in (2, 3) or free.size == 0 or origin.shape != (free.ndim,):
+            raise ParameterError(
+                f"a raster needs cells (ny, nx) with an origin (x, y), or (nz, ny, nx) with (x, y, z); "
+                f"got cells {free.shape} with an origin of shape {origin.shape}"
+            )
+        object.__setattr__(self, "free", free)
+        object.__setattr__(self, "origin", origin)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.free.shape
+
+    @property
+    def dim(self) -> int:
+        return self.free.ndim
+
+    @property
+    def reach(self) -> float:
+        """How far free centres are from walls at least [m]."""
+        return max(self.clearance, half_diagonal(self.dim) * self.cell)
+
+    def centre(self, index: Sequence[int] | NDArray[np.int64]) -> NDArray[np.float64]:
+        """Centres (…, dim) [m] of cells given as indices (…, dim) in the order of the array's axes."""
+        return self.origin + (np.asarray(index, dtype=np.float64)[..., ::-1] + 0.5) * self.cell
+
+    def index_of(self, points: Sequence[float] | NDArray[np.float64]) -> NDArray[np.int64]:
+        """Indices (…, dim), in the order of the array's axes, of the cells that hold points (…, dim).
+
+        Points outside belong to the nearest cell of the border.
+        """
+        steps = np.floor((np.asarray(points, dtype=np.float64) - self.origin) / self.cell)[..., ::-1]
+        return np.clip(steps, 0, np.array(self.shape) - 1).astype(np.int64)
+
+    def digest(self) -> str:
+        """Digest of the cells and where they are."""
+        digest = hashlib.sha256(f"{self.shape} {self.cell!r} {self.origin.tolist()} {self.clearance!r}".encode())
+        digest.update(np.packbits(self.free).tobytes())
+        return digest.hexdigest()
+
+
+def half_diagonal(dim: int) -> float:
+    """Half of a cell's diagonal, in cells, and a little more, so that rounding does not matter."""
+    return 0.7072 if dim == 2 else 0.8661
+
+
+def rasterise(world: World, *, cell: float = 0.2, clearance: float = 0.2) -> Raster:
+    """Draw a world into cells: its walls, closed doors and static obstacles as they are now."""
+    if not (math.isfinite(cell) and cell > 0.0):
+        raise ParameterError(f"cell must be a positive length, not {cell!r} m")
+    if not (math.isfinite(clearance) and clearance >= 0.0):
+        raise ParameterError(f"clearance must not be negative, got {clearance!r} m")
+    low, high = _extent(world)
+    steps = np.maximum(np.ceil((high - low) / cell - 1e-9), 1.0)[::-1]
+    check_memory(steps, cell)
+    shape = tuple(int(n) for n in steps)
+    reach = max(clearance, half_diagonal(world.dim) * cell)
+    free = np.ones(shape, dtype=np.uint8)
+    if world.walkable is not None:
+        fill_inside(segments_of(world.walkable), low, cell, free)
+    if world.dim == 2:
+        block_near_segments(world.segments, world.blocking, reach, low, cell, free)
+    position, radius = static_obstacles(world)
+    if len(radius):
+        # In 2D a third coordinate that is zero everywhere, at the centre of the only layer.
+        flat = world.dim == 2
+        place = np.column_stack([position, np.zeros(len(position))]) if flat else np.ascontiguousarray(position)
+        corner = np.append(low, -0.5 * cell) if flat else low
+        block_near_discs(place, radius, reach, corner, cell, free.reshape((1, *shape) if flat else shape))
+    return Raster(origin=low, cell=float(cell), free=free.view(np.bool_), clearance=float(clearance))
+
+
+def static_obstacles(world: World) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Positions and radii of the obstacles that stand still."""
+    moving = set(world.obstacles.moving)
+    rows = [row for row, name in enumerate(world.obstacles.names) if name not in moving]
+    return world.obstacles.position[rows], world.obstacles.radius[rows]
+
+
+def check_memory(steps: NDArray[np.float64], cell: float) -> None:
+    """Refuse a raster that no plan could be made for, before anything of its size is made."""
+    needed = float(np.prod(steps)) * BYTES_PER_CELL
+    memory = float(os.sysconf("SC_PAGE_SIZE")) * float(os.sysconf("SC_PHYS_PAGES"))
+    if needed > _MEMORY_SHARE * memory:
+        size = " × ".join(f"{n:.0f}" for n in steps[::-1])
+        enough = cell * (needed / (_MEMORY_SHARE * memory)) ** (1.0 / len(steps))
+        raise GeometryError(
+            f"a raster of {size} cells of {cell:g} m would need {needed / 2**30:.3g} GiB for a plan, more than half of "
+            f"the memory of this machine ({memory / 2**30:.3g} GiB); use cells of {enough:.2g} m or more"
+        )
+
+
+def _extent(world: World) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    low, high = world.bounds[0], world.bounds[1]
+    if world.walkable is not None:
+        box = np.asarray(world.walkable.bounds)
+        low, high = np.minimum(low, box[:2]), np.maximum(high, box[2:])
+    return np.array(low), np.array(high)
