@@ -53,16 +53,18 @@ _NONE, _ONE = np.uint64(0), np.uint64(1)
 
 
 @inlined_kernel
-def _closest(dx, dy, dz, mx, my, mz):
-    """Closest distance of two points at the offset d, during a step in which the offset changes by m."""
-    m2 = mx * mx + my * my + mz * mz
-    t = min(max(-(dx * mx + dy * my + dz * mz) / m2, 0.0), 1.0) if m2 > 0.0 else 0.0
-    return math.sqrt((dx + t * mx) ** 2 + (dy + t * my) ** 2 + (dz + t * mz) ** 2)
+def _closest2(dx, dy, dz, mx, my, mz, nearing):
+    """Square of the closest distance of two points at the offset d, which the offset's change m lets near each other.
+
+    `nearing` is -d·m, which must be positive.
+    """
+    t = min(nearing / (mx * mx + my * my + mz * mz), 1.0)
+    return (dx + t * mx) ** 2 + (dy + t * my) ** 2 + (dz + t * mz) ** 2
 
 
 @kernel
 def _list_some(rows, first, last, position, solid, radius, cells, widest, farthest, count, close):
-    dim = position.shape[1]
+    dim, spare = position.shape[1], close.shape[1] - 1
     for n in range(first, last):
         i = rows[n]
         count[i] = 0
@@ -81,10 +83,9 @@ def _list_some(rows, first, last, position, solid, radius, cells, widest, farthe
                     while bits != _NONE:
                         j = cells.order[at + trailing_zeros(bits)]
                         bits &= bits - _ONE
-                        if j != i and solid[j]:
-                            if found < close.shape[1]:
-                                close[i, found] = j
-                            found += 1
+                        # Oneself and who is not solid are overwritten by the next, or end up in the spare column.
+                        close[i, min(found, spare)] = j
+                        found += np.int64((j != i) & solid[j])
         count[i] = found
 
 
@@ -93,6 +94,17 @@ def _list_close(rows, position, solid, radius, cells, widest, farthest, count, c
     for chunk in numba.prange((rows.size + _CHUNK - 1) // _CHUNK):
         _list_some(rows, chunk * _CHUNK, min((chunk + 1) * _CHUNK, rows.size), position, solid, radius, cells, widest,
                    farthest, count, close)  # fmt: skip
+
+
+@kernel
+def _with_company(rows, count, out):
+    """Write the rows that have anybody close, in their order; returns how many there are."""
+    found = 0
+    for n in range(rows.size):
+        if count[rows[n]] > 0:
+            out[found] = rows[n]
+            found += 1
+    return found
 
 
 @inlined_kernel
@@ -104,22 +116,24 @@ def _notch_to_take(i, position, ends, lengths, ids, radius, key, step, notch, ch
         j = close[i, n]
         if not (changed[i] or changed[j]):
             continue
-        other = shares[notch[j]]
         dx, dy = position[j, 0] - position[i, 0], position[j, 1] - position[i, 1]
-        ax, ay = ends[i, 0] - position[i, 0], ends[i, 1] - position[i, 1]
-        bx, by = other * (ends[j, 0] - position[j, 0]), other * (ends[j, 1] - position[j, 1])
-        dz = az = bz = 0.0
-        if dim == 3:
-            dz, az = position[j, 2] - position[i, 2], ends[i, 2] - position[i, 2]
-            bz = other * (ends[j, 2] - position[j, 2])
+        dz = position[j, 2] - position[i, 2] if dim == 3 else 0.0
         contact, apart2 = radius[i] + radius[j], dx * dx + dy * dy + dz * dz
         if apart2 > (contact + lengths[i] + lengths[j]) ** 2:
             continue
-        least = min(contact, math.sqrt(apart2)) - TOLERANCE
+        other = shares[notch[j]]
+        ax, ay = ends[i, 0] - position[i, 0], ends[i, 1] - position[i, 1]
+        bx, by = other * (ends[j, 0] - position[j, 0]), other * (ends[j, 1] - position[j, 1])
+        az = bz = 0.0
+        if dim == 3:
+            az, bz = ends[i, 2] - position[i, 2], other * (ends[j, 2] - position[j, 2])
+        least = max((contact if apart2 > contact * contact else math.sqrt(apart2)) - TOLERANCE, 0.0)
         yields = other == 0.0
         while shares[mine] > 0.0:
             share = shares[mine]
-            if _closest(dx, dy, dz, bx - share * ax, by - share * ay, bz - share * az) >= least:
+            mx, my, mz = bx - share * ax, by - share * ay, bz - share * az
+            nearing = -(dx * mx + dy * my + dz * mz)
+            if nearing <= 0.0 or _closest2(dx, dy, dz, mx, my, mz, nearing) >= least * least:
                 break
             if not yields:
                 # Among two who move, the lower draw goes first; equal draws are as good as impossible.
@@ -132,13 +146,14 @@ def _notch_to_take(i, position, ends, lengths, ids, radius, key, step, notch, ch
 
 
 @kernel
-def _round_of_some(rows, first, last, position, ends, lengths, ids, radius, key, step, notch, changed, shares, count,
-                   close, out_notch):  # fmt: skip
+def _round_of_some(rows, first, last, position, ends, lengths, ids, radius, key, step, notch, changed, asked, shares,
+                   count, close, out_notch):  # fmt: skip
     for n in range(first, last):
         i = rows[n]
-        out_notch[i] = _notch_to_take(
-            i, position, ends, lengths, ids, radius, key, step, notch, changed, shares, count, close
-        )
+        if asked[i]:
+            out_notch[i] = _notch_to_take(
+                i, position, ends, lengths, ids, radius, key, step, notch, changed, shares, count, close
+            )
 
 
 @parallel_kernel
@@ -148,20 +163,25 @@ def _rounds(rows, position, ends, velocity, lengths, ids, radius, key, step, sha
     notch = np.empty(position.shape[0], dtype=np.uint8)
     for i in range(position.shape[0]):
         notch[i] = 0 if lengths[i] > 0.0 else shares.size - 1
+    fresh = notch.copy()
     changed = np.ones(position.shape[0], dtype=np.bool_)
-    fresh = np.empty_like(notch)
+    asked = np.ones(position.shape[0], dtype=np.bool_)  #: whether they or somebody close have changed
     chunks = (rows.size + _CHUNK - 1) // _CHUNK
     anything = True
     while anything:
         for chunk in numba.prange(chunks):
             _round_of_some(rows, chunk * _CHUNK, min((chunk + 1) * _CHUNK, rows.size), position, ends, lengths, ids,
-                           radius, key, step, notch, changed, shares, count, close, fresh)  # fmt: skip
+                           radius, key, step, notch, changed, asked, shares, count, close, fresh)  # fmt: skip
+        asked[:] = False
         anything = False
         for n in range(rows.size):
             i = rows[n]
             changed[i] = fresh[i] != notch[i]
-            anything = anything or changed[i]
-            notch[i] = fresh[i]
+            if changed[i]:
+                anything = asked[i] = True
+                for k in range(count[i]):
+                    asked[close[i, k]] = True
+                notch[i] = fresh[i]
     for n in range(rows.size):
         i = rows[n]
         if notch[i] > 0 and lengths[i] > 0.0:
@@ -289,16 +309,17 @@ class Bodies:
         if farthest > self._farthest:
             self._farthest = farthest
             self._rows = self._near.rows_by_cell(np.arange(len(state)))
-            self._count = np.zeros(len(state), dtype=np.uint32)
+            self._count = np.empty(len(state), dtype=np.uint32)
             widest = float(state.radius.max(initial=0.0))
             room = _FIRST_ROOM
             while True:
-                self._close = np.empty((len(state), room), dtype=np.uint32)
+                self._close = np.empty((len(state), room + 1), dtype=np.uint32)
                 _list_close(self._rows, state.position, self._solid, state.radius, self._near.cells, widest, farthest,
                             self._count, self._close)  # fmt: skip
                 most = int(self._count.max(initial=0))
                 if most <= room:
                     break
                 room = most
-            self._rows = self._rows[self._count[self._rows] > 0]
+            company = np.empty_like(self._rows)
+            self._rows = company[: _with_company(self._rows, self._count, company)]
         return self._rows

@@ -183,13 +183,25 @@ def _move(position, target, radius, dt, walls, discs, low, high, out_position, o
                    high, out_position, out_velocity)  # fmt: skip
 
 
+@kernel
+def _want(position, velocity, dt, target):
+    """Write where everybody wants to be after the step; returns whether all of that is finite."""
+    finite = True
+    for i in range(position.shape[0]):
+        for axis in range(position.shape[1]):
+            target[i, axis] = position[i, axis] + velocity[i, axis] * dt
+            # Differences of a number to itself are zero unless it is infinite or not a number.
+            finite &= target[i, axis] - target[i, axis] == 0.0
+    return finite
+
+
 def integrate(
     state: AgentState,
     steered: Steered,
     world: World,
     dt: float,
     *,
-    moves_itself: NDArray[np.bool_],
+    moves_itself: NDArray[np.bool_] | None = None,
     bodies: Bodies | None = None,
 ) -> None:
     """Move everybody by one step and swap the fresh columns in.
@@ -198,10 +210,13 @@ def integrate(
     true have their wanted position from the model; the walls hold for them too. Where there are solid `bodies`, they
     do not push into each other.
     """
-    target = state.position + steered.velocity * dt
-    if moves_itself.any():
+    target = np.empty_like(state.position)
+    finite = _want(state.position, steered.velocity, dt, target)
+    if moves_itself is not None:
         target[moves_itself] = steered.position[moves_itself]
-    _refuse_nonsense(state, target)
+        finite = np.isfinite(target).all()
+    if not finite:
+        raise ModelError(_nonsense(state, target))
     if bodies is not None:
         target = bodies.slide(state, target)
     reach = max(1.0, 2.0 * float(state.radius.max(initial=0.0)))
@@ -231,11 +246,9 @@ def integrate(
         steered.memory[name], state.columns[name] = state.columns[name], fresh
 
 
-def _refuse_nonsense(state: AgentState, target: NDArray[np.float64]) -> None:
-    if np.isfinite(target).all():
-        return
+def _nonsense(state: AgentState, target: NDArray[np.float64]) -> str:
     row = int(np.flatnonzero(~np.isfinite(target).all(axis=1))[0])
-    raise ModelError(
+    return (
         f"agent {int(state.id[row])} was steered to {target[row].tolist()} from {state.position[row].tolist()}; "
         f"its steering model returned a velocity or position that is not finite"
     )

@@ -145,7 +145,9 @@ class Simulation:
         self._directions.fill(0.0)
         for planner, members in self._members_of(self._planners):
             planner.direct(self.agents, members, self._directions)
-        self._directions[self.agents.start_time > self.time + 1e-9 * self.dt] = 0.0
+        waiting = self.agents.start_time > self.time + 1e-9 * self.dt
+        if waiting.any():
+            self._directions[waiting] = 0.0
         return self._directions
 
     def _steer(self, near: Any, directions: NDArray[np.float64]) -> None:
@@ -238,16 +240,16 @@ class Simulation:
             numbers = [number for number, candidate in enumerate(per_group) if id(candidate) == layer]
             yield per_group[numbers[0]], self.population.members(numbers)
 
-    def _rows_with(self, quality: str) -> NDArray[np.bool_]:
-        """Which agents have a model that declares a quality, such as `moves_itself`."""
+    def _rows_with(self, quality: str) -> NDArray[np.bool_] | None:
+        """Which agents have a model that declares a quality, such as `moves_itself`; None when no model does."""
         by_group = [bool(getattr(model, quality, False)) for model in self._models]
-        if all(by_group) or not any(by_group):
-            return np.full(len(self.agents), any(by_group))
-        return np.array(by_group)[self.agents.group]
+        if all(by_group):
+            return np.ones(len(self.agents), dtype=np.bool_)
+        return np.array(by_group)[self.agents.group] if any(by_group) else None
 
     def _bodies(self, near: Any) -> Bodies | None:
         solid = self._rows_with("solid_bodies")
-        return Bodies(near, solid, self._yield_key, self.step_number) if solid.any() else None
+        return None if solid is None else Bodies(near, solid, self._yield_key, self.step_number)
 
     # What can be changed ----------------------------------------------------------------------------------------
 

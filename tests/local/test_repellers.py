@@ -139,10 +139,11 @@ def test_a_wall_subtends_the_interval_of_all_disks_along_its_part_within_reach(
     ends = np.array(wall)
     assume(np.hypot(*(ends[2:] - ends[:2])) > 0.05)
     low, high, away = sampled_interval_or_skip(ends, radius, reach)
-    ux, uy, half, free = wall_interval(0.0, 0.0, *wall, radius, reach)
+    ux, uy, half, free, cos_all = wall_interval(0.0, 0.0, *wall, radius, reach)
     assert free == pytest.approx(away - radius, abs=2e-3)
     assert math.hypot(ux, uy) == pytest.approx(1.0)
     assert half == pytest.approx((high - low) / 2, abs=0.02)
+    assert cos_all == pytest.approx(math.cos(min(2 * half, math.pi)), abs=1e-12)
     off = math.remainder(math.atan2(uy, ux) - (high + low) / 2, 2 * math.pi)
     assert abs(off) < 0.02
 
@@ -156,9 +157,10 @@ def sampled_interval_or_skip(ends: Floats, radius: float, reach: float) -> tuple
 
 @pytest.mark.parametrize("side", [1.0, -1.0, 0.0])
 def test_the_end_of_a_wall_on_which_one_walks_straight_is_seen_evenly_on_both_sides(side: float) -> None:
-    ux, uy, half, free = wall_interval(0.0, 0.0, 2.0, 0.0, 5.0, side * 1e-12, 0.5, 10.0)
+    ux, uy, half, free, cos_all = wall_interval(0.0, 0.0, 2.0, 0.0, 5.0, side * 1e-12, 0.5, 10.0)
     assert (ux, uy) == pytest.approx((1.0, 0.0), abs=1e-9)
     assert half == pytest.approx(math.asin(0.25))
+    assert cos_all == pytest.approx(math.cos(2 * math.asin(0.25)))
     assert free == pytest.approx(1.5)
 
 
@@ -173,7 +175,8 @@ def test_a_wall_out_of_reach_is_infinitely_far() -> None:
 )
 def test_on_and_very_near_a_wall_everything_is_finite(x: float, y: float, radius: float) -> None:
     for sign in (1.0, -1.0):
-        ux, uy, half, free = wall_interval(x, sign * y, 0.0, 0.0, 1.0, 0.0, radius, 3.0)
+        ux, uy, half, free, cos_all = wall_interval(x, sign * y, 0.0, 0.0, 1.0, 0.0, radius, 3.0)
         assert math.hypot(ux, uy) == pytest.approx(1.0)
         assert 0.0 < half <= math.pi
+        assert -1.0 <= cos_all <= 1.0 + 1e-12
         assert 0.0 <= free <= 1.1

@@ -42,7 +42,6 @@ def _arrived(position, goal, goals, out):
 
 def arrived(state: AgentState, world: World) -> NDArray[np.int32]:
     """For each agent the number of the goal through which it leaves now, or STAYS."""
-    out = np.full(len(state), STAYS, dtype=np.int32)
-    if len(state) and world.goal_numbers:
-        _arrived(state.position, state.goal, world.goals(), out)
+    out = np.empty(len(state), dtype=np.int32)
+    _arrived(state.position, state.goal, world.goals(), out)
     return out

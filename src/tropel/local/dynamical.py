@@ -127,7 +127,14 @@ def _compete(scratch, weights, was_target, f_target, slope_target, m, rules, a_c
         for c in range(rules.classes):
             weights[c] = 1.0
         return 1.0
-    total = 0.0
+    total = felt = 0.0
+    for c in range(rules.classes):
+        felt += scratch[c, NEARNESS]
+    if felt == 0.0:
+        # Nothing competes.
+        for c in range(rules.classes):
+            weights[c] = 0.0
+        return 1.0
     p_target = (1.0 if slope_target > 0.0 else -1.0) * fast_exp(rules.c1 * abs(f_target))
     for c in range(rules.classes):
         sums = scratch[c]
