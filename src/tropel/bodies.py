@@ -1,11 +1,9 @@
-"""Bodies that do not push into each other: they slide past, and who would still collide takes a shorter step.
+"""Bodies that do not push into each other: they press and slide past, and who would still collide goes less far.
 
 Steering models see where others stand, not what walls and obstacles will make of their moves. So the moves of a step
 may still bring two bodies together.
 
-First, before walls are looked at, a move that leads into another body loses the part that does and keeps the part along
-it: bodies slide past each other. Who has nothing left of the move shuffles, a short step in a random direction; without
-it a few bodies in a door can hold each other for ever.
+First, before walls are looked at, wanted moves become moves that go together (`pressing.py`).
 
 Then, when walls and obstacles have had their say, moves are compared in continuous time, pair by pair. Where two would
 come closer than touching (or closer than they are, if they touch already) one of them gives way: it goes only half of
@@ -27,9 +25,11 @@ from numpy.typing import NDArray
 
 from tropel._kernels.cells import BLOCK, cell_run, cell_window, near_bits
 from tropel._kernels.compile import inlined_kernel, kernel, parallel_kernel
-from tropel._kernels.philox import uniform, uniform_pair
+from tropel._kernels.philox import uniform
 from tropel._kernels.simd import trailing_zeros
+from tropel._kernels.walls import WallGrid
 from tropel.agents.state import AgentState, Steered
+from tropel.pressing import under_pressure
 
 #: How far moves go in the rounds of giving way.
 _SHARES = np.array([1.0, 0.5, 0.25, 0.0])
@@ -39,12 +39,6 @@ _CHUNK = 256
 
 #: So many others are listed as close before a larger table is made.
 _FIRST_ROOM = 12
-
-#: How often a move is turned aside before it is taken as it is.
-_SLIDES = 3
-
-#: Whoever keeps less than this share of the move is stuck, and shuffles by so much of it in a random direction.
-_STUCK, _SHUFFLE = 0.05, 0.3
 
 #: Bodies may come this much closer than touching [m], so that rounding does not stop those who slide past each other.
 TOLERANCE = 1e-9
@@ -90,21 +84,18 @@ def _list_some(rows, first, last, position, solid, radius, cells, widest, farthe
 
 
 @parallel_kernel
-def _list_close(rows, position, solid, radius, cells, widest, farthest, count, close):
+def _list_close(rows, position, solid, radius, cells, widest, farthest, count, close, company):
+    """List who is close to whom, and write the rows that have anybody close; returns how many, and the longest list."""
     for chunk in numba.prange((rows.size + _CHUNK - 1) // _CHUNK):
         _list_some(rows, chunk * _CHUNK, min((chunk + 1) * _CHUNK, rows.size), position, solid, radius, cells, widest,
                    farthest, count, close)  # fmt: skip
-
-
-@kernel
-def _with_company(rows, count, out):
-    """Write the rows that have anybody close, in their order; returns how many there are."""
-    found = 0
+    found, most = 0, 0
     for n in range(rows.size):
         if count[rows[n]] > 0:
-            out[found] = rows[n]
+            company[found] = rows[n]
             found += 1
-    return found
+            most = max(most, np.int64(count[rows[n]]))
+    return found, most
 
 
 @inlined_kernel
@@ -190,74 +181,6 @@ def _rounds(rows, position, ends, velocity, lengths, ids, radius, key, step, sha
                 velocity[i, axis] *= shares[notch[i]]
 
 
-@inlined_kernel
-def _past_others(i, position, target, radius, mx, my, mz, count, close):
-    """What is left of agent i's move m when it loses what leads into others."""
-    dim = position.shape[1]
-    for _ in range(_SLIDES):
-        touched = False
-        for n in range(count[i]):
-            j = close[i, n]
-            dx, dy = position[j, 0] - position[i, 0], position[j, 1] - position[i, 1]
-            dz = position[j, 2] - position[i, 2] if dim == 3 else 0.0
-            apart = math.sqrt(dx * dx + dy * dy + dz * dz)
-            if apart == 0.0:
-                continue
-            nx, ny, nz = dx / apart, dy / apart, dz / apart
-            away = (target[j, 0] - position[j, 0]) * nx + (target[j, 1] - position[j, 1]) * ny
-            if dim == 3:
-                away += (target[j, 2] - position[j, 2]) * nz
-            gap = max(apart - (radius[i] + radius[j]), 0.0)
-            # Behind somebody who goes on there is all the room; two who meet have half of it each.
-            room = gap + away if away >= 0.0 else 0.5 * gap
-            nearing = mx * nx + my * ny + mz * nz
-            if nearing > room:
-                mx -= (nearing - room) * nx
-                my -= (nearing - room) * ny
-                mz -= (nearing - room) * nz
-                touched = True
-        if not touched:
-            break
-    return mx, my, mz
-
-
-@inlined_kernel
-def _shuffled(mx, my, mz, dim, key, agent, step):
-    """A short move in a random direction, turned with the wanted move m, so that a turned crowd does the same."""
-    u, v = uniform_pair(key, agent, step, 1)
-    angle = 2.0 * math.pi * u
-    if dim == 2:
-        c, s = _SHUFFLE * math.cos(angle), _SHUFFLE * math.sin(angle)
-        return c * mx - s * my, s * mx + c * my, 0.0
-    size = _SHUFFLE * math.sqrt(mx * mx + my * my + mz * mz)
-    up = 2.0 * v - 1.0
-    flat = size * math.sqrt(max(1.0 - up * up, 0.0))
-    return flat * math.cos(angle), flat * math.sin(angle), size * up
-
-
-@kernel
-def _slide_some(rows, first, last, position, target, radius, ids, key, step, count, close, out):
-    dim = position.shape[1]
-    for n in range(first, last):
-        i = rows[n]
-        ax, ay = target[i, 0] - position[i, 0], target[i, 1] - position[i, 1]
-        az = target[i, 2] - position[i, 2] if dim == 3 else 0.0
-        mx, my, mz = _past_others(i, position, target, radius, ax, ay, az, count, close)
-        if mx * mx + my * my + mz * mz < _STUCK * _STUCK * (ax * ax + ay * ay + az * az):
-            sx, sy, sz = _shuffled(ax, ay, az, dim, key, ids[i], step)
-            mx, my, mz = _past_others(i, position, target, radius, sx, sy, sz, count, close)
-        out[i, 0], out[i, 1] = position[i, 0] + mx, position[i, 1] + my
-        if dim == 3:
-            out[i, 2] = position[i, 2] + mz
-
-
-@parallel_kernel
-def _slide(rows, position, target, radius, ids, key, step, count, close, out):
-    for chunk in numba.prange((rows.size + _CHUNK - 1) // _CHUNK):
-        _slide_some(rows, chunk * _CHUNK, min((chunk + 1) * _CHUNK, rows.size), position, target, radius, ids, key,
-                    step, count, close, out)  # fmt: skip
-
-
 @kernel
 def _measure(position, ends, lengths):
     """Write the lengths of moves; returns the largest."""
@@ -284,17 +207,27 @@ class Bodies:
         self._count: NDArray[np.uint32] = np.empty(0, dtype=np.uint32)
         self._close: NDArray[np.uint32] = np.empty((0, _FIRST_ROOM), dtype=np.uint32)
 
-    def slide(self, state: AgentState, target: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The ends of the wanted moves, turned aside where they lead into another body."""
+    def press(
+        self, state: AgentState, target: NDArray[np.float64], longest: float, walls: WallGrid, dt: float
+    ) -> NDArray[np.float64]:
+        """The ends of the wanted moves, of which none is above `longest`, as far as bodies that press let them."""
         # Walls push those who are too close to them out by a part of their radius: lists with a bit to spare can be
         # used again afterwards.
         widest = float(state.radius.max(initial=0.0))
-        longest = _measure(state.position, target, np.empty(len(state)))
         rows = self._list(state, longest + 0.1 * widest)
-        out = target.copy()
-        _slide(rows, state.position, target, state.radius, state.id, self._key, self._step, self._count, self._close,
-               out)  # fmt: skip
-        return out
+        return under_pressure(
+            state,
+            target,
+            rows=rows,
+            count=self._count,
+            close=self._close,
+            walls=walls,
+            longest=longest,
+            widest=widest,
+            dt=dt,
+            key=self._key,
+            step=self._step,
+        )
 
     def give_way(self, state: AgentState, steered: Steered) -> None:
         """Shorten the moves from `state.position` to `steered.position` until no two solid bodies collide."""
@@ -308,18 +241,14 @@ class Bodies:
         """See to it that lists are complete for moves of that length [m]; returns the rows that have anybody close."""
         if farthest > self._farthest:
             self._farthest = farthest
-            self._rows = self._near.rows_by_cell(np.arange(len(state)))
-            self._count = np.empty(len(state), dtype=np.uint32)
-            widest = float(state.radius.max(initial=0.0))
-            room = _FIRST_ROOM
-            while True:
-                self._close = np.empty((len(state), room + 1), dtype=np.uint32)
-                _list_close(self._rows, state.position, self._solid, state.radius, self._near.cells, widest, farthest,
-                            self._count, self._close)  # fmt: skip
-                most = int(self._count.max(initial=0))
-                if most <= room:
-                    break
+            agents = len(state)
+            rows, widest = self._near.rows_by_cell(np.arange(agents)), float(state.radius.max(initial=0.0))
+            self._count, company = np.empty(agents, dtype=np.uint32), np.empty(agents, dtype=np.uint32)
+            found, room, most = 0, 0, _FIRST_ROOM
+            while most > room:
                 room = most
-            company = np.empty_like(self._rows)
-            self._rows = company[: _with_company(self._rows, self._count, company)]
+                self._close = np.empty((agents, room + 1), dtype=np.uint32)
+                found, most = _list_close(rows, state.position, self._solid, state.radius, self._near.cells, widest,
+                                          farthest, self._count, self._close, company)  # fmt: skip
+            self._rows = company[:found]
         return self._rows

@@ -89,7 +89,7 @@ class Case:
 
 CASES = (
     Case(label="open_1k", place=plaza, agents=1_000, bursts=10),
-    Case(label="open_10k", place=plaza, agents=10_000, all_threads=True),
+    Case(label="open_10k", place=plaza, agents=10_000, bursts=3, all_threads=True),
     Case(label="open_100k", place=plaza, agents=100_000, steps=2, peer=False, all_threads=True),
     Case(label="pillars_1k", place=pillars, agents=1_000),
 )
