@@ -29,7 +29,7 @@ from tropel._kernels.philox import uniform
 from tropel._kernels.simd import trailing_zeros
 from tropel._kernels.walls import WallGrid
 from tropel.agents.state import AgentState, Steered
-from tropel.pressing import under_pressure
+from tropel.pressing import under_pressure, wishes_press
 
 #: How far moves go in the rounds of giving way.
 _SHARES = np.array([1.0, 0.5, 0.25, 0.0])
@@ -57,11 +57,12 @@ def _closest2(dx, dy, dz, mx, my, mz, nearing):
 
 
 @kernel
-def _list_some(rows, first, last, position, solid, radius, cells, widest, farthest, count, close):
+def _list_some(rows, first, last, position, target, solid, radius, cells, widest, farthest, count, close, presses):
     dim, spare = position.shape[1], close.shape[1] - 1
     for n in range(first, last):
         i = rows[n]
         count[i] = 0
+        presses[i] = False
         if not solid[i]:
             continue
         x, y = position[i, 0], position[i, 1]
@@ -69,26 +70,41 @@ def _list_some(rows, first, last, position, solid, radius, cells, widest, farthe
         reach = radius[i] + widest + 2.0 * farthest
         x0, x1, y0, y1, z0, z1 = cell_window(cells, x, y, z, reach)
         found = 0
+        pressing = False
         for cz in range(z0, z1 + 1):
             for cy in range(y0, y1 + 1):
                 start, end = cell_run(cells, x0, x1, cy, cz)
                 for at in range(start, end, BLOCK):
                     bits = near_bits(cells, at, end, x, y, z, reach * reach)
                     while bits != _NONE:
-                        j = cells.order[at + trailing_zeros(bits)]
+                        k = at + trailing_zeros(bits)
+                        j = cells.order[k]
                         bits &= bits - _ONE
+                        other = (j != i) & solid[j]
                         # Oneself and who is not solid are overwritten by the next, or end up in the spare column.
                         close[i, min(found, spare)] = j
-                        found += np.int64((j != i) & solid[j])
+                        found += np.int64(other)
+                        dx, dy = cells.position[0, k] - x, cells.position[1, k] - y
+                        mx = target[j, 0] - target[i, 0] - dx
+                        my = target[j, 1] - target[i, 1] - dy
+                        dz = mz = 0.0
+                        if dim == 3:
+                            dz = cells.position[2, k] - z
+                            mz = target[j, 2] - target[i, 2] - dz
+                        pressing |= other & wishes_press(dx, dy, dz, mx, my, mz, radius[i] + cells.radius[k])
         count[i] = found
+        presses[i] = pressing
 
 
 @parallel_kernel
-def _list_close(rows, position, solid, radius, cells, widest, farthest, count, close, company):
-    """List who is close to whom, and write the rows that have anybody close; returns how many, and the longest list."""
+def _list_close(rows, position, target, solid, radius, cells, widest, farthest, count, close, presses, company):
+    """List who is close to whom, and whose wish presses on whom; write the rows that have anybody close.
+
+    Returns how many these are, and the length of the longest list.
+    """
     for chunk in numba.prange((rows.size + _CHUNK - 1) // _CHUNK):
-        _list_some(rows, chunk * _CHUNK, min((chunk + 1) * _CHUNK, rows.size), position, solid, radius, cells, widest,
-                   farthest, count, close)  # fmt: skip
+        _list_some(rows, chunk * _CHUNK, min((chunk + 1) * _CHUNK, rows.size), position, target, solid, radius, cells,
+                   widest, farthest, count, close, presses)  # fmt: skip
     found, most = 0, 0
     for n in range(rows.size):
         if count[rows[n]] > 0:
@@ -148,15 +164,26 @@ def _round_of_some(rows, first, last, position, ends, lengths, ids, radius, key,
 
 
 @parallel_kernel
-def _rounds(rows, position, ends, velocity, lengths, ids, radius, key, step, shares, count, close):
-    """Let agents give way, round by round, until nobody has to, and shorten their moves and velocities."""
+def _rounds(rows, position, wanted, ends, velocity, lengths, ids, radius, key, step, shares, count, close):
+    """Let agents give way, round by round, until nobody has to, and shorten their moves and velocities.
+
+    Those who go where they want to have been looked at already, unless somebody close to them does not.
+    """
     # How far each of them goes, as a place in `shares`. Who does not move at all cannot give way, so others must.
     notch = np.empty(position.shape[0], dtype=np.uint8)
     for i in range(position.shape[0]):
         notch[i] = 0 if lengths[i] > 0.0 else shares.size - 1
     fresh = notch.copy()
-    changed = np.ones(position.shape[0], dtype=np.bool_)
-    asked = np.ones(position.shape[0], dtype=np.bool_)  #: whether they or somebody close have changed
+    changed = np.zeros(position.shape[0], dtype=np.bool_)
+    asked = np.zeros(position.shape[0], dtype=np.bool_)  #: whether they or somebody close have changed
+    for n in range(rows.size):
+        i = rows[n]
+        for axis in range(position.shape[1]):
+            changed[i] |= ends[i, axis] != wanted[i, axis]  # also where it is not a number
+        if changed[i]:
+            asked[i] = True
+            for k in range(count[i]):
+                asked[close[i, k]] = True
     chunks = (rows.size + _CHUNK - 1) // _CHUNK
     anything = True
     while anything:
@@ -203,24 +230,28 @@ class Bodies:
         self._key = key
         self._step = step
         self._farthest = -1.0  #: lists of who is close are good for moves up to this length [m]
+        self._wanted: NDArray[np.float64] | None = None  #: ends of the moves for which the lists were made
         self._rows: NDArray[np.uint32] = np.empty(0, dtype=np.uint32)  #: who has anybody close, by cell
         self._count: NDArray[np.uint32] = np.empty(0, dtype=np.uint32)
         self._close: NDArray[np.uint32] = np.empty((0, _FIRST_ROOM), dtype=np.uint32)
+        self._presses: NDArray[np.bool_] = np.empty(0, dtype=np.bool_)  #: whose wanted moves lead into somebody
 
     def press(
         self, state: AgentState, target: NDArray[np.float64], longest: float, walls: WallGrid, dt: float
     ) -> NDArray[np.float64]:
         """The ends of the wanted moves, of which none is above `longest`, as far as bodies that press let them."""
+        widest = float(state.radius.max(initial=0.0))
         # Walls push those who are too close to them out by a part of their radius: lists with a bit to spare can be
         # used again afterwards.
-        widest = float(state.radius.max(initial=0.0))
-        rows = self._list(state, longest + 0.1 * widest)
+        self._list(state, target, longest + 0.1 * widest, widest)
+        self._wanted = target
         return under_pressure(
             state,
             target,
-            rows=rows,
+            rows=self._rows,
             count=self._count,
             close=self._close,
+            presses=self._presses,
             walls=walls,
             longest=longest,
             widest=widest,
@@ -233,22 +264,24 @@ class Bodies:
         """Shorten the moves from `state.position` to `steered.position` until no two solid bodies collide."""
         ends = steered.position
         lengths = np.empty(len(state))
-        rows = self._list(state, _measure(state.position, ends, lengths))
-        _rounds(rows, state.position, ends, steered.velocity, lengths, state.id, state.radius, self._key, self._step,
-                _SHARES, self._count, self._close)  # fmt: skip
+        longest = _measure(state.position, ends, lengths)
+        if self._wanted is None or longest > self._farthest:
+            self._list(state, ends, longest, float(state.radius.max(initial=0.0)))
+            self._wanted = np.full_like(ends, np.nan)
+        _rounds(self._rows, state.position, self._wanted, ends, steered.velocity, lengths, state.id, state.radius,
+                self._key, self._step, _SHARES, self._count, self._close)  # fmt: skip
 
-    def _list(self, state: AgentState, farthest: float) -> NDArray[np.uint32]:
-        """See to it that lists are complete for moves of that length [m]; returns the rows that have anybody close."""
-        if farthest > self._farthest:
-            self._farthest = farthest
-            agents = len(state)
-            rows, widest = self._near.rows_by_cell(np.arange(agents)), float(state.radius.max(initial=0.0))
-            self._count, company = np.empty(agents, dtype=np.uint32), np.empty(agents, dtype=np.uint32)
-            found, room, most = 0, 0, _FIRST_ROOM
-            while most > room:
-                room = most
-                self._close = np.empty((agents, room + 1), dtype=np.uint32)
-                found, most = _list_close(rows, state.position, self._solid, state.radius, self._near.cells, widest,
-                                          farthest, self._count, self._close, company)  # fmt: skip
-            self._rows = company[:found]
-        return self._rows
+    def _list(self, state: AgentState, target: NDArray[np.float64], farthest: float, widest: float) -> None:
+        """Make lists of who is close that are complete for moves of that length [m]."""
+        self._farthest = farthest
+        agents = len(state)
+        rows = self._near.rows_by_cell(np.arange(agents))
+        self._count, company = np.empty(agents, dtype=np.uint32), np.empty(agents, dtype=np.uint32)
+        self._presses = np.empty(agents, dtype=np.bool_)
+        found, room, most = 0, 0, _FIRST_ROOM
+        while most > room:
+            room = most
+            self._close = np.empty((agents, room + 1), dtype=np.uint32)
+            found, most = _list_close(rows, state.position, target, self._solid, state.radius, self._near.cells, widest,
+                                      farthest, self._count, self._close, self._presses, company)  # fmt: skip
+        self._rows = company[:found]

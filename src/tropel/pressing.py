@@ -47,6 +47,13 @@ _UNKNOWN = 255
 _MOST_WALLS = 4
 
 
+@inlined_kernel
+def wishes_press(dx, dy, dz, mx, my, mz, contact):
+    """Whether two bodies at the offset d press on each other when their moves change it by m."""
+    apart = math.sqrt(dx * dx + dy * dy + dz * dz)
+    return (max(apart - contact, 0.0) - _SLACK * contact) * apart + (dx * mx + dy * my + dz * mz) < 0.0
+
+
 @kernel
 def _list_walls(i, position, radius, walls, farthest, count, normal, gap, pressure):
     """List the nearest points of walls that agent i may reach in this step, as directions and free distances."""
@@ -229,15 +236,19 @@ def _go(rows, position, moves, longest, ends):
     for n in range(rows.size):
         i = rows[n]
         length2 = 0.0
+        as_wished = True
         for axis in range(moves.shape[1]):
             length2 += moves[i, axis] * moves[i, axis]
+            as_wished &= moves[i, axis] == ends[i, axis] - position[i, axis]
+        if as_wished:
+            continue
         share = longest / math.sqrt(length2) if length2 > longest * longest else 1.0
         for axis in range(moves.shape[1]):
             ends[i, axis] = position[i, axis] + share * moves[i, axis]
 
 
 @allocating_kernel
-def _table(rows, position, wish, count):
+def _table(rows, position, wish, count, presses):
     """Working memory. Filled here, because in a parallel function every array operation is shared out to threads."""
     agents, dim = position.shape
     moves, fresh = np.empty((agents, dim)), np.empty((agents, dim))
@@ -252,17 +263,19 @@ def _table(rows, position, wish, count):
         np.zeros(agents, dtype=np.uint32),
     )
     begin = np.empty(agents, dtype=np.uint32)
-    pairs = 0
+    pairs = size = 0
     for n in range(rows.size):
         i = rows[n]
-        active[n] = i
         begin[i] = pairs
         pairs += count[i]
+        if presses[i]:
+            active[size] = i
+            size += 1
     # Also of those who have nobody close: somebody larger may have them close.
     for i in range(agents):
         for axis in range(dim):
             moves[i, axis] = wish[i, axis] - position[i, axis]
-    return moves, fresh, contacts, fresh_contacts, changed, moved, stamp, later, active, begin, np.zeros(pairs)
+    return moves, fresh, contacts, fresh_contacts, changed, moved, stamp, later, active, size, begin, np.zeros(pairs)
 
 
 @allocating_kernel
@@ -276,13 +289,12 @@ def _wall_table(position, walls):
 
 
 @parallel_kernel
-def _press(rows, position, radius, held, ids, key, moment, longest, still, count, close, walls, ends):
+def _press(rows, position, radius, held, ids, key, moment, longest, still, count, close, presses, walls, ends):
     """Turn the wanted ends of moves into those of moves that go together, for the rows that have company."""
-    moves, fresh, contacts, fresh_contacts, changed, moved, stamp, later, active, begin, pressure = _table(
-        rows, position, ends, count
+    moves, fresh, contacts, fresh_contacts, changed, moved, stamp, later, active, size, begin, pressure = _table(
+        rows, position, ends, count, presses
     )
     wall_count, wall_normal, wall_gap, wall_pressure = _wall_table(position, walls)
-    size = rows.size
     turn = 0
     for fidgeting in (False, True):
         for _ in range(_ROUNDS):
@@ -329,6 +341,7 @@ def under_pressure(
     rows: NDArray[np.uint32],
     count: NDArray[np.uint32],
     close: NDArray[np.uint32],
+    presses: NDArray[np.bool_],
     walls: WallGrid,
     longest: float,
     widest: float,
@@ -336,9 +349,12 @@ def under_pressure(
     key: np.uint64,
     step: int,
 ) -> NDArray[np.float64]:
-    """The ends of all moves; only `rows`, who have `count` others `close`, are pressed. No wish is above `longest`."""
+    """The ends of all moves. Only `rows`, who have `count` others `close`, can be pressed.
+
+    Those whose wish `presses` on somebody begin. No wish is above `longest`, no radius above `widest`.
+    """
     ends = target.copy()
     moment = int(step * dt / _MOMENT)
     _press(rows, state.position, state.radius, state.held, state.id, key, moment, longest,
-           _STILL * widest, count, close, walls, ends)  # fmt: skip
+           _STILL * widest, count, close, presses, walls, ends)  # fmt: skip
     return ends

@@ -34,7 +34,7 @@ Added to the papers' model, each with a switch in `DynamicalParameters` (in brac
 * `weight_memory` (0): weights follow the fixed point with a time constant, not at once. Where the target lies at a
   right angle behind somebody, the sign of f_tar' flips with every step, and the target would be switched on and off so
   fast that the heading stays there for ever.
-* What is further off than eight d0 is not felt (D < 3e-4).
+* What is further off than six d0 is not felt (D < 2.5e-3).
 * `solid_bodies` (off): moves that would end inside another body are shortened (`bodies.py`).
 """
 

@@ -24,7 +24,7 @@ def feel_walls(i, x, y, hx, hy, d0, cos_view, crowd, walls, rules, scratch, gap)
         if not walls.blocking[s]:
             continue
         x0, y0, x1, y1 = walls.segments[s, 0], walls.segments[s, 1], walls.segments[s, 2], walls.segments[s, 3]
-        ux, uy, dpsi, free, cos_2dpsi = wall_interval(x, y, x0, y0, x1, y1, radius, sense_radius)
+        ux, uy, dpsi, free, cos_2dpsi, sin_2dpsi = wall_interval(x, y, x0, y0, x1, y1, radius, sense_radius)
         if free > REACH_IN_D0 * d0:
             continue
         cos_x = min(max(hx * ux + hy * uy, -1.0), 1.0)
@@ -34,7 +34,9 @@ def feel_walls(i, x, y, hx, hy, d0, cos_view, crowd, walls, rules, scratch, gap)
         ):
             continue
         n = ux * hy - uy * hx
-        turn, slope, w = repeller(cos_x, abs(n), dpsi, cos_2dpsi, rules.cos_margin[WALLS], rules.sin_margin[WALLS])
+        turn, slope, w = repeller(
+            cos_x, abs(n), dpsi, cos_2dpsi, sin_2dpsi, rules.cos_margin[WALLS], rules.sin_margin[WALLS]
+        )
         near = fast_exp(-free / d0)
         sums[2] += math.copysign(turn * near * rules.strength[WALLS], n)
         sums[SLOPE] += slope * near * rules.strength[WALLS]

@@ -24,15 +24,15 @@ from tropel._kernels.fast_math import fast_atan, fast_exp
 LEAST_ANGLE = 1e-3
 #: Below this argument the window is closed: ½ (tanh(-7) + 1) = 8e-7.
 _WINDOW_END = -7.0
-#: Objects further off than this many d0 count for nothing: exp(-8) = 3e-4.
-REACH_IN_D0 = 8.0
+#: Objects further off than this many d0 count for nothing: exp(-6) = 2.5e-3.
+REACH_IN_D0 = 6.0
 
 
 @inlined_kernel
-def repeller(cos_x, sin_x, dpsi, cos_2dpsi, cos_delta, sin_delta):
+def repeller(cos_x, sin_x, dpsi, cos_2dpsi, sin_2dpsi, cos_delta, sin_delta):
     """R W, its derivative by x, and W, for an object at the angle x in [0, pi] from the heading."""
     cos_a = max(cos_2dpsi, -cos_delta)
-    sin_a = math.sqrt(max(1.0 - cos_a * cos_a, 0.0))
+    sin_a = sin_2dpsi if cos_2dpsi > -cos_delta else sin_delta
     cos_b = cos_a * cos_delta - sin_a * sin_delta
     h1 = 4.0 / (cos_a - cos_b)
     inside = h1 * (cos_x - cos_b)
@@ -56,11 +56,11 @@ def _sine(contact, per_distance):
 
 @inlined_kernel
 def subtended(contact, per_distance):
-    """How a disk of radius `contact` appears at a distance, given as its inverse: half of the angle, the cosine of all
-    of it, and sine and cosine of the half. A right angle for who is inside."""
+    """How a disk of radius `contact` appears at a distance, given as its inverse: half of the angle, cosine and sine of
+    all of it, and of the half. A right angle for who is inside."""
     sine = _sine(contact, per_distance)
     cosine = math.sqrt(1.0 - sine * sine)
-    return 2.0 * fast_atan(sine / (1.0 + cosine)), 1.0 - 2.0 * sine * sine, sine, cosine
+    return 2.0 * fast_atan(sine / (1.0 + cosine)), 1.0 - 2.0 * sine * sine, 2.0 * sine * cosine, cosine, sine
 
 
 @inlined_kernel
@@ -72,8 +72,8 @@ def in_view(ahead, sine, cosine, cos_view, sin_view):
 @kernel
 def wall_interval(x, y, x0, y0, x1, y1, radius, reach):
     """The part of a wall within reach as a body at (x, y) sees it, grown by its radius: middle direction (two numbers),
-    half-angle, free distance, and the cosine of twice the half-angle, which counts as half a turn at most. The free
-    distance is infinite when nothing of it is within reach.
+    half-angle, free distance, and cosine and sine of twice the half-angle, which counts as half a turn at most. The
+    free distance is infinite when nothing of it is within reach.
 
     Angles are added up as rotations of unit vectors; only the half-angle itself takes an arctangent.
     """
@@ -83,7 +83,7 @@ def wall_interval(x, y, x0, y0, x1, y1, radius, reach):
     nearest = min(max(foot, 0.0), 1.0)
     away = math.sqrt((x0 + nearest * dx - x) ** 2 + (y0 + nearest * dy - y) ** 2)
     if away >= reach or away == 0.0:
-        return 1.0, 0.0, 0.5 * math.pi, (math.inf if away > 0.0 else 0.0), -1.0
+        return 1.0, 0.0, 0.5 * math.pi, (math.inf if away > 0.0 else 0.0), -1.0, 0.0
     height2 = (x0 + foot * dx - x) ** 2 + (y0 + foot * dy - y) ** 2
     half = math.sqrt(max(reach * reach - height2, 0.0) / length2) if length2 > 0.0 else 0.0
     first, last = max(foot - half, 0.0), min(foot + half, 1.0)
@@ -101,9 +101,9 @@ def wall_interval(x, y, x0, y0, x1, y1, radius, reach):
     more_sin, more_cos = sin_a * cos_b - cos_a * sin_b, cos_a * cos_b + sin_a * sin_b
     over_sin, over_cos = more_sin * cos_turn, more_cos * sin_turn
     if over_sin > over_cos and more_cos * cos_turn + more_sin * sin_turn > 0.0:
-        return ax, ay, 2.0 * fast_atan(sin_a / (1.0 + cos_a)), free, 1.0 - 2.0 * sin_a * sin_a
+        return ax, ay, 2.0 * fast_atan(sin_a / (1.0 + cos_a)), free, 1.0 - 2.0 * sin_a * sin_a, 2.0 * sin_a * cos_a
     if -over_sin > over_cos and more_cos * cos_turn - more_sin * sin_turn > 0.0:
-        return bx, by, 2.0 * fast_atan(sin_b / (1.0 + cos_b)), free, 1.0 - 2.0 * sin_b * sin_b
+        return bx, by, 2.0 * fast_atan(sin_b / (1.0 + cos_b)), free, 1.0 - 2.0 * sin_b * sin_b, 2.0 * sin_b * cos_b
     # From the outer edge of the disk at a to that of the disk at b.
     ax, ay = ax * cos_a + left * ay * sin_a, ay * cos_a - left * ax * sin_a
     bx, by = bx * cos_b - left * by * sin_b, by * cos_b + left * bx * sin_b
@@ -116,4 +116,6 @@ def wall_interval(x, y, x0, y0, x1, y1, radius, reach):
         c = 0.5 * sin_all / s
     acute = 2.0 * fast_atan(s / (1.0 + abs(c)))
     dpsi = acute if c >= 0.0 else math.pi - acute
-    return ax * c - left * ay * s, ay * c + left * ax * s, dpsi, free, cos_all if c >= 0.0 else -1.0
+    if c < 0.0:
+        sin_all, cos_all = 0.0, -1.0
+    return ax * c - left * ay * s, ay * c + left * ax * s, dpsi, free, cos_all, sin_all
