@@ -26,8 +26,9 @@ MAY_IMPORT: dict[str, set[str]] = {
     "environment": {"_kernels", "errors", "world", "agents"},
     "local": {"_kernels", "errors", "world", "agents"},
     "layers": {"errors", "world", "agents"},
-    "bodies": {"_kernels", "errors", "agents"},
-    "integrate": {"_kernels", "errors", "world", "agents", "bodies"},
+    "pressing": {"_kernels", "agents"},
+    "bodies": {"_kernels", "errors", "agents", "pressing"},
+    "integrate": {"_kernels", "errors", "world", "agents", "bodies", "pressing"},
     "timing": set(),
 }
 #: The simulation puts the layers together; the others name them to build simulations.

@@ -1,11 +1,9 @@
-"""Bodies that do not push into each other: they slide past, and who would still collide takes a shorter step.
+"""Bodies that do not push into each other: they press and slide past, and who would still collide goes less far.
 
 Steering models see where others stand, not what walls and obstacles will make of their moves. So the moves of a step
 may still bring two bodies together.
 
-First, before walls are looked at, a move that leads into another body loses the part that does and keeps the part along
-it: bodies slide past each other. Who has nothing left of the move shuffles, a short step in a random direction; without
-it a few bodies in a door can hold each other for ever.
+First, before walls are looked at, wanted moves become moves that go together (`pressing.py`).
 
 Then, when walls and obstacles have had their say, moves are compared in continuous time, pair by pair. Where two would
 come closer than touching (or closer than they are, if they touch already) one of them gives way: it goes only half of
@@ -27,9 +25,11 @@ from numpy.typing import NDArray
 
 from tropel._kernels.cells import BLOCK, cell_run, cell_window, near_bits
 from tropel._kernels.compile import inlined_kernel, kernel, parallel_kernel
-from tropel._kernels.philox import uniform, uniform_pair
+from tropel._kernels.philox import uniform
 from tropel._kernels.simd import trailing_zeros
+from tropel._kernels.walls import WallGrid
 from tropel.agents.state import AgentState, Steered
+from tropel.pressing import under_pressure, wishes_press
 
 #: How far moves go in the rounds of giving way.
 _SHARES = np.array([1.0, 0.5, 0.25, 0.0])
@@ -40,12 +40,6 @@ _CHUNK = 256
 #: So many others are listed as close before a larger table is made.
 _FIRST_ROOM = 12
 
-#: How often a move is turned aside before it is taken as it is.
-_SLIDES = 3
-
-#: Whoever keeps less than this share of the move is stuck, and shuffles by so much of it in a random direction.
-_STUCK, _SHUFFLE = 0.05, 0.3
-
 #: Bodies may come this much closer than touching [m], so that rounding does not stop those who slide past each other.
 TOLERANCE = 1e-9
 
@@ -53,19 +47,22 @@ _NONE, _ONE = np.uint64(0), np.uint64(1)
 
 
 @inlined_kernel
-def _closest(dx, dy, dz, mx, my, mz):
-    """Closest distance of two points at the offset d, during a step in which the offset changes by m."""
-    m2 = mx * mx + my * my + mz * mz
-    t = min(max(-(dx * mx + dy * my + dz * mz) / m2, 0.0), 1.0) if m2 > 0.0 else 0.0
-    return math.sqrt((dx + t * mx) ** 2 + (dy + t * my) ** 2 + (dz + t * mz) ** 2)
+def _closest2(dx, dy, dz, mx, my, mz, nearing):
+    """Square of the closest distance of two points at the offset d, which the offset's change m lets near each other.
+
+    `nearing` is -d·m, which must be positive.
+    """
+    t = min(nearing / (mx * mx + my * my + mz * mz), 1.0)
+    return (dx + t * mx) ** 2 + (dy + t * my) ** 2 + (dz + t * mz) ** 2
 
 
 @kernel
-def _list_some(rows, first, last, position, solid, radius, cells, widest, farthest, count, close):
-    dim = position.shape[1]
+def _list_some(rows, first, last, position, target, solid, radius, cells, widest, farthest, count, close, presses):
+    dim, spare = position.shape[1], close.shape[1] - 1
     for n in range(first, last):
         i = rows[n]
         count[i] = 0
+        presses[i] = False
         if not solid[i]:
             continue
         x, y = position[i, 0], position[i, 1]
@@ -73,26 +70,48 @@ def _list_some(rows, first, last, position, solid, radius, cells, widest, farthe
         reach = radius[i] + widest + 2.0 * farthest
         x0, x1, y0, y1, z0, z1 = cell_window(cells, x, y, z, reach)
         found = 0
+        pressing = False
         for cz in range(z0, z1 + 1):
             for cy in range(y0, y1 + 1):
                 start, end = cell_run(cells, x0, x1, cy, cz)
                 for at in range(start, end, BLOCK):
                     bits = near_bits(cells, at, end, x, y, z, reach * reach)
                     while bits != _NONE:
-                        j = cells.order[at + trailing_zeros(bits)]
+                        k = at + trailing_zeros(bits)
+                        j = cells.order[k]
                         bits &= bits - _ONE
-                        if j != i and solid[j]:
-                            if found < close.shape[1]:
-                                close[i, found] = j
-                            found += 1
+                        other = (j != i) & solid[j]
+                        # Oneself and who is not solid are overwritten by the next, or end up in the spare column.
+                        close[i, min(found, spare)] = j
+                        found += np.int64(other)
+                        dx, dy = cells.position[0, k] - x, cells.position[1, k] - y
+                        mx = target[j, 0] - target[i, 0] - dx
+                        my = target[j, 1] - target[i, 1] - dy
+                        dz = mz = 0.0
+                        if dim == 3:
+                            dz = cells.position[2, k] - z
+                            mz = target[j, 2] - target[i, 2] - dz
+                        pressing |= other & wishes_press(dx, dy, dz, mx, my, mz, radius[i] + cells.radius[k])
         count[i] = found
+        presses[i] = pressing
 
 
 @parallel_kernel
-def _list_close(rows, position, solid, radius, cells, widest, farthest, count, close):
+def _list_close(rows, position, target, solid, radius, cells, widest, farthest, count, close, presses, company):
+    """List who is close to whom, and whose wish presses on whom; write the rows that have anybody close.
+
+    Returns how many these are, and the length of the longest list.
+    """
     for chunk in numba.prange((rows.size + _CHUNK - 1) // _CHUNK):
-        _list_some(rows, chunk * _CHUNK, min((chunk + 1) * _CHUNK, rows.size), position, solid, radius, cells, widest,
-                   farthest, count, close)  # fmt: skip
+        _list_some(rows, chunk * _CHUNK, min((chunk + 1) * _CHUNK, rows.size), position, target, solid, radius, cells,
+                   widest, farthest, count, close, presses)  # fmt: skip
+    found, most = 0, 0
+    for n in range(rows.size):
+        if count[rows[n]] > 0:
+            company[found] = rows[n]
+            found += 1
+            most = max(most, np.int64(count[rows[n]]))
+    return found, most
 
 
 @inlined_kernel
@@ -104,22 +123,24 @@ def _notch_to_take(i, position, ends, lengths, ids, radius, key, step, notch, ch
         j = close[i, n]
         if not (changed[i] or changed[j]):
             continue
-        other = shares[notch[j]]
         dx, dy = position[j, 0] - position[i, 0], position[j, 1] - position[i, 1]
-        ax, ay = ends[i, 0] - position[i, 0], ends[i, 1] - position[i, 1]
-        bx, by = other * (ends[j, 0] - position[j, 0]), other * (ends[j, 1] - position[j, 1])
-        dz = az = bz = 0.0
-        if dim == 3:
-            dz, az = position[j, 2] - position[i, 2], ends[i, 2] - position[i, 2]
-            bz = other * (ends[j, 2] - position[j, 2])
+        dz = position[j, 2] - position[i, 2] if dim == 3 else 0.0
         contact, apart2 = radius[i] + radius[j], dx * dx + dy * dy + dz * dz
         if apart2 > (contact + lengths[i] + lengths[j]) ** 2:
             continue
-        least = min(contact, math.sqrt(apart2)) - TOLERANCE
+        other = shares[notch[j]]
+        ax, ay = ends[i, 0] - position[i, 0], ends[i, 1] - position[i, 1]
+        bx, by = other * (ends[j, 0] - position[j, 0]), other * (ends[j, 1] - position[j, 1])
+        az = bz = 0.0
+        if dim == 3:
+            az, bz = ends[i, 2] - position[i, 2], other * (ends[j, 2] - position[j, 2])
+        least = max((contact if apart2 > contact * contact else math.sqrt(apart2)) - TOLERANCE, 0.0)
         yields = other == 0.0
         while shares[mine] > 0.0:
             share = shares[mine]
-            if _closest(dx, dy, dz, bx - share * ax, by - share * ay, bz - share * az) >= least:
+            mx, my, mz = bx - share * ax, by - share * ay, bz - share * az
+            nearing = -(dx * mx + dy * my + dz * mz)
+            if nearing <= 0.0 or _closest2(dx, dy, dz, mx, my, mz, nearing) >= least * least:
                 break
             if not yields:
                 # Among two who move, the lower draw goes first; equal draws are as good as impossible.
@@ -132,110 +153,59 @@ def _notch_to_take(i, position, ends, lengths, ids, radius, key, step, notch, ch
 
 
 @kernel
-def _round_of_some(rows, first, last, position, ends, lengths, ids, radius, key, step, notch, changed, shares, count,
-                   close, out_notch):  # fmt: skip
+def _round_of_some(rows, first, last, position, ends, lengths, ids, radius, key, step, notch, changed, asked, shares,
+                   count, close, out_notch):  # fmt: skip
     for n in range(first, last):
         i = rows[n]
-        out_notch[i] = _notch_to_take(
-            i, position, ends, lengths, ids, radius, key, step, notch, changed, shares, count, close
-        )
+        if asked[i]:
+            out_notch[i] = _notch_to_take(
+                i, position, ends, lengths, ids, radius, key, step, notch, changed, shares, count, close
+            )
 
 
 @parallel_kernel
-def _rounds(rows, position, ends, velocity, lengths, ids, radius, key, step, shares, count, close):
-    """Let agents give way, round by round, until nobody has to, and shorten their moves and velocities."""
+def _rounds(rows, position, wanted, ends, velocity, lengths, ids, radius, key, step, shares, count, close):
+    """Let agents give way, round by round, until nobody has to, and shorten their moves and velocities.
+
+    Those who go where they want to have been looked at already, unless somebody close to them does not.
+    """
     # How far each of them goes, as a place in `shares`. Who does not move at all cannot give way, so others must.
     notch = np.empty(position.shape[0], dtype=np.uint8)
     for i in range(position.shape[0]):
         notch[i] = 0 if lengths[i] > 0.0 else shares.size - 1
-    changed = np.ones(position.shape[0], dtype=np.bool_)
-    fresh = np.empty_like(notch)
+    fresh = notch.copy()
+    changed = np.zeros(position.shape[0], dtype=np.bool_)
+    asked = np.zeros(position.shape[0], dtype=np.bool_)  #: whether they or somebody close have changed
+    for n in range(rows.size):
+        i = rows[n]
+        for axis in range(position.shape[1]):
+            changed[i] |= ends[i, axis] != wanted[i, axis]  # also where it is not a number
+        if changed[i]:
+            asked[i] = True
+            for k in range(count[i]):
+                asked[close[i, k]] = True
     chunks = (rows.size + _CHUNK - 1) // _CHUNK
     anything = True
     while anything:
         for chunk in numba.prange(chunks):
             _round_of_some(rows, chunk * _CHUNK, min((chunk + 1) * _CHUNK, rows.size), position, ends, lengths, ids,
-                           radius, key, step, notch, changed, shares, count, close, fresh)  # fmt: skip
+                           radius, key, step, notch, changed, asked, shares, count, close, fresh)  # fmt: skip
+        asked[:] = False
         anything = False
         for n in range(rows.size):
             i = rows[n]
             changed[i] = fresh[i] != notch[i]
-            anything = anything or changed[i]
-            notch[i] = fresh[i]
+            if changed[i]:
+                anything = asked[i] = True
+                for k in range(count[i]):
+                    asked[close[i, k]] = True
+                notch[i] = fresh[i]
     for n in range(rows.size):
         i = rows[n]
         if notch[i] > 0 and lengths[i] > 0.0:
             for axis in range(position.shape[1]):
                 ends[i, axis] = position[i, axis] + shares[notch[i]] * (ends[i, axis] - position[i, axis])
                 velocity[i, axis] *= shares[notch[i]]
-
-
-@inlined_kernel
-def _past_others(i, position, target, radius, mx, my, mz, count, close):
-    """What is left of agent i's move m when it loses what leads into others."""
-    dim = position.shape[1]
-    for _ in range(_SLIDES):
-        touched = False
-        for n in range(count[i]):
-            j = close[i, n]
-            dx, dy = position[j, 0] - position[i, 0], position[j, 1] - position[i, 1]
-            dz = position[j, 2] - position[i, 2] if dim == 3 else 0.0
-            apart = math.sqrt(dx * dx + dy * dy + dz * dz)
-            if apart == 0.0:
-                continue
-            nx, ny, nz = dx / apart, dy / apart, dz / apart
-            away = (target[j, 0] - position[j, 0]) * nx + (target[j, 1] - position[j, 1]) * ny
-            if dim == 3:
-                away += (target[j, 2] - position[j, 2]) * nz
-            gap = max(apart - (radius[i] + radius[j]), 0.0)
-            # Behind somebody who goes on there is all the room; two who meet have half of it each.
-            room = gap + away if away >= 0.0 else 0.5 * gap
-            nearing = mx * nx + my * ny + mz * nz
-            if nearing > room:
-                mx -= (nearing - room) * nx
-                my -= (nearing - room) * ny
-                mz -= (nearing - room) * nz
-                touched = True
-        if not touched:
-            break
-    return mx, my, mz
-
-
-@inlined_kernel
-def _shuffled(mx, my, mz, dim, key, agent, step):
-    """A short move in a random direction, turned with the wanted move m, so that a turned crowd does the same."""
-    u, v = uniform_pair(key, agent, step, 1)
-    angle = 2.0 * math.pi * u
-    if dim == 2:
-        c, s = _SHUFFLE * math.cos(angle), _SHUFFLE * math.sin(angle)
-        return c * mx - s * my, s * mx + c * my, 0.0
-    size = _SHUFFLE * math.sqrt(mx * mx + my * my + mz * mz)
-    up = 2.0 * v - 1.0
-    flat = size * math.sqrt(max(1.0 - up * up, 0.0))
-    return flat * math.cos(angle), flat * math.sin(angle), size * up
-
-
-@kernel
-def _slide_some(rows, first, last, position, target, radius, ids, key, step, count, close, out):
-    dim = position.shape[1]
-    for n in range(first, last):
-        i = rows[n]
-        ax, ay = target[i, 0] - position[i, 0], target[i, 1] - position[i, 1]
-        az = target[i, 2] - position[i, 2] if dim == 3 else 0.0
-        mx, my, mz = _past_others(i, position, target, radius, ax, ay, az, count, close)
-        if mx * mx + my * my + mz * mz < _STUCK * _STUCK * (ax * ax + ay * ay + az * az):
-            sx, sy, sz = _shuffled(ax, ay, az, dim, key, ids[i], step)
-            mx, my, mz = _past_others(i, position, target, radius, sx, sy, sz, count, close)
-        out[i, 0], out[i, 1] = position[i, 0] + mx, position[i, 1] + my
-        if dim == 3:
-            out[i, 2] = position[i, 2] + mz
-
-
-@parallel_kernel
-def _slide(rows, position, target, radius, ids, key, step, count, close, out):
-    for chunk in numba.prange((rows.size + _CHUNK - 1) // _CHUNK):
-        _slide_some(rows, chunk * _CHUNK, min((chunk + 1) * _CHUNK, rows.size), position, target, radius, ids, key,
-                    step, count, close, out)  # fmt: skip
 
 
 @kernel
@@ -260,45 +230,58 @@ class Bodies:
         self._key = key
         self._step = step
         self._farthest = -1.0  #: lists of who is close are good for moves up to this length [m]
+        self._wanted: NDArray[np.float64] | None = None  #: ends of the moves for which the lists were made
         self._rows: NDArray[np.uint32] = np.empty(0, dtype=np.uint32)  #: who has anybody close, by cell
         self._count: NDArray[np.uint32] = np.empty(0, dtype=np.uint32)
         self._close: NDArray[np.uint32] = np.empty((0, _FIRST_ROOM), dtype=np.uint32)
+        self._presses: NDArray[np.bool_] = np.empty(0, dtype=np.bool_)  #: whose wanted moves lead into somebody
 
-    def slide(self, state: AgentState, target: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The ends of the wanted moves, turned aside where they lead into another body."""
+    def press(
+        self, state: AgentState, target: NDArray[np.float64], longest: float, walls: WallGrid, dt: float
+    ) -> NDArray[np.float64]:
+        """The ends of the wanted moves, of which none is above `longest`, as far as bodies that press let them."""
+        widest = float(state.radius.max(initial=0.0))
         # Walls push those who are too close to them out by a part of their radius: lists with a bit to spare can be
         # used again afterwards.
-        widest = float(state.radius.max(initial=0.0))
-        longest = _measure(state.position, target, np.empty(len(state)))
-        rows = self._list(state, longest + 0.1 * widest)
-        out = target.copy()
-        _slide(rows, state.position, target, state.radius, state.id, self._key, self._step, self._count, self._close,
-               out)  # fmt: skip
-        return out
+        self._list(state, target, longest + 0.1 * widest, widest)
+        self._wanted = target
+        return under_pressure(
+            state,
+            target,
+            rows=self._rows,
+            count=self._count,
+            close=self._close,
+            presses=self._presses,
+            walls=walls,
+            longest=longest,
+            widest=widest,
+            dt=dt,
+            key=self._key,
+            step=self._step,
+        )
 
     def give_way(self, state: AgentState, steered: Steered) -> None:
         """Shorten the moves from `state.position` to `steered.position` until no two solid bodies collide."""
         ends = steered.position
         lengths = np.empty(len(state))
-        rows = self._list(state, _measure(state.position, ends, lengths))
-        _rounds(rows, state.position, ends, steered.velocity, lengths, state.id, state.radius, self._key, self._step,
-                _SHARES, self._count, self._close)  # fmt: skip
+        longest = _measure(state.position, ends, lengths)
+        if self._wanted is None or longest > self._farthest:
+            self._list(state, ends, longest, float(state.radius.max(initial=0.0)))
+            self._wanted = np.full_like(ends, np.nan)
+        _rounds(self._rows, state.position, self._wanted, ends, steered.velocity, lengths, state.id, state.radius,
+                self._key, self._step, _SHARES, self._count, self._close)  # fmt: skip
 
-    def _list(self, state: AgentState, farthest: float) -> NDArray[np.uint32]:
-        """See to it that lists are complete for moves of that length [m]; returns the rows that have anybody close."""
-        if farthest > self._farthest:
-            self._farthest = farthest
-            self._rows = self._near.rows_by_cell(np.arange(len(state)))
-            self._count = np.zeros(len(state), dtype=np.uint32)
-            widest = float(state.radius.max(initial=0.0))
-            room = _FIRST_ROOM
-            while True:
-                self._close = np.empty((len(state), room), dtype=np.uint32)
-                _list_close(self._rows, state.position, self._solid, state.radius, self._near.cells, widest, farthest,
-                            self._count, self._close)  # fmt: skip
-                most = int(self._count.max(initial=0))
-                if most <= room:
-                    break
-                room = most
-            self._rows = self._rows[self._count[self._rows] > 0]
-        return self._rows
+    def _list(self, state: AgentState, target: NDArray[np.float64], farthest: float, widest: float) -> None:
+        """Make lists of who is close that are complete for moves of that length [m]."""
+        self._farthest = farthest
+        agents = len(state)
+        rows = self._near.rows_by_cell(np.arange(agents))
+        self._count, company = np.empty(agents, dtype=np.uint32), np.empty(agents, dtype=np.uint32)
+        self._presses = np.empty(agents, dtype=np.bool_)
+        found, room, most = 0, 0, _FIRST_ROOM
+        while most > room:
+            room = most
+            self._close = np.empty((agents, room + 1), dtype=np.uint32)
+            found, most = _list_close(rows, state.position, target, self._solid, state.radius, self._near.cells, widest,
+                                      farthest, self._count, self._close, self._presses, company)  # fmt: skip
+        self._rows = company[:found]

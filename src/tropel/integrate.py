@@ -3,7 +3,7 @@
 The promise concerns the straight chord between consecutive positions: it touches no wall and no closed door, exactly,
 at any speed and time step. In order:
 
-1. the wanted move; solid bodies slide past each other (`bodies.py`);
+1. the wanted move; solid bodies press on each other and slide past (`pressing.py`);
 2. contact: bodies keep their radius from walls (by sliding along them) and stay out of round obstacles;
 3. the check: if the chord still touches a wall it is shortened to a radius before the first one, or turned along it,
    at last to zero;
@@ -29,6 +29,7 @@ from tropel._kernels.walls import WallGrid, cell_at, chord_blocked, first_crossi
 from tropel.agents.state import AgentState, Steered
 from tropel.bodies import Bodies
 from tropel.errors import ModelError
+from tropel.pressing import note_held
 from tropel.world import World
 from tropel.world.wall_grid import quantised
 
@@ -183,13 +184,29 @@ def _move(position, target, radius, dt, walls, discs, low, high, out_position, o
                    high, out_position, out_velocity)  # fmt: skip
 
 
+@kernel
+def _want(position, velocity, dt, target):
+    """Write where everybody wants to be after the step; returns the longest move, or nan if any is not finite."""
+    longest2 = 0.0
+    finite = True
+    for i in range(position.shape[0]):
+        total = 0.0
+        for axis in range(position.shape[1]):
+            target[i, axis] = position[i, axis] + velocity[i, axis] * dt
+            total += (target[i, axis] - position[i, axis]) ** 2
+            # Differences of a number to itself are zero unless it is infinite or not a number.
+            finite &= target[i, axis] - target[i, axis] == 0.0
+        longest2 = max(longest2, total)
+    return math.sqrt(longest2) if finite else math.nan
+
+
 def integrate(
     state: AgentState,
     steered: Steered,
     world: World,
     dt: float,
     *,
-    moves_itself: NDArray[np.bool_],
+    moves_itself: NDArray[np.bool_] | None = None,
     bodies: Bodies | None = None,
 ) -> None:
     """Move everybody by one step and swap the fresh columns in.
@@ -198,14 +215,16 @@ def integrate(
     true have their wanted position from the model; the walls hold for them too. Where there are solid `bodies`, they
     do not push into each other.
     """
-    target = state.position + steered.velocity * dt
-    if moves_itself.any():
-        target[moves_itself] = steered.position[moves_itself]
-    _refuse_nonsense(state, target)
-    if bodies is not None:
-        target = bodies.slide(state, target)
+    wanted = np.empty_like(state.position)
+    longest = _want(state.position, steered.velocity, dt, wanted)
+    if moves_itself is not None:
+        wanted[moves_itself] = steered.position[moves_itself]
+        longest = float(np.linalg.norm(wanted - state.position, axis=1).max(initial=0.0))
+    if math.isnan(longest) or not (longest < math.inf or np.isfinite(wanted).all()):
+        raise ModelError(_nonsense(state, wanted))
     reach = max(1.0, 2.0 * float(state.radius.max(initial=0.0)))
     walls: WallGrid = world.wall_grid(reach)
+    target = wanted if bodies is None else bodies.press(state, wanted, longest, walls, dt)
     # Obstacles come nearer by themselves while the agent makes its step.
     discs: DiscGrid = world.obstacles.grid(quantised(walls.reach + world.obstacles.fastest * dt))
     low, high = world.bounds
@@ -223,6 +242,7 @@ def integrate(
     )
     if bodies is not None:
         bodies.give_way(state, steered)
+        note_held(state.position, wanted, steered.position, dt, state.held)
     for name in ("position", "velocity", "heading"):
         fresh = getattr(steered, name)
         setattr(steered, name, state.columns[name])
@@ -231,11 +251,9 @@ def integrate(
         steered.memory[name], state.columns[name] = state.columns[name], fresh
 
 
-def _refuse_nonsense(state: AgentState, target: NDArray[np.float64]) -> None:
-    if np.isfinite(target).all():
-        return
+def _nonsense(state: AgentState, target: NDArray[np.float64]) -> str:
     row = int(np.flatnonzero(~np.isfinite(target).all(axis=1))[0])
-    raise ModelError(
+    return (
         f"agent {int(state.id[row])} was steered to {target[row].tolist()} from {state.position[row].tolist()}; "
         f"its steering model returned a velocity or position that is not finite"
     )

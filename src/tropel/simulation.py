@@ -20,7 +20,7 @@ from tropel import layers
 from tropel._kernels.cells import CellList
 from tropel._kernels.compile import use_threads
 from tropel._kernels.philox import random_key
-from tropel.agents.departures import STAYS, arrived
+from tropel.agents.departures import arrived
 from tropel.agents.doorway import step_off
 from tropel.agents.groups import Group
 from tropel.agents.population import Population
@@ -32,7 +32,7 @@ from tropel.environment.collisions import CollisionLog, CollisionWatch
 from tropel.errors import ModelError, ParameterError, TropelError, suggest
 from tropel.event_queue import EventLike, EventQueue, Repeated, apply_event, event_json, is_news, step_at
 from tropel.integrate import integrate
-from tropel.layers import Environment, Planner, Rows, Steering
+from tropel.layers import Environment, Planner, Steering
 from tropel.recording.recorder import Recorder, scene_of
 from tropel.running import Run, Summary
 from tropel.snapshot import digest_of_setup, hash_simulation, restore_simulation, save_simulation
@@ -85,6 +85,7 @@ class Simulation:
         self.environment = Grid() if environment is None else environment
         self._planners = self._per_group(Direct() if planning is None else planning, Planner, "planning")
         self._models = self._per_group(Seek() if local is None else local, Steering, "local")
+        self._planners_in_use, self._models_in_use = _with_groups(self._planners), _with_groups(self._models)
         if isinstance(self.environment, type) or not isinstance(self.environment, Environment):
             raise ParameterError(f"environment needs a method sense(state, world); got {self.environment!r}")
         for item in declared:
@@ -143,16 +144,19 @@ class Simulation:
         if self._directions.shape != self.agents.position.shape:
             self._directions = np.zeros_like(self.agents.position)
         self._directions.fill(0.0)
-        for planner, members in self._members_of(self._planners):
-            planner.direct(self.agents, members, self._directions)
-        self._directions[self.agents.start_time > self.time + 1e-9 * self.dt] = 0.0
+        for planner, groups in self._planners_in_use:
+            planner.direct(self.agents, self.population.members(groups), self._directions)
+        waiting = self.agents.start_time > self.time + 1e-9 * self.dt
+        if waiting.any():
+            self._directions[waiting] = 0.0
         return self._directions
 
     def _steer(self, near: Any, directions: NDArray[np.float64]) -> None:
         if not self._steered.fits(self.agents):
             self._steered = Steered.like(self.agents, self._memory())
         self._steered.begin(self.agents)
-        for model, members in self._members_of(self._models):
+        for model, groups in self._models_in_use:
+            members = self.population.members(groups)
             model.steer(self.agents, near, directions, members, self.dt, self.step_number, self._steered)
 
     def _note_collisions(self, near: Any) -> None:
@@ -170,7 +174,7 @@ class Simulation:
 
     def _let_out(self) -> None:
         goals = arrived(self.agents, self.world)
-        if (goals != STAYS).any():
+        if goals is not None:
             self.population.let_out(goals, self.time)
 
     def _record(self) -> None:
@@ -232,22 +236,16 @@ class Simulation:
     def _memory(self) -> list[str]:
         return sorted({name for layer in self.all_layers() for name in layers.memory_of(layer)})
 
-    def _members_of(self, per_group: list[Any]) -> Iterable[tuple[Any, Rows]]:
-        """Each distinct layer with the rows of all groups that use it."""
-        for layer in dict.fromkeys(map(id, per_group)):
-            numbers = [number for number, candidate in enumerate(per_group) if id(candidate) == layer]
-            yield per_group[numbers[0]], self.population.members(numbers)
-
-    def _rows_with(self, quality: str) -> NDArray[np.bool_]:
-        """Which agents have a model that declares a quality, such as `moves_itself`."""
+    def _rows_with(self, quality: str) -> NDArray[np.bool_] | None:
+        """Which agents have a model that declares a quality, such as `moves_itself`; None when no model does."""
         by_group = [bool(getattr(model, quality, False)) for model in self._models]
-        if all(by_group) or not any(by_group):
-            return np.full(len(self.agents), any(by_group))
-        return np.array(by_group)[self.agents.group]
+        if all(by_group):
+            return np.ones(len(self.agents), dtype=np.bool_)
+        return np.array(by_group)[self.agents.group] if any(by_group) else None
 
     def _bodies(self, near: Any) -> Bodies | None:
         solid = self._rows_with("solid_bodies")
-        return Bodies(near, solid, self._yield_key, self.step_number) if solid.any() else None
+        return None if solid is None else Bodies(near, solid, self._yield_key, self.step_number)
 
     # What can be changed ----------------------------------------------------------------------------------------
 
@@ -371,3 +369,12 @@ class Simulation:
     def state_hash(self) -> str:
         """Digest of everything the future depends on."""
         return hash_simulation(self)
+
+
+def _with_groups(per_group: list[Any]) -> list[tuple[Any, tuple[int, ...]]]:
+    """Each distinct layer with the numbers of all groups that use it."""
+    distinct = {id(layer): layer for layer in per_group}
+    return [
+        (layer, tuple(number for number, candidate in enumerate(per_group) if candidate is layer))
+        for layer in distinct.values()
+    ]

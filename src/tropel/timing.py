@@ -2,12 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from time import perf_counter
 
 #: The stages of `Simulation.step`, in their order.
 STAGES = ("events", "planning", "environment", "local", "integrate", "collisions", "exits", "record")
+
+
+class _Stage:
+    """The clock of one stage."""
+
+    def __init__(self, timing: Timing, name: str) -> None:
+        self._timing, self._name = timing, name
+        self._begin = 0.0
+
+    def __enter__(self) -> None:
+        self._timing.stage = self._name
+        self._begin = perf_counter()
+
+    def __exit__(self, *error: object) -> None:
+        self._timing.seconds[self._name] += perf_counter() - self._begin
 
 
 class Timing:
@@ -16,15 +29,10 @@ class Timing:
     def __init__(self) -> None:
         self.seconds: dict[str, float] = dict.fromkeys(STAGES, 0.0)
         self.stage = ""  #: the current or last stage
+        self._clocks = {name: _Stage(self, name) for name in STAGES}
 
-    @contextmanager
-    def __call__(self, stage: str) -> Iterator[None]:
-        self.stage = stage
-        begin = perf_counter()
-        try:
-            yield
-        finally:
-            self.seconds[stage] += perf_counter() - begin
+    def __call__(self, stage: str) -> _Stage:
+        return self._clocks[stage]
 
     @property
     def total(self) -> float:

@@ -23,7 +23,7 @@ TARGETS = Path(__file__).parents[2] / "benchmarks" / "targets.toml"
 
 #: The labels of the full benchmark with a few agents each.
 TINY = [
-    Case(label=case.label, place=case.place, agents=59 + k, steps=1, peer=case.peer) for k, case in enumerate(CASES)
+    Case(label=case.label, place=case.place, agents=59 + k, bursts=1, peer=case.peer) for k, case in enumerate(CASES)
 ]
 SMALL = {"circle": partial(circle_swap, agents=4, ring=10.0), "door": partial(narrow_door, people=4)}
 

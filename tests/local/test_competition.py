@@ -11,7 +11,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from tropel.local.competition import TARGET_ON_OBSTACLES, fixed_point
+from tropel.local.competition import TARGET_ON_OBSTACLES, fixed_point, fixed_point_of_one
 
 Floats = NDArray[np.float64]
 
@@ -147,3 +147,13 @@ def test_weights_are_always_between_nothing_and_one(
 ) -> None:
     weights = closed_form(a1, np.array(a), np.array(g), was[0], np.array(was[1:]))
     assert all(math.isfinite(w) and 0.0 <= w <= 1.0 for w in weights)
+
+
+@given(a=st.floats(1e-6, 1.0), g=st.floats(1e-9, 10.0), was=st.floats(0.0, 1.0), weight=st.floats(0.0, 1.0))
+def test_for_one_class_the_short_way_gives_the_same(a: float, g: float, was: float, weight: float) -> None:
+    a_class, g_class = np.array([a]), np.array([g])
+    a_target = 0.4 * (1.0 - a)
+    general, short = np.array([weight]), np.array([weight])
+    target = fixed_point(a_target, a_class, g_class, 1, was, general)
+    assert fixed_point_of_one(a_target, a_class, g_class, was, short) == target
+    assert short[0] == general[0]

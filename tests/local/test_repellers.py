@@ -21,7 +21,7 @@ margins = st.floats(0.2, 1.5)
 
 def values(x: float, dpsi: float, delta: float = 0.8) -> tuple[float, float, float]:
     turn, slope, window = repeller(
-        math.cos(x), math.sin(x), dpsi, math.cos(2.0 * dpsi), math.cos(delta), math.sin(delta)
+        math.cos(x), math.sin(x), dpsi, math.cos(2.0 * dpsi), math.sin(2.0 * dpsi), math.cos(delta), math.sin(delta)
     )
     return turn, slope, window
 
@@ -90,8 +90,8 @@ def test_figure_2b_of_the_paper_has_its_peak_at_eighteen_degrees() -> None:
 
 @given(contact=st.floats(0.0, 2.0), distance=st.floats(1e-9, 20.0))
 def test_the_half_angle_is_that_of_the_tangent(contact: float, distance: float) -> None:
-    angle, cosine_of_all, sine, cosine = subtended(contact, 1.0 / distance)
-    assert math.cos(2.0 * angle) == pytest.approx(cosine_of_all, abs=1e-9)
+    angle, cosine_of_all, sine_of_all, cosine, sine = subtended(contact, 1.0 / distance)
+    assert (math.cos(2.0 * angle), math.sin(2.0 * angle)) == pytest.approx((cosine_of_all, sine_of_all), abs=1e-9)
     assert (math.sin(angle), math.cos(angle)) == pytest.approx((sine, cosine), abs=1e-9)
     if distance <= contact:
         assert angle == pytest.approx(math.pi / 2)
@@ -139,10 +139,12 @@ def test_a_wall_subtends_the_interval_of_all_disks_along_its_part_within_reach(
     ends = np.array(wall)
     assume(np.hypot(*(ends[2:] - ends[:2])) > 0.05)
     low, high, away = sampled_interval_or_skip(ends, radius, reach)
-    ux, uy, half, free = wall_interval(0.0, 0.0, *wall, radius, reach)
+    ux, uy, half, free, cos_all, sin_all = wall_interval(0.0, 0.0, *wall, radius, reach)
     assert free == pytest.approx(away - radius, abs=2e-3)
     assert math.hypot(ux, uy) == pytest.approx(1.0)
     assert half == pytest.approx((high - low) / 2, abs=0.02)
+    whole = min(2 * half, math.pi)
+    assert (cos_all, sin_all) == pytest.approx((math.cos(whole), math.sin(whole)), abs=1e-12)
     off = math.remainder(math.atan2(uy, ux) - (high + low) / 2, 2 * math.pi)
     assert abs(off) < 0.02
 
@@ -156,9 +158,10 @@ def sampled_interval_or_skip(ends: Floats, radius: float, reach: float) -> tuple
 
 @pytest.mark.parametrize("side", [1.0, -1.0, 0.0])
 def test_the_end_of_a_wall_on_which_one_walks_straight_is_seen_evenly_on_both_sides(side: float) -> None:
-    ux, uy, half, free = wall_interval(0.0, 0.0, 2.0, 0.0, 5.0, side * 1e-12, 0.5, 10.0)
+    ux, uy, half, free, cos_all, sin_all = wall_interval(0.0, 0.0, 2.0, 0.0, 5.0, side * 1e-12, 0.5, 10.0)
     assert (ux, uy) == pytest.approx((1.0, 0.0), abs=1e-9)
     assert half == pytest.approx(math.asin(0.25))
+    assert (cos_all, sin_all) == pytest.approx((math.cos(2 * half), math.sin(2 * half)))
     assert free == pytest.approx(1.5)
 
 
@@ -173,7 +176,8 @@ def test_a_wall_out_of_reach_is_infinitely_far() -> None:
 )
 def test_on_and_very_near_a_wall_everything_is_finite(x: float, y: float, radius: float) -> None:
     for sign in (1.0, -1.0):
-        ux, uy, half, free = wall_interval(x, sign * y, 0.0, 0.0, 1.0, 0.0, radius, 3.0)
+        ux, uy, half, free, cos_all, sin_all = wall_interval(x, sign * y, 0.0, 0.0, 1.0, 0.0, radius, 3.0)
         assert math.hypot(ux, uy) == pytest.approx(1.0)
         assert 0.0 < half <= math.pi
+        assert math.hypot(cos_all, sin_all) == pytest.approx(1.0)
         assert 0.0 <= free <= 1.1

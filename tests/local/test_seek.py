@@ -104,7 +104,7 @@ def test_who_cannot_step_aside_stops_behind_a_standing_person_without_touching(d
     sim = Simulation(
         world,
         [Group("walker", positions=[(0.0, *tail)], goal="t"), Group("stander", positions=[(8.0, *tail)], goal="none")],
-        local=Seek(side_angles=(), shuffle=0.0),
+        local=Seek(side_angles=(), press=0.0),
         dt=dt,
     )
     assert walk(sim, 20.0) <= 0.0
@@ -258,9 +258,9 @@ def three_stuck(**parameters: float) -> Simulation:
     return Simulation(world, [standing, walker], local=Seek(side_angles=(), **parameters), dt=0.05, seed=3)
 
 
-def test_who_is_stuck_shuffles_and_who_may_not_stays() -> None:
+def test_who_is_stuck_presses_and_fidgets_and_who_may_not_stays() -> None:
     walked = []
-    for sim in (three_stuck(shuffle=0.0), three_stuck()):
+    for sim in (three_stuck(press=0.0), three_stuck()):
         assert walk(sim, 1.0) < 1e-6
         walked.append(0.0)
         for _ in range(100):

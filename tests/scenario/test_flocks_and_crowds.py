@@ -190,7 +190,7 @@ def test_four_blocks_cross_between_squares_and_nobody_runs_into_anybody() -> Non
     run = blocks()
     assert run.left == 0
     assert run.arrival.max() < 100.0
-    assert np.median(run.arrival) < 43.0
+    assert np.median(run.arrival) < 38.0
     assert run.overlapping == 0
     assert run.wall_crossings == 0
 
@@ -200,7 +200,7 @@ def test_four_blocks_jam_when_nobody_turns_away_from_others() -> None:
 
 
 def test_four_blocks_lose_their_time_at_the_squares_when_these_do_not_repel() -> None:
-    assert np.median(blocks(walls={"strength": 0.0}, limit=80.0).arrival) > 50.0
+    assert np.median(blocks(walls={"strength": 0.0}, limit=80.0).arrival) > 42.0
 
 
 def clutter(*, count: int | None = 60, limit: float = 300.0, **changed: Any) -> Run:

@@ -18,7 +18,9 @@ STAYS = -1
 
 @parallel_kernel
 def _arrived(position, goal, goals, out):
+    """Write through which goal everybody leaves; returns how many do."""
     dim = position.shape[1]
+    leaving = 0
     for i in numba.prange(position.shape[0]):
         out[i] = STAYS
         for g in range(goals.is_exit.size):
@@ -37,12 +39,12 @@ def _arrived(position, goal, goals, out):
                 here = math.sqrt(away2) <= goals.radius[g]
             if here:
                 out[i] = g
+                leaving += 1
                 break
+    return leaving
 
 
-def arrived(state: AgentState, world: World) -> NDArray[np.int32]:
-    """For each agent the number of the goal through which it leaves now, or STAYS."""
-    out = np.full(len(state), STAYS, dtype=np.int32)
-    if len(state) and world.goal_numbers:
-        _arrived(state.position, state.goal, world.goals(), out)
-    return out
+def arrived(state: AgentState, world: World) -> NDArray[np.int32] | None:
+    """For each agent the number of the goal through which it leaves now, or STAYS; None when nobody leaves."""
+    out = np.empty(len(state), dtype=np.int32)
+    return out if _arrived(state.position, state.goal, world.goals(), out) else None

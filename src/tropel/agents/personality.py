@@ -44,7 +44,7 @@ def filter_gain(sluggishness, slowest, dt):
     tau = min(max(sluggishness, 0.0), 1.0) * slowest
     if tau <= 0.0:
         return 1.0
-    return 1.0 - math.exp(-dt / tau)
+    return 1.0 - fast_exp(-dt / tau)
 
 
 @inlined_kernel

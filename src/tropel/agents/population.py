@@ -19,7 +19,7 @@ from tropel.errors import ParameterError, SpawnError, suggest
 from tropel.world import World, shapes
 
 #: Columns that the engine keeps, which no event may set.
-_NOT_SETTABLE = frozenset({"id", "group", "position", "velocity", "heading", "goal", "start_time", "collided"})
+_NOT_SETTABLE = frozenset({"id", "group", "position", "velocity", "heading", "goal", "start_time", "held", "collided"})
 _NOT_NEGATIVE = frozenset({"radius", "desired_speed", "sense_radius"})
 
 

@@ -61,8 +61,11 @@ def _bin_rows(position, sense_radius, origin, inverse_cell, shape, shift, cell_o
 
 
 @kernel
-def _place_buckets(tally, bucket_start):
-    """Turn counts into the places where each block puts its rows of a bucket."""
+def _place_buckets(tally, bucket_start, faults, widest):
+    """Turn counts into the places where each block puts its rows of a bucket.
+
+    Returns the first row that cannot be sorted, or _NO_FAULT, and the largest sense radius.
+    """
     place = np.uint32(0)
     for bucket in range(tally.shape[1]):
         bucket_start[bucket] = place
@@ -71,6 +74,12 @@ def _place_buckets(tally, bucket_start):
             tally[block, bucket] = place
             place += here
     bucket_start[tally.shape[1]] = place
+    most = 0.0
+    for block in range(tally.shape[0]):
+        if faults[block] != _NO_FAULT:
+            return faults[block], 0.0
+        most = max(most, widest[block])
+    return _NO_FAULT, most
 
 
 @parallel_kernel
@@ -231,11 +240,9 @@ class CellSort:
             faults,
             widest,
         )
-        bad = faults[faults != _NO_FAULT]
-        if len(bad):
-            return int(bad[0])
-        self.widest = float(widest.max(initial=0.0))
-        _place_buckets(tally, self._bucket_start)
+        fault, self.widest = _place_buckets(tally, self._bucket_start, faults, widest)
+        if fault != _NO_FAULT:
+            return int(fault)
         dealt = self._dealt[:count]
         _deal_rows(cell_of_row, self._shift, tally, dealt)
         _sort_buckets(dealt, self._bucket_start, self._shift, position, sense_radius, self._cells)

@@ -76,6 +76,7 @@ class Grid:
         shape = np.ones(3, dtype=np.int64)
         shape[:dim] = _cell_counts(bounds, size)
         self._bounds, self._size = bounds, size
+        self._diagonal = float(np.linalg.norm(bounds[1] - bounds[0]))
         self._agents = CellSort(origin=origin, cell=size, shape=shape, dim=dim)
 
     def update(self, state: AgentState) -> None:
@@ -87,8 +88,7 @@ class Grid:
             raise ModelError(_unsortable(state, fault))
         # No distance between two points moved into the bounds exceeds the diagonal, and walls and obstacles are
         # looked up from there.
-        diagonal = float(np.linalg.norm(self._bounds[1] - self._bounds[0]))
-        self._reach = max(self._reach, min(self._agents.widest, diagonal))
+        self._reach = max(self._reach, min(self._agents.widest, self._diagonal))
 
     def sense(self, state: AgentState, world: SensedWorld) -> Near:
         """Who and what is near each agent now."""

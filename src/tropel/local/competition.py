@@ -62,6 +62,24 @@ def fixed_point(a_target, a_class, g_class, count, was_target, weights):
 
 
 @inlined_kernel
+def fixed_point_of_one(a_target, a_class, g_class, was_target, weights):
+    """`fixed_point` for one class, where it takes no loops. `a_class[0]` is above zero."""
+    a, g = a_class[0], g_class[0]
+    if a <= TARGET_ON_OBSTACLES:
+        # G does not fall below zero before y = 1; below a_tar < g the target may be off just as well.
+        y = 1.0
+        if a_target < g and (was_target < 1e-3 or not _flows_on(a_target, a_class, g_class, 1, was_target, weights, y)):
+            y = 0.0
+    elif a_target > g:
+        at_0, at_1 = a_target - g, -g * (1.0 - TARGET_ON_OBSTACLES / a)
+        y = at_0 / (at_0 - at_1)
+    else:
+        y = 0.0
+    weights[0] = math.sqrt(max(0.0, 1.0 - TARGET_ON_OBSTACLES * y / a))
+    return math.sqrt(y)
+
+
+@inlined_kernel
 def _largest_stable(a_target, a_class, g_class, count):
     """The largest y in (0, 1] at which G falls through zero; 0 if there is none."""
     # G is linear between the points at which a class switches off. Walk down from 1, where G is never above zero.

@@ -34,7 +34,7 @@ Added to the papers' model, each with a switch in `DynamicalParameters` (in brac
 * `weight_memory` (0): weights follow the fixed point with a time constant, not at once. Where the target lies at a
   right angle behind somebody, the sign of f_tar' flips with every step, and the target would be switched on and off so
   fast that the heading stays there for ever.
-* What is further off than eight d0 is not felt (D < 3e-4).
+* What is further off than six d0 is not felt (D < 2.5e-3).
 * `solid_bodies` (off): moves that would end inside another body are shortened (`bodies.py`).
 """
 
@@ -60,7 +60,7 @@ from tropel.agents.personality import (
 )
 from tropel.agents.state import AgentState, Column, Steered
 from tropel.errors import ModelError
-from tropel.local.competition import fixed_point
+from tropel.local.competition import fixed_point, fixed_point_of_one
 from tropel.local.dynamical_parameters import DynamicalParameters, rules_of
 from tropel.local.felt_bodies import NEARNESS, SLOPE, SUMS, TABLE, WINDOW, feel_agents, feel_obstacles
 from tropel.local.felt_walls import feel_walls
@@ -127,7 +127,14 @@ def _compete(scratch, weights, was_target, f_target, slope_target, m, rules, a_c
         for c in range(rules.classes):
             weights[c] = 1.0
         return 1.0
-    total = 0.0
+    total = felt = 0.0
+    for c in range(rules.classes):
+        felt += scratch[c, NEARNESS]
+    if felt == 0.0:
+        # Nothing competes.
+        for c in range(rules.classes):
+            weights[c] = 0.0
+        return 1.0
     p_target = (1.0 if slope_target > 0.0 else -1.0) * fast_exp(rules.c1 * abs(f_target))
     for c in range(rules.classes):
         sums = scratch[c]
@@ -136,7 +143,9 @@ def _compete(scratch, weights, was_target, f_target, slope_target, m, rules, a_c
         f = sums[0] * m[0] + sums[1] * m[1] + sums[2] * m[2]
         p = sums[WINDOW] * (1.0 if sums[SLOPE] > 0.0 else -1.0) * fast_exp(min(rules.c1 * abs(f), 40.0))
         g_class[c] = fast_exp(min(max(-rules.c2 * (p_target * p + 1.0), -60.0), 60.0))
-    a_all = a_class[0] if rules.classes == 1 else _tanh(total)
+    if rules.classes == 1:
+        return fixed_point_of_one(0.4 * (1.0 - a_class[0]), a_class, g_class, was_target, weights)
+    a_all = _tanh(total)
     return fixed_point(0.4 * (1.0 - a_all), a_class, g_class, rules.classes, was_target, weights)
 
 

@@ -56,7 +56,7 @@ def _weigh_in_plane(table, count, h, own_speed, anticipation, d0, kind, front, c
         ahead = hx * ux + hy * uy
         # In front is what the body would run into if it went straight on.
         aside, width = hx * dy - hy * dx, front * contact
-        dpsi, cos_2dpsi, sine, cosine = subtended(contact, per_away)
+        dpsi, cos_2dpsi, sin_2dpsi, cosine, sine = subtended(contact, per_away)
         seen = in_view(ahead, sine, cosine, cos_view, sin_view) & (away > 0.0)
         table[_GAP + k] = away - contact if (ahead > 0.0) & (aside * aside < width * width) & seen else _FREE
         rx, ry = own_speed * hx - anticipation * table[_VX + k], own_speed * hy - anticipation * table[_VY + k]
@@ -66,7 +66,7 @@ def _weigh_in_plane(table, count, h, own_speed, anticipation, d0, kind, front, c
         ry *= per_relative
         free = max(away - contact, 0.0) * (own_speed * per_relative) * per_d0
         n = ux * ry - uy * rx
-        turn, slope, w = repeller(rx * ux + ry * uy, abs(n), dpsi, cos_2dpsi, cos_delta, sin_delta)
+        turn, slope, w = repeller(rx * ux + ry * uy, abs(n), dpsi, cos_2dpsi, sin_2dpsi, cos_delta, sin_delta)
         # Who moves along with us comes no nearer.
         felt = seen & (relative2 >= slowest2) & (free <= REACH_IN_D0)
         near = fast_exp(-free)
@@ -93,7 +93,7 @@ def _weigh_in_space(table, count, h, m, own_speed, anticipation, d0, kind, front
         ux, uy, uz = dx * per_away, dy * per_away, dz * per_away
         ahead = hx * ux + hy * uy + hz * uz
         width = front * contact
-        dpsi, cos_2dpsi, sine, cosine = subtended(contact, per_away)
+        dpsi, cos_2dpsi, sin_2dpsi, cosine, sine = subtended(contact, per_away)
         seen = in_view(ahead, sine, cosine, cos_view, sin_view) & (away > 0.0)
         aside2 = away2 * (1.0 - ahead * ahead)
         table[_GAP + k] = away - contact if (ahead > 0.0) & (aside2 < width * width) & seen else _FREE
@@ -109,7 +109,7 @@ def _weigh_in_space(table, count, h, m, own_speed, anticipation, d0, kind, front
         cos_x = rx * ux + ry * uy + rz * uz
         nx, ny, nz = uy * rz - uz * ry, uz * rx - ux * rz, ux * ry - uy * rx
         sin_x = math.sqrt(nx * nx + ny * ny + nz * nz)
-        turn, slope, w = repeller(cos_x, sin_x, dpsi, cos_2dpsi, cos_delta, sin_delta)
+        turn, slope, w = repeller(cos_x, sin_x, dpsi, cos_2dpsi, sin_2dpsi, cos_delta, sin_delta)
         felt = seen & (relative2 >= slowest2) & (free <= REACH_IN_D0)
         near = fast_exp(-free)
         turn *= near * strength

@@ -17,31 +17,33 @@ def feel_walls(i, x, y, hx, hy, d0, cos_view, crowd, walls, rules, scratch, gap)
     """Add the walls within the sense radius to the sums; returns the least free distance in front."""
     sums = scratch[rules.class_of[WALLS]]
     d0 = d0 * rules.reach[WALLS]
+    radius, sense_radius = crowd.radius[i], crowd.sense_radius[i]
     cell = cell_at(x, y, walls.origin, walls.inverse_cell, walls.shape)
     for k in range(walls.start[cell], walls.start[cell + 1]):
         s = walls.items[k]
         if not walls.blocking[s]:
             continue
         x0, y0, x1, y1 = walls.segments[s, 0], walls.segments[s, 1], walls.segments[s, 2], walls.segments[s, 3]
-        ux, uy, dpsi, free = wall_interval(x, y, x0, y0, x1, y1, crowd.radius[i], crowd.sense_radius[i])
-        cos_x = min(max(hx * ux + hy * uy, -1.0), 1.0)
+        ux, uy, dpsi, free, cos_2dpsi, sin_2dpsi = wall_interval(x, y, x0, y0, x1, y1, radius, sense_radius)
         if free > REACH_IN_D0 * d0:
             continue
+        cos_x = min(max(hx * ux + hy * uy, -1.0), 1.0)
         # Seen as soon as any part of it is.
         if cos_view > -1.0 and not in_view(
             cos_x, math.sin(dpsi), math.cos(dpsi), cos_view, math.sqrt(1.0 - cos_view * cos_view)
         ):
             continue
         n = ux * hy - uy * hx
-        cos_2dpsi = math.cos(min(2.0 * dpsi, math.pi))
-        turn, slope, w = repeller(cos_x, abs(n), dpsi, cos_2dpsi, rules.cos_margin[WALLS], rules.sin_margin[WALLS])
+        turn, slope, w = repeller(
+            cos_x, abs(n), dpsi, cos_2dpsi, sin_2dpsi, rules.cos_margin[WALLS], rules.sin_margin[WALLS]
+        )
         near = fast_exp(-free / d0)
         sums[2] += math.copysign(turn * near * rules.strength[WALLS], n)
         sums[SLOPE] += slope * near * rules.strength[WALLS]
         sums[NEARNESS] += near * max(w, rules.all_round)
         sums[WINDOW] += w
         # What slows down is the wall straight ahead, not the one walked along.
-        gap = min(gap, _ray_hits(x, y, hx, hy, x0, y0, x1, y1) - crowd.radius[i])
+        gap = min(gap, _ray_hits(x, y, hx, hy, x0, y0, x1, y1) - radius)
     return gap
 
 

@@ -19,21 +19,20 @@ import math
 
 from tropel._kernels.compile import inlined_kernel, kernel
 from tropel._kernels.fast_math import fast_atan, fast_exp
-from tropel._kernels.walls import nearest_on_segment
 
 #: Smallest half-angle (its sine); an object of no size still repels.
 LEAST_ANGLE = 1e-3
 #: Below this argument the window is closed: ½ (tanh(-7) + 1) = 8e-7.
 _WINDOW_END = -7.0
-#: Objects further off than this many d0 count for nothing: exp(-8) = 3e-4.
-REACH_IN_D0 = 8.0
+#: Objects further off than this many d0 count for nothing: exp(-6) = 2.5e-3.
+REACH_IN_D0 = 6.0
 
 
 @inlined_kernel
-def repeller(cos_x, sin_x, dpsi, cos_2dpsi, cos_delta, sin_delta):
+def repeller(cos_x, sin_x, dpsi, cos_2dpsi, sin_2dpsi, cos_delta, sin_delta):
     """R W, its derivative by x, and W, for an object at the angle x in [0, pi] from the heading."""
     cos_a = max(cos_2dpsi, -cos_delta)
-    sin_a = math.sqrt(max(1.0 - cos_a * cos_a, 0.0))
+    sin_a = sin_2dpsi if cos_2dpsi > -cos_delta else sin_delta
     cos_b = cos_a * cos_delta - sin_a * sin_delta
     h1 = 4.0 / (cos_a - cos_b)
     inside = h1 * (cos_x - cos_b)
@@ -50,12 +49,18 @@ def repeller(cos_x, sin_x, dpsi, cos_2dpsi, cos_delta, sin_delta):
 
 
 @inlined_kernel
+def _sine(contact, per_distance):
+    """Of half the angle under which a disk of radius `contact` appears."""
+    return min(max(contact * per_distance, LEAST_ANGLE), 1.0)
+
+
+@inlined_kernel
 def subtended(contact, per_distance):
-    """How a disk of radius `contact` appears at a distance, given as its inverse: half of the angle, the cosine of all
-    of it, and sine and cosine of the half. A right angle for who is inside."""
-    sine = min(max(contact * per_distance, LEAST_ANGLE), 1.0)
+    """How a disk of radius `contact` appears at a distance, given as its inverse: half of the angle, cosine and sine of
+    all of it, and of the half. A right angle for who is inside."""
+    sine = _sine(contact, per_distance)
     cosine = math.sqrt(1.0 - sine * sine)
-    return 2.0 * fast_atan(sine / (1.0 + cosine)), 1.0 - 2.0 * sine * sine, sine, cosine
+    return 2.0 * fast_atan(sine / (1.0 + cosine)), 1.0 - 2.0 * sine * sine, 2.0 * sine * cosine, cosine, sine
 
 
 @inlined_kernel
@@ -67,25 +72,50 @@ def in_view(ahead, sine, cosine, cos_view, sin_view):
 @kernel
 def wall_interval(x, y, x0, y0, x1, y1, radius, reach):
     """The part of a wall within reach as a body at (x, y) sees it, grown by its radius: middle direction (two numbers),
-    half-angle and free distance. The free distance is infinite when nothing of it is within reach."""
-    qx, qy = nearest_on_segment(x, y, x0, y0, x1, y1)
-    away = math.sqrt((qx - x) ** 2 + (qy - y) ** 2)
-    if away >= reach or away == 0.0:
-        return 1.0, 0.0, 0.5 * math.pi, (math.inf if away > 0.0 else 0.0)
+    half-angle, free distance, and cosine and sine of twice the half-angle, which counts as half a turn at most. The
+    free distance is infinite when nothing of it is within reach.
+
+    Angles are added up as rotations of unit vectors; only the half-angle itself takes an arctangent.
+    """
     dx, dy = x1 - x0, y1 - y0
     length2 = dx * dx + dy * dy
-    foot = ((x - x0) * dx + (y - y0) * dy) / length2
+    foot = ((x - x0) * dx + (y - y0) * dy) / length2 if length2 > 0.0 else 0.0
+    nearest = min(max(foot, 0.0), 1.0)
+    away = math.sqrt((x0 + nearest * dx - x) ** 2 + (y0 + nearest * dy - y) ** 2)
+    if away >= reach or away == 0.0:
+        return 1.0, 0.0, 0.5 * math.pi, (math.inf if away > 0.0 else 0.0), -1.0, 0.0
     height2 = (x0 + foot * dx - x) ** 2 + (y0 + foot * dy - y) ** 2
-    half = math.sqrt(max(reach * reach - height2, 0.0) / length2)
+    half = math.sqrt(max(reach * reach - height2, 0.0) / length2) if length2 > 0.0 else 0.0
     first, last = max(foot - half, 0.0), min(foot + half, 1.0)
     ax, ay = x0 + first * dx - x, y0 + first * dy - y
     bx, by = x0 + last * dx - x, y0 + last * dy - y
-    turn = math.atan2(ax * by - ay * bx, ax * bx + ay * by)
-    at_a, at_b = math.sqrt(ax * ax + ay * ay), math.sqrt(bx * bx + by * by)
-    grown_a, _, _, _ = subtended(radius, 1.0 / at_a)
-    grown_b, _, _, _ = subtended(radius, 1.0 / at_b)
+    per_a, per_b = 1.0 / math.sqrt(ax * ax + ay * ay), 1.0 / math.sqrt(bx * bx + by * by)
+    ax, ay, bx, by = ax * per_a, ay * per_a, bx * per_b, by * per_b
+    # The wall turns from a to b, to the left or to the right; both ends are disks.
+    left = math.copysign(1.0, ax * by - ay * bx)
+    sin_turn, cos_turn = abs(ax * by - ay * bx), ax * bx + ay * by
+    sin_a, sin_b = _sine(radius, per_a), _sine(radius, per_b)
+    cos_a, cos_b = math.sqrt(1.0 - sin_a * sin_a), math.sqrt(1.0 - sin_b * sin_b)
+    free = max(away - radius, 0.0)
     # Seen end-on, the disk of the nearer end hides that of the further one.
-    low, high = min(-grown_a, abs(turn) - grown_b), max(grown_a, abs(turn) + grown_b)
-    middle = 0.5 * (low + high) if turn >= 0.0 else -0.5 * (low + high)
-    c, s = math.cos(middle), math.sin(middle)
-    return (ax * c - ay * s) / at_a, (ax * s + ay * c) / at_a, 0.5 * (high - low), max(away - radius, 0.0)
+    more_sin, more_cos = sin_a * cos_b - cos_a * sin_b, cos_a * cos_b + sin_a * sin_b
+    over_sin, over_cos = more_sin * cos_turn, more_cos * sin_turn
+    if over_sin > over_cos and more_cos * cos_turn + more_sin * sin_turn > 0.0:
+        return ax, ay, 2.0 * fast_atan(sin_a / (1.0 + cos_a)), free, 1.0 - 2.0 * sin_a * sin_a, 2.0 * sin_a * cos_a
+    if -over_sin > over_cos and more_cos * cos_turn - more_sin * sin_turn > 0.0:
+        return bx, by, 2.0 * fast_atan(sin_b / (1.0 + cos_b)), free, 1.0 - 2.0 * sin_b * sin_b, 2.0 * sin_b * cos_b
+    # From the outer edge of the disk at a to that of the disk at b.
+    ax, ay = ax * cos_a + left * ay * sin_a, ay * cos_a - left * ax * sin_a
+    bx, by = bx * cos_b - left * by * sin_b, by * cos_b + left * bx * sin_b
+    sin_all, cos_all = left * (ax * by - ay * bx), ax * bx + ay * by
+    if cos_all > 0.0:
+        c = math.copysign(math.sqrt(0.5 * (1.0 + cos_all)), sin_all)
+        s = 0.5 * sin_all / c
+    else:
+        s = math.sqrt(0.5 * (1.0 - cos_all))
+        c = 0.5 * sin_all / s
+    acute = 2.0 * fast_atan(s / (1.0 + abs(c)))
+    dpsi = acute if c >= 0.0 else math.pi - acute
+    if c < 0.0:
+        sin_all, cos_all = 0.0, -1.0
+    return ax * c - left * ay * s, ay * c + left * ax * s, dpsi, free, cos_all, sin_all

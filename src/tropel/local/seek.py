@@ -14,8 +14,8 @@ The smallest honest model, and the template for your own. It follows the two rul
        v = min(v0, gap / T)                                                                 (their eq. 2)
 
 Walls do not slow down: `integrate` lets bodies slide along them, also where a planner that sees none leads into one.
-Added to the paper: who cannot move at all shuffles, a small step in a random direction if there is room for it. Bodies
-here are solid (`bodies.py`), and without shuffling three of them in a door can hold each other for ever.
+Added to the paper: who has no room at all presses on a little. Bodies here are solid and move those they press on
+(`pressing.py`); without pressing, three of them in a door can hold each other for ever.
 
 Bodies are disks in 2D and balls in 3D, where the fan opens to four sides.
 """
@@ -32,11 +32,9 @@ from numpy.typing import NDArray
 
 from tropel._kernels.cells import cell_run, cell_window
 from tropel._kernels.compile import allocating_kernel, kernel, parallel_kernel
-from tropel._kernels.philox import random_key, uniform_pair
 from tropel._kernels.walls import free_of_walls
 from tropel.agents.state import AgentState, Steered
 from tropel.errors import ParameterError, named_parameters
-from tropel.world import World
 
 #: Agents per unit of parallel work; each unit has its own list of who is in sight.
 _CHUNK = 64
@@ -50,15 +48,15 @@ class SeekParameters:
     time_gap: float = 0.5  #: time kept to whoever is ahead [s]
     side_angles: tuple[float, ...] = (0.3, 0.6, 0.9, 1.2, 1.5)  #: how far it may turn off the planned direction [rad]
     margin: float = 0.02  #: room kept between bodies [m]
-    shuffle: float = 0.3  #: how fast those who are stuck shuffle, as a share of the desired speed
+    press: float = 0.3  #: how hard those who have no room press on, as a share of the desired speed
 
     def __post_init__(self) -> None:
         if not self.time_gap > 0.0:
             raise ParameterError(f"Seek: time_gap must be positive, not {self.time_gap!r} s")
         if not self.margin >= 0.0:
             raise ParameterError(f"Seek: margin must not be negative, not {self.margin!r} m")
-        if not 0.0 <= self.shuffle <= 1.0:
-            raise ParameterError(f"Seek: shuffle is a share between 0 and 1, not {self.shuffle!r}")
+        if not 0.0 <= self.press <= 1.0:
+            raise ParameterError(f"Seek: press is a share between 0 and 1, not {self.press!r}")
         if not all(0.0 < angle < math.pi / 2 for angle in self.side_angles):
             raise ParameterError(f"Seek: side_angles must lie between 0 and pi/2, not {self.side_angles!r}")
 
@@ -142,9 +140,8 @@ class _Rules(NamedTuple):
 
     time_gap: float
     margin: float
-    shuffle: float
+    press: float
     turns: NDArray[np.float64]  #: (n, 2): cosine and sine of the side angles, ascending
-    key: np.uint64
 
 
 @kernel
@@ -173,22 +170,9 @@ def _best_direction(x, y, z, ex, ey, ez, dim, wanted, horizon, radius, seen, cou
     return bx, by, bz
 
 
-@kernel
-def _random_direction(ex, ey, ez, dim, key, agent, step):
-    """Any direction, the same one for the same agent and step; turned with e, so that a turned crowd does the same."""
-    u, v = uniform_pair(key, agent, step, 0)
-    angle = 2.0 * math.pi * u
-    ux, uy, uz, wx, wy, wz = _across(ex, ey, ez, dim)
-    along = math.cos(angle) if dim == 2 else 2.0 * v - 1.0
-    across = math.sqrt(max(1.0 - along * along, 0.0))
-    a = math.sin(angle) if dim == 2 else across * math.cos(angle)
-    b = 0.0 if dim == 2 else across * math.sin(angle)
-    return along * ex + a * ux + b * wx, along * ey + a * uy + b * wy, along * ez + a * uz + b * wz
-
-
 @allocating_kernel
-def _steer_one(i, agent, position, directions, desired_speed, sense_radius, body_radius, cells, walls, rules, step,
-               seen, out_velocity, out_heading):  # fmt: skip
+def _steer_one(i, position, directions, desired_speed, sense_radius, body_radius, cells, walls, rules, seen,
+               out_velocity, out_heading):  # fmt: skip
     dim = position.shape[1]
     ex, ey = directions[i, 0], directions[i, 1]
     ez = directions[i, 2] if dim == 3 else 0.0
@@ -204,39 +188,36 @@ def _steer_one(i, agent, position, directions, desired_speed, sense_radius, body
     ex, ey, ez = _best_direction(
         x, y, z, ex, ey, ez, dim, wanted, horizon, body_radius[i], seen, count, walls, rules.turns
     )
-    vx, vy, vz = ex, ey, ez
     speed = _gap(ex, ey, ez, wanted * rules.time_gap, seen, count) / rules.time_gap
-    if speed < 1e-3 * wanted and rules.shuffle > 0.0:
-        vx, vy, vz = _random_direction(ex, ey, ez, dim, rules.key, agent, step)
-        speed = _gap(vx, vy, vz, rules.shuffle * wanted * rules.time_gap, seen, count) / rules.time_gap
-    out_velocity[i, 0], out_velocity[i, 1] = speed * vx, speed * vy
+    if speed < 1e-3 * wanted:
+        speed = rules.press * wanted
+    out_velocity[i, 0], out_velocity[i, 1] = speed * ex, speed * ey
     out_heading[i, 0], out_heading[i, 1] = ex, ey
     if dim == 3:
-        out_velocity[i, 2] = speed * vz
+        out_velocity[i, 2] = speed * ez
         out_heading[i, 2] = ez
     return seen
 
 
 @allocating_kernel
-def _steer_some(rows, first, last, ids, position, directions, desired_speed, sense_radius, body_radius, cells, walls,
-                rules, step, out_velocity, out_heading):  # fmt: skip
+def _steer_some(rows, first, last, position, directions, desired_speed, sense_radius, body_radius, cells, walls, rules,
+                out_velocity, out_heading):  # fmt: skip
     # A function of its own, because Numba moves allocations out of parallel loops, and this list may grow.
     seen = np.empty((64, 7))
     for m in range(first, last):
-        i = rows[m]
-        seen = _steer_one(i, ids[i], position, directions, desired_speed, sense_radius, body_radius, cells, walls,
-                          rules, step, seen, out_velocity, out_heading)  # fmt: skip
+        seen = _steer_one(rows[m], position, directions, desired_speed, sense_radius, body_radius, cells, walls, rules,
+                          seen, out_velocity, out_heading)  # fmt: skip
 
 
 @parallel_kernel
-def _seek(rows, ids, position, directions, desired_speed, sense_radius, body_radius, cells, walls, rules, step,
-          out_velocity, out_heading):  # fmt: skip
+def _seek(rows, position, directions, desired_speed, sense_radius, body_radius, cells, walls, rules, out_velocity,
+          out_heading):  # fmt: skip
     chunks = (rows.size + _CHUNK - 1) // _CHUNK
     for chunk in numba.prange(chunks):
         first = chunk * _CHUNK
         last = min(first + _CHUNK, rows.size)
-        _steer_some(rows, first, last, ids, position, directions, desired_speed, sense_radius, body_radius, cells,
-                    walls, rules, step, out_velocity, out_heading)  # fmt: skip
+        _steer_some(rows, first, last, position, directions, desired_speed, sense_radius, body_radius, cells, walls,
+                    rules, out_velocity, out_heading)  # fmt: skip
 
 
 class Seek:
@@ -248,11 +229,6 @@ class Seek:
         self.parameters = SeekParameters(**parameters)
         angles = np.sort(np.array(self.parameters.side_angles, dtype=np.float64))
         self._turns = np.column_stack([np.cos(angles), np.sin(angles)])
-        self._key = random_key(0, "seek")
-
-    def prepare(self, state: AgentState, world: World, seed: int) -> None:
-        """Called once before the first step."""
-        self._key = random_key(seed, "seek")
 
     def steer(
         self,
@@ -267,7 +243,6 @@ class Seek:
         """Write velocity and heading of the members into `out`."""
         # With less than two steps of time to spare, two who walk at each other would meet within one step.
         time_gap = max(self.parameters.time_gap, 2.0 * dt)
-        rules = _Rules(time_gap, self.parameters.margin, self.parameters.shuffle, self._turns, self._key)
-        _seek(near.rows_by_cell(members), state.id, state.position, directions, state.desired_speed,
-              state.sense_radius, state.radius, near.cells, near.walls, rules, step, out.velocity,
-              out.heading)  # fmt: skip
+        rules = _Rules(time_gap, self.parameters.margin, self.parameters.press, self._turns)
+        _seek(near.rows_by_cell(members), state.position, directions, state.desired_speed, state.sense_radius,
+              state.radius, near.cells, near.walls, rules, out.velocity, out.heading)  # fmt: skip
