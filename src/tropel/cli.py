@@ -6,7 +6,6 @@ Each command is a few lines around the library. Results go to standard output, p
 from __future__ import annotations
 
 import json
-import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -15,6 +14,8 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
+from tropel.cli_options import NoCache, Out, Quiet, Seed, Threads, Until, picture_file, show
+from tropel.cli_plan import plan
 from tropel.errors import TropelError, suggest
 
 if TYPE_CHECKING:
@@ -32,27 +33,6 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-
-Out = Annotated[Path | None, typer.Option("--out", "-o", help="Folder for the results.")]
-Threads = Annotated[int | None, typer.Option(min=1, help="Threads; all cores when left out.")]
-Seed = Annotated[int | None, typer.Option(help="Seed; that of the scenario when left out.")]
-Until = Annotated[float | None, typer.Option(min=0.0, help="Simulated seconds; as the scenario says when left out.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress bar.")]
-
-
-def _without_plan_cache(no_cache: bool) -> bool:
-    """By the environment, so that the processes of a sweep hear of it too."""
-    if no_cache:
-        os.environ["TROPEL_PLAN_CACHE"] = "off"
-    return no_cache
-
-
-NoCache = Annotated[
-    bool,
-    typer.Option(
-        "--no-cache", callback=_without_plan_cache, help="Plan anew instead of using plans kept from earlier runs."
-    ),
-]
 
 
 class _InterruptedError(TropelError):
@@ -74,10 +54,6 @@ def main() -> None:
 def _fail(message: str, code: int) -> None:
     Console(stderr=True).print(f"[bold red]error:[/] {escape(message)}", soft_wrap=True, highlight=False)
     sys.exit(code)
-
-
-def _show(text: object) -> None:
-    Console().print(text)
 
 
 @app.command()
@@ -137,17 +113,17 @@ def list_scenarios(
     from tropel.scenario import builtin_names, load_builtin
 
     if personalities:
-        _show(_personality_table())
+        show(_personality_table())
         return
     table = Table("name", "what happens")
     for name in builtin_names():
         spec = load_builtin(name).spec
         table.add_row(name, f"[bold]{escape(spec.title)}[/]\n{escape(spec.about)}")
-    _show(table)
+    show(table)
     plots = Table("name", "phase plot, drawn by  tropel plot NAME")
     for name, title in _PHASE_PLOTS.items():
         plots.add_row(name, title)
-    _show(plots)
+    show(plots)
 
 
 def _personality_table() -> Table:
@@ -170,7 +146,7 @@ def validate(file: Annotated[Path, typer.Argument(help="A scenario file (TOML)."
 
     sim = load_scenario(file).build(threads=1)
     size = f"{len(sim.agents):,} agents at the start, {len(sim.population.sources)} sources, {len(sim.events)} events"
-    _show(f"[green]{escape(str(file))} is fine[/]: {size}")
+    show(f"[green]{escape(str(file))} is fine[/]: {size}")
 
 
 @app.command()
@@ -208,24 +184,14 @@ def plot(
     from tropel.scenario.execute import trajectory_in
 
     if not run.exists() and not run.suffix:
-        _show(f"wrote {_draw_phase_plot(str(run), out)}")
+        show(f"wrote {_draw_phase_plot(str(run), out)}")
         return
     trajectory = trajectory_in(run)
     stem = "run" if trajectory.stem == "trajectory" else trajectory.stem
     beside = run if run.is_dir() and run.suffix != ".parquet" else trajectory.parent
-    picture = _picture_file(out or beside, stem)
+    picture = picture_file(out or beside, stem)
     for path in _draw(trajectory, picture, picture.with_suffix(".gif"), png=png, gif=gif, quiet=quiet):
-        _show(f"wrote {path}")
-
-
-def _picture_file(out: Path, stem: str) -> Path:
-    """The PNG that --out means: a file itself, or one of the given name in a folder, which is made."""
-    picture = out if out.suffix.lower() == ".png" else out / f"{stem}.png"
-    try:
-        picture.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise TropelError(f"cannot make the folder {picture.parent}: {error.strerror}; choose another --out") from error
-    return picture
+        show(f"wrote {path}")
 
 
 def _draw_phase_plot(name: str, out: Path | None) -> Path:
@@ -236,42 +202,10 @@ def _draw_phase_plot(name: str, out: Path | None) -> Path:
     from tropel.scenario.phase_portraits import competition_portraits, gap_portraits
 
     portraits = gap_portraits() if name == "game_fig2" else competition_portraits()
-    return draw_phase_plot(portraits, _picture_file(out or Path("out"), name), title=_PHASE_PLOTS[name])
+    return draw_phase_plot(portraits, picture_file(out or Path("out"), name), title=_PHASE_PLOTS[name])
 
 
-@app.command()
-def plan(
-    source: Annotated[
-        str,
-        typer.Argument(
-            metavar="MAP", help="A .map (Moving AI), a floor plan (.png), a .wkt, .geojson or scenario file, or a name."
-        ),
-    ],
-    goal: Annotated[str, typer.Option(help="Where to: x,y in metres; the nearest exit when left out.")] = "",
-    out: Annotated[Path, typer.Option("--out", "-o", help="PNG file, or folder, for the picture.")] = Path("field.png"),
-    planner: Annotated[str, typer.Option(help="flow_field or harmonic.")] = "flow_field",
-    cell: Annotated[float | None, typer.Option(help="Size of the cells [m]; 0.2, more on large maps.")] = None,
-    clearance: Annotated[float, typer.Option(help="Distance kept from walls [m].")] = 0.2,
-    scale: Annotated[float | None, typer.Option(help="Metres per cell of a .map or per pixel of a .png.")] = None,
-    no_cache: NoCache = False,
-    quiet: Quiet = False,
-) -> None:
-    """Plan the way to a goal from everywhere on a map, and draw it."""
-    from tropel.progress import counting
-    from tropel.scenario import plan as planning
-
-    place = planning.parse_place(goal) if goal else None
-    picture = _picture_file(out, "field")
-    with counting("planning", 3, quiet=quiet) as told:
-        told(0, f"reading {source}")
-        world, title = planning.read_world(source, scale=scale)
-        told(1, f"solving the {planner.replace('_', ' ')}")
-        planned = planning.make_plan(world, planner=planner, goal=place, cell=cell, clearance=clearance, title=title)
-        told(2, f"drawing {picture.name}")
-        planning.draw_plan(planned, picture)
-        told(3, "")
-    _show(planned.table())
-    _show(f"wrote {picture}")
+app.command()(plan)
 
 
 @app.command()
@@ -308,10 +242,10 @@ def sweep(
         departures = [done.results[seed].departures for seed in order]
         agents = [int(str(done.results[seed].row["agents"])) for seed in order]
         ends = [float(str(done.results[seed].row["simulated_time"])) for seed in order]
-        _show(sweeps.summary_table(scenario, sweep_statistics(departures, agents=agents, end=ends)))
+        show(sweeps.summary_table(scenario, sweep_statistics(departures, agents=agents, end=ends)))
         title = scenario.spec.title or scenario.name
-        _show(f"wrote {draw_sweep(departures, folder / 'sweep.png', agents=agents, end=ends, title=title)}")
-    _show(f"wrote {folder / 'sweep.csv'}")
+        show(f"wrote {draw_sweep(departures, folder / 'sweep.png', agents=agents, end=ends, title=title)}")
+    show(f"wrote {folder / 'sweep.csv'}")
     if done.failures:
         seed, why = min(done.failures.items())
         raise TropelError(f"{len(done.failures)} of {seeds} seeds failed; the first, seed {seed}: {why}")
@@ -328,14 +262,14 @@ def bench(
     from tropel.progress import counting
 
     if not name:
-        _show("benchmarks: " + ", ".join(benchmarks.names()))
+        show("benchmarks: " + ", ".join(benchmarks.names()))
         return
     with counting(name, 1, quiet=quiet) as told:
         result = benchmarks.run(name, progress=lambda what, done, total: told(done, what, total))
     if as_json:
         sys.stdout.write(json.dumps(result.json(), indent=2) + "\n")
     else:
-        _show(result.table())
+        show(result.table())
 
 
 @app.command()
@@ -359,8 +293,8 @@ def verify(
     if as_json:
         sys.stdout.write(json.dumps([verdict.json() for verdict in verdicts], indent=2) + "\n")
     else:
-        _show(verification.verdict_table(verdicts))
-        _show(f"wrote {len(verdicts)} pictures to {folder}")
+        show(verification.verdict_table(verdicts))
+        show(f"wrote {len(verdicts)} pictures to {folder}")
     if any(verdict.failed for verdict in verdicts):
         raise typer.Exit(1)
 
@@ -420,18 +354,18 @@ def _run_and_draw(
         raise _InterruptedError(kept if (folder / "checkpoint.npz").exists() else "nothing was simulated yet") from None
     _report(summary, outputs)
     for path in _draw(outputs.trajectory, outputs.picture, outputs.animation, png=png, gif=gif, quiet=quiet):
-        _show(f"wrote {path}")
+        show(f"wrote {path}")
     if png:
         from tropel.scenario.plan import draw_scenario_fields
 
         for path in draw_scenario_fields(scenario, folder):
-            _show(f"wrote {path}")
+            show(f"wrote {path}")
 
 
 def _report(summary: Summary, outputs: Outputs) -> None:
-    _show(summary.table())
+    show(summary.table())
     for path in (outputs.trajectory, outputs.summary):
-        _show(f"wrote {path}")
+        show(f"wrote {path}")
 
 
 def _draw(trajectory: Path, picture: Path, animation: Path, *, png: bool, gif: bool, quiet: bool) -> list[Path]:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import shapely
 
 from tropel._kernels.compile import cache_directory, compiled_kernels, watch_compiling
@@ -70,8 +71,8 @@ def _competing_behaviours() -> None:
     _use_in_a_box(Dynamical())
 
 
-def _use_in_a_room(model: Any) -> None:
-    from tropel import Direct, Door, Grid, Group, Normal, Obstacle, Orbit, Simulation, Source, Target, World
+def _use_in_a_room(model: Any, planner: Any = None) -> None:
+    from tropel import Direct, Door, Grid, Group, Normal, Obstacle, Orbit, Simulation, Source, Target, World, events
 
     world = World(
         shapely.box(0, 0, 10, 10) - shapely.box(4, 4, 5, 5),
@@ -86,9 +87,12 @@ def _use_in_a_room(model: Any) -> None:
     )
     agents = [
         Group("some", count=20, desired_speed=Normal(1.3, 0.2, low=0.5), region=shapely.box(0, 0, 7, 10)),
+        Group("others", count=3, goal="spot", region=shapely.box(0, 0, 7, 10)),
         Source("some", rate=20.0, region=shapely.box(0, 0, 7, 10), arrivals="random"),
     ]
-    _use(Simulation(world, agents, planning=Direct(), environment=Grid(), local=model, dt=0.1))
+    sim = Simulation(world, agents, planning=planner or Direct(), environment=Grid(), local=model, dt=0.1)
+    sim.at(0.2, events.CloseDoor(door="door"))
+    _use(sim)
 
 
 def _swarm_in_a_box() -> None:
@@ -97,8 +101,8 @@ def _swarm_in_a_box() -> None:
     _use_in_a_box(Seek())
 
 
-def _use_in_a_box(model: Any) -> None:
-    from tropel import Group, Obstacle, Simulation, Target, Uniform, World
+def _use_in_a_box(model: Any, planner: Any = None) -> None:
+    from tropel import Direct, Group, Obstacle, Simulation, Target, Uniform, World
 
     world = World.box(
         (0, 0, 0),
@@ -107,7 +111,63 @@ def _use_in_a_box(model: Any) -> None:
         targets={"spot": Target(position=(9, 9, 9), absorbs=True)},
     )
     some = Group("some", count=20, goal="spot", desired_speed=Uniform(1.0, 2.0))
-    _use(Simulation(world, some, local=model, dt=0.1))
+    _use(Simulation(world, some, planning=planner or Direct(), local=model, dt=0.1))
+
+
+def _flow_fields() -> None:
+    from tropel import FlowField, Seek
+    from tropel.planning.flow_layer import FlowLayer
+
+    planner = FlowField()
+    _use_in_a_room(Seek(), planner)
+    _ask(planner)
+    _use_in_a_room(Seek(), FlowField(line_of_sight=False, terrain=lambda points: 1.0 + (points[:, 0] > 5.0)))
+    # In a room so small a repair may be given up for a fresh solve.
+    free = np.ones((9, 9), dtype=np.bool_)
+    goal = np.zeros_like(free)
+    goal[0, 0] = True
+    layer = FlowLayer(free, goal)
+    free[4, 1:] = False
+    layer.change(free=free, most_touched=1.0)
+    layer.change(terrain=np.full(free.shape, 2.0), most_touched=1.0)
+    layer.policy()
+
+
+def _harmonic_fields() -> None:
+    from tropel import Harmonic, Seek
+    from tropel.planning.harmonic_grid import find_unknowns, first_estimate
+    from tropel.planning.harmonic_sweeps import solve_by_sweeps
+
+    for walls in ("fixed", "reflecting"):
+        planner = Harmonic(walls=walls, cache=False)
+        _use_in_a_room(Seek(), planner)
+        _ask(planner)
+        _use_in_a_box(Seek(), Harmonic(walls=walls, cell=1.0, cache=False))
+    # Sweeps are for boxes of more cells than there is time for here.
+    free = np.ones((4, 4, 4), dtype=np.bool_)
+    held = np.zeros_like(free)
+    held[0, 0, 0] = True
+    unknowns = find_unknowns(free, held, np.where(held, 0.0, np.nan), None)
+    solve_by_sweeps(unknowns, first_estimate(unknowns, np.ones(unknowns.count)), factor=1.0, most=20)
+
+
+def _painted_fields() -> None:
+    from tropel import ArrayField, Blend, FlowField, Harmonic, Seek, Stroke, VectorField
+
+    lane = Stroke([(0.0, 5.0), (10.0, 5.0)], width=3.0)
+    _use_in_a_room(Seek(), VectorField(lane, fallback=FlowField()))
+    _use_in_a_room(Seek(), Blend([(0.7, Harmonic(cache=False)), (0.3, VectorField(lane))]))
+    upwards = ArrayField(np.full((2, 2, 2, 3), 3**-0.5), origin=(0.0, 0.0, 0.0), cell=5.0)
+    _use_in_a_box(Seek(), VectorField(upwards))
+
+
+def _ask(planner: Any) -> None:
+    """What pictures and reports ask of a planner that has been used in the room."""
+    from tropel import World
+
+    field = planner.field("nearest exit")
+    field.directions()
+    field.sample(np.array([[2.0, 2.0], [9.0, 9.0]]), World(shapely.box(0, 0, 10, 10)))
 
 
 def _use(sim: object) -> None:
@@ -127,6 +187,9 @@ PARTS: dict[str, Callable[[], None]] = {
     "a collision-free crowd": _collision_free_crowd,
     "a swarm in a box": _swarm_in_a_box,
     "competing behaviours": _competing_behaviours,
+    "flow fields": _flow_fields,
+    "harmonic fields": _harmonic_fields,
+    "painted fields": _painted_fields,
 }
 
 

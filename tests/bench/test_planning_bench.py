@@ -40,6 +40,8 @@ def test_every_part_gives_its_row_and_its_ratio() -> None:
         "usable_share_maze",
         "map_coordinates_over_ours_2k",
         "5ms_over_sampling_2k",
+        "5ms_over_sampling_2k_mixed",
+        "5ms_over_directions_2k",
     }
     assert result.ratios["usable_share_maze"] == 1.0
     assert result.ratios["usable_share_harmonic_60"] == 1.0

@@ -16,6 +16,10 @@ from tropel.local.dynamical import Dynamical
 from tropel.planning.flow_field import FlowField
 from tropel.planning.flow_layer import FlowLayer
 from tropel.planning.grid_field import GridField
+from tropel.planning.harmonic import solve_harmonic
+from tropel.planning.harmonic_grid import find_unknowns, first_estimate
+from tropel.planning.harmonic_sweeps import solve_by_sweeps
+from tropel.planning.harmonic_vectors import unit_vectors
 from tropel.testing import check_neighbours, check_planner, check_steering
 from tropel.world.raster import rasterise
 
@@ -55,6 +59,23 @@ def plan_and_repair() -> None:
     field.sample(np.random.default_rng(1).uniform(-1.0, 5.0, (300, 3)), world)
 
 
+def solve_harmonic_fields() -> None:
+    """Both kinds of walls in 2D and 3D, fronts large enough for threads, and both solvers."""
+    for shape in ((90, 110), (9, 10, 11)):
+        free = np.random.default_rng(2).random(shape) > 0.1
+        target = np.zeros(shape, dtype=np.bool_)
+        target.flat[0] = target.flat[-1] = True
+        for walls in ("fixed", "reflecting"):
+            log_u = solve_harmonic(free | target, target, walls=walls)
+            unit_vectors(log_u, target, mirrored=walls == "reflecting")
+        unknowns = find_unknowns(free | target, target, np.where(target, 0.0, np.nan), None)
+        solve_by_sweeps(unknowns, first_estimate(unknowns, np.ones(unknowns.count)), factor=1.5, most=20)
+    many = np.ones((14, 14, 14), dtype=np.bool_)
+    corner = np.zeros_like(many)
+    corner[0, 0, 0] = True
+    solve_harmonic(many, corner)
+
+
 def main() -> None:
     try:
         third_coordinate(np.zeros((10, 2)), np.zeros(10))
@@ -72,8 +93,15 @@ def main() -> None:
     close_a_door_on_somebody()
     uniform(random_key(1, "bounds"), 7, 3, 0)
     plan_and_repair()
+    solve_harmonic_fields()
     check_planner(tropel.Direct())
     check_planner(FlowField, dims=(2,))
+    check_planner(tropel.Harmonic(cell=0.5, cache=False))
+    lane = tropel.Stroke([(0.0, 5.0), (10.0, 5.0)], width=3.0)
+    check_planner(tropel.Blend([(0.7, FlowField()), (0.3, tropel.VectorField(lane))]), dims=(2,))
+    check_planner(tropel.VectorField(lane, fallback=FlowField()), dims=(2,))
+    upwards = tropel.ArrayField(np.full((2, 2, 2, 3), 3**-0.5), origin=(0.0, 0.0, 0.0), cell=5.0)
+    check_planner(tropel.VectorField(upwards), dims=(3,))
     check_neighbours(tropel.Grid())
     check_steering(tropel.Seek())
     check_steering(CollisionFreeSpeed(), dims=(2,))

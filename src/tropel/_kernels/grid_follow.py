@@ -30,7 +30,7 @@ class FieldArrays(NamedTuple):
 
     kind: NDArray[np.uint8]  #: (nz, ny, nx)
     wide: NDArray[np.bool_]  #: (nz, ny, nx): whether a cell and all around it are free
-    vectors: NDArray[np.float32]  #: (nz, ny, nx, dim): unit vectors, zero where there is no way
+    vectors: NDArray[np.float32]  #: (nz, ny, nx, dim): unit vectors, zero on the goal and where there is no way
     value: NDArray[np.float64]  #: (nz, ny, nx): larger is nearer to the goal
     metres_per_value: float  #: times the value, the length of the way [m]; 0 when that is not known
     origin: NDArray[np.float64]  #: (3,)
@@ -40,47 +40,72 @@ class FieldArrays(NamedTuple):
 
 
 @inlined_kernel
+def _along(place, origin, inverse_cell, count):
+    """Where a coordinate is on an axis of the raster, in cells; what lies outside is moved to the border."""
+    at = (place - origin) * inverse_cell
+    # In this order, which takes what is not a number for zero.
+    at = at if at > 0.0 else 0.0
+    return at if at < count else np.float64(count)
+
+
+@inlined_kernel
+def _cell_at(at, count):
+    # Cutting off is cheaper than rounding down, and the same for what is not negative.
+    return min(np.int64(at), count - 1)
+
+
+@inlined_kernel
+def _next_to(at, i, count):
+    """How far a place on an axis is from the centre of its own cell i, in cells, and the neighbour on that side.
+
+    Whole numbers instead of a comparison, which would be guessed wrong every other time.
+    """
+    return abs(at - i - 0.5), min(max(2 * np.int64(at + 0.5) - 1 - i, 0), count - 1)
+
+
+@inlined_kernel
 def own_cell(x, y, z, field):
     """Index of the cell that holds a point; points outside belong to the nearest cell of the border."""
     nz, ny, nx = field.kind.shape
-    iz = min(max(math.floor((z - field.origin[2]) * field.inverse_cell), 0.0), nz - 1.0)
-    iy = min(max(math.floor((y - field.origin[1]) * field.inverse_cell), 0.0), ny - 1.0)
-    ix = min(max(math.floor((x - field.origin[0]) * field.inverse_cell), 0.0), nx - 1.0)
-    return np.int64(iz), np.int64(iy), np.int64(ix)
+    iz = _cell_at(_along(z, field.origin[2], field.inverse_cell, nz), nz)
+    iy = _cell_at(_along(y, field.origin[1], field.inverse_cell, ny), ny)
+    ix = _cell_at(_along(x, field.origin[0], field.inverse_cell, nx), nx)
+    return iz, iy, ix
 
 
 @inlined_kernel
 def beside(x, y, iy, ix, field):
     """How far a point is from the centre of its own cell along y and x, in cells, and the neighbours on that side."""
     ny, nx = field.kind.shape[1], field.kind.shape[2]
-    fx = (x - field.origin[0]) * field.inverse_cell - ix - 0.5
-    fy = (y - field.origin[1]) * field.inverse_cell - iy - 0.5
-    jx = min(max(ix + (1 if fx > 0.0 else -1), 0), nx - 1)
-    jy = min(max(iy + (1 if fy > 0.0 else -1), 0), ny - 1)
-    return min(abs(fy), 0.5), min(abs(fx), 0.5), jy, jx
+    fy, jy = _next_to(_along(y, field.origin[1], field.inverse_cell, ny), iy, ny)
+    fx, jx = _next_to(_along(x, field.origin[0], field.inverse_cell, nx), ix, nx)
+    return fy, fx, jy, jx
 
 
 @inlined_kernel
-def _layer_between(iz, iy, ix, jy, jx, fy, fx, field):
+def _layer_between(layer, row, column, next_row, next_column, fy, fx, field):
     """Sum of the vectors of four cells of a layer by nearness; cells without a vector do not count."""
     vectors = field.vectors
-    ax, ay = np.float64(vectors[iz, iy, ix, 0]), np.float64(vectors[iz, iy, ix, 1])
-    bx, by = np.float64(vectors[iz, iy, jx, 0]), np.float64(vectors[iz, iy, jx, 1])
-    cx, cy = np.float64(vectors[iz, jy, ix, 0]), np.float64(vectors[iz, jy, ix, 1])
-    w = (1.0 - fy) * (1.0 - fx)
+    # Unsigned, or each of them would be asked whether it counts from the end.
+    iz, iy, ix = np.uint64(layer), np.uint64(row), np.uint64(column)
+    jy, jx = np.uint64(next_row), np.uint64(next_column)
+    ax, ay = vectors[iz, iy, ix, 0], vectors[iz, iy, ix, 1]
+    bx, by = vectors[iz, iy, jx, 0], vectors[iz, iy, jx, 1]
+    cx, cy = vectors[iz, jy, ix, 0], vectors[iz, jy, ix, 1]
+    ey, ex = 1.0 - fy, 1.0 - fx
+    w = ey * ex
     vx, vy = w * ax, w * ay
-    w = (1.0 - fy) * fx
+    w = ey * fx
     vx, vy = vx + w * bx, vy + w * by
-    w = fy * (1.0 - fx)
+    w = fy * ex
     vx, vy = vx + w * cx, vy + w * cy
     # Diagonally only past two free cells: rasters made from maps have walls in the corners of cells.
-    diagonal = (bx != 0.0 or by != 0.0) and (cx != 0.0 or cy != 0.0)
-    w = fy * fx if diagonal else 0.0
-    vx, vy = vx + w * np.float64(vectors[iz, jy, jx, 0]), vy + w * np.float64(vectors[iz, jy, jx, 1])
+    w = fy * fx if (abs(bx) + abs(by) > 0.0) & (abs(cx) + abs(cy) > 0.0) else 0.0
+    vx, vy = vx + w * vectors[iz, jy, jx, 0], vy + w * vectors[iz, jy, jx, 1]
     vz = 0.0
     if vectors.shape[3] == 3:
-        vz = (1.0 - fy) * ((1.0 - fx) * vectors[iz, iy, ix, 2] + fx * vectors[iz, iy, jx, 2])
-        vz += fy * (1.0 - fx) * vectors[iz, jy, ix, 2] + w * vectors[iz, jy, jx, 2]
+        vz = ey * (ex * vectors[iz, iy, ix, 2] + fx * vectors[iz, iy, jx, 2])
+        vz += fy * ex * vectors[iz, jy, ix, 2] + w * vectors[iz, jy, jx, 2]
     return vx, vy, vz
 
 
@@ -91,9 +116,7 @@ def _between(x, y, z, iz, iy, ix, field):
     fy, fx, jy, jx = beside(x, y, iy, ix, field)
     vx, vy, vz = _layer_between(iz, iy, ix, jy, jx, fy, fx, field)
     if nz > 1:
-        fz = (z - field.origin[2]) * field.inverse_cell - iz - 0.5
-        jz = min(max(iz + (1 if fz > 0.0 else -1), 0), nz - 1)
-        fz = min(abs(fz), 0.5)
+        fz, jz = _next_to(_along(z, field.origin[2], field.inverse_cell, nz), iz, nz)
         if field.kind[jz, iy, ix] < REACHABLE:
             fz = 0.0
         ux, uy, uz = _layer_between(jz, iy, ix, jy, jx, fy, fx, field)
@@ -162,35 +185,56 @@ def _from_the_wall(x, y, z, iz, iy, ix, aim, field):
 
 
 @kernel
+def _direction(x, y, z, field, walls, goals, numbers, sight, look):
+    """The way to go from any point, of any length; zero where there is none."""
+    iz, iy, ix = own_cell(x, y, z, field)
+    pressed = field.kind[iz, iy, ix] == BLOCKED
+    aim = False
+    if pressed:
+        iz, iy, ix, aim = way_back(x, y, z, iz, iy, ix, field, walls)
+        if iz < 0:
+            return 0.0, 0.0, 0.0
+    kind = field.kind[iz, iy, ix]
+    goal = np.int64(NOTHING_IN_SIGHT)
+    if kind == GOAL:
+        goal = straight_on(x, y, z, goals, numbers)
+    elif look and kind == REACHABLE and not pressed:
+        if sight[iz, iy, ix] == UNKNOWN:
+            sight[iz, iy, ix] = goal_in_sight(iz, iy, ix, field, goals, numbers)
+        goal = np.int64(sight[iz, iy, ix])
+    if goal >= 0:
+        return aim_at(x, y, z, goal, goals)
+    if kind < REACHABLE:
+        return 0.0, 0.0, 0.0
+    if pressed:
+        return _from_the_wall(x, y, z, iz, iy, ix, aim, field)
+    return _between(x, y, z, iz, iy, ix, field)
+
+
+@kernel
 def follow_chunk(position, rows, first, last, field, walls, goals, numbers, sight, look, out):
     """`follow_field` for some of the rows."""
     dim = position.shape[1]
     for k in range(first, last):
-        i = rows[k]
+        i = np.uint64(rows[k])
         x, y = position[i, 0], position[i, 1]
         z = position[i, 2] if dim == 3 else 0.0
-        iz, iy, ix = own_cell(x, y, z, field)
-        pressed = field.kind[iz, iy, ix] == BLOCKED
-        aim = False
-        if pressed:
-            iz, iy, ix, aim = way_back(x, y, z, iz, iy, ix, field, walls)
-        vx = vy = vz = 0.0
-        if iz >= 0:
-            kind = field.kind[iz, iy, ix]
-            goal = np.int64(NOTHING_IN_SIGHT)
-            if kind == GOAL:
-                goal = straight_on(x, y, z, goals, numbers)
-            elif look and kind == REACHABLE and not pressed:
-                if sight[iz, iy, ix] == UNKNOWN:
-                    sight[iz, iy, ix] = goal_in_sight(iz, iy, ix, field, goals, numbers)
-                goal = np.int64(sight[iz, iy, ix])
-            if goal >= 0:
-                vx, vy, vz = aim_at(x, y, z, goal, goals)
-            elif kind >= REACHABLE:
-                if pressed:
-                    vx, vy, vz = _from_the_wall(x, y, z, iz, iy, ix, aim, field)
-                else:
-                    vx, vy, vz = _between(x, y, z, iz, iy, ix, field)
+        plain = False
+        if dim == 2:
+            # Nearly everybody is on a cell with a vector, which only cells on the way to the goal have. Asking nothing
+            # else there saves the other lookups.
+            _, iy, ix = own_cell(x, y, z, field)
+            vx, vy = (
+                field.vectors[0, np.uint64(iy), np.uint64(ix), 0],
+                field.vectors[0, np.uint64(iy), np.uint64(ix), 1],
+            )
+            plain = (vx != 0.0) | (vy != 0.0)
+            if look and plain:
+                plain = sight[0, np.uint64(iy), np.uint64(ix)] == NOTHING_IN_SIGHT
+        if plain:
+            vx, vy, vz = _between(x, y, z, 0, iy, ix, field)
+        else:
+            vx, vy, vz = _direction(x, y, z, field, walls, goals, numbers, sight, look)
         length = math.sqrt(vx * vx + vy * vy + vz * vz)
         scale = 1.0 / length if length > 0.0 else 0.0
         out[i, 0] = vx * scale

@@ -121,7 +121,7 @@ def _complete_chunk(
     """Follow again where the direction came to NaN, after what was unknown there has been found."""
     for k in range(first, last):
         i = rows[k]
-        if math.isnan(out[i, 0]) or math.isnan(out[i, 1]):
+        if math.isnan(out[i, 0] + out[i, 1]):
             _straighten_under(i, position, field, walls, steps, straight)
             follow_chunk(position, rows, k, k + 1, followed, walls, goals, numbers, sight, look, out)
 

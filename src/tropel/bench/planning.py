@@ -6,7 +6,6 @@ goal in the middle, the maze is one corridor that goes to and fro. Results are c
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -19,6 +18,8 @@ from numpy.typing import NDArray
 
 from tropel.bench.planning_maps import blocks_map, changed_cells, distances_by_scipy, long_maze, usable_share
 from tropel.bench.planning_maps import potential_by_scipy as direct_solution
+from tropel.bench.planning_sampling import measure_sampling
+from tropel.bench.planning_times import in_turns, pair_row, timed
 from tropel.bench.result import BenchResult, Progress
 from tropel.errors import ModelError
 from tropel.planning.flow_field import FlowField
@@ -29,8 +30,6 @@ from tropel.world.raster import Raster
 
 Bools = NDArray[np.bool_]
 
-#: What sampling a field for the agents of the case may take [s].
-_SAMPLING_BUDGET = 5e-3
 _CELL = 0.2
 
 
@@ -70,19 +69,19 @@ def measure(progress: Progress, sizes: Sizes | None = None) -> BenchResult:
     progress("done", len(parts), len(parts))
     result.notes.append(
         "Compact edits turn one square at a random place, as an obstacle or a door does; scattered ones turn single "
-        "cells all over the map. Times of repairs and fresh solves are means over all edits."
+        "cells all over the map. Times of repairs and fresh solves are means over all edits, and the least ratio is "
+        "that of the worst edit. Other ratios are medians over rounds in which both are timed."
     )
     return result
 
 
 def _flow(result: BenchResult, sizes: Sizes) -> None:
     free, goal = blocks_map(sizes.flow)
-    ours, layer = _best(sizes.rounds, lambda: FlowLayer(free, goal))
-    theirs, distance = _best(1, lambda: distances_by_scipy(free, goal))
-    if not np.allclose(layer.distance, distance, rtol=1e-7):
+    pair = in_turns(sizes.rounds, partial(FlowLayer, free, goal), partial(distances_by_scipy, free, goal))
+    if not np.allclose(pair.our_outcome.distance, pair.their_outcome, rtol=1e-7):
         raise ModelError("the flow field's lengths differ from scipy's; a benchmark of wrong results means nothing")
-    result.rows.append(_row(f"flow field {sizes.flow}²", ours, "scipy dijkstra", theirs))
-    result.ratios[f"scipy_over_ours_{sizes.flow}"] = theirs / ours
+    result.rows.append(pair.row(f"flow field {sizes.flow}²", "scipy dijkstra"))
+    result.ratios[f"scipy_over_ours_{sizes.flow}"] = pair.ratio
 
 
 def _repairs(result: BenchResult, sizes: Sizes) -> None:
@@ -91,20 +90,20 @@ def _repairs(result: BenchResult, sizes: Sizes) -> None:
     rng = np.random.default_rng(4)
     for share, label in ((0.001, ""), (0.01, "_1pct"), (0.1, "_10pct")):
         for kind in ("compact", "scattered"):
-            fresh = repaired = 0.0
-            for _ in range(sizes.edits):
+            fresh, repaired = np.empty(sizes.edits), np.empty(sizes.edits)
+            for k in range(sizes.edits):
                 edited = changed_cells(free, goal, share, kind, rng)
-                fresh_time, wanted = _best(1, partial(FlowLayer, edited, goal))
+                fresh[k], wanted = timed(partial(FlowLayer, edited, goal))
                 # A repair changes the layer in place, so it can be timed once.
-                repair_time, _ = _best(1, partial(layer.change, free=edited))
+                repaired[k], _ = timed(partial(layer.change, free=edited))
                 if not (_same(layer.units, wanted.units) and _same(layer.vectors, wanted.vectors)):
                     raise ModelError(f"a repair of {share:.1%} {kind} cells differs from a fresh solve")
                 layer.change(free=free)
-                fresh, repaired = fresh + fresh_time, repaired + repair_time
-            what = f"repair {share:.1%}, {kind}"
-            result.rows.append(_row(what, repaired / sizes.edits, "fresh solve", fresh / sizes.edits))
+            ratio = float(fresh.mean() / repaired.mean())
+            row = pair_row(f"repair {share:.1%}, {kind}", repaired.mean(), "fresh solve", fresh.mean(), ratio)
+            result.rows.append({**row, "least_ratio": float((fresh / repaired).min())})
             scattered = "_scattered" if kind == "scattered" else ""
-            result.ratios[f"fresh_over_repair_{sizes.flow}{label}{scattered}"] = fresh / repaired
+            result.ratios[f"fresh_over_repair_{sizes.flow}{label}{scattered}"] = ratio
 
 
 def _same(one: NDArray[Any], other: NDArray[Any]) -> bool:
@@ -114,19 +113,19 @@ def _same(one: NDArray[Any], other: NDArray[Any]) -> bool:
 def _harmonic_beside_direct(result: BenchResult, sizes: Sizes) -> None:
     raster, goal = _case(sizes.direct)
     planner = Harmonic(cell=_CELL, cache=False)
-    ours, field = _best(sizes.rounds, lambda: planner.solve(raster, goal))
-    theirs, potential = _best(1, lambda: direct_solution(raster.free, goal))
+    pair = in_turns(sizes.rounds, partial(planner.solve, raster, goal), partial(direct_solution, raster.free, goal))
+    field, potential = pair.our_outcome, pair.their_outcome
     near = potential > 1e-6  # further away the direct solution has lost its figures
     if not np.allclose(field.value[near], np.log(potential[near]), rtol=1e-3, atol=1e-3):
         raise ModelError("the harmonic field differs from scipy's direct solution near the goal")
-    result.rows.append(_row(f"harmonic {sizes.direct}²", ours, "scipy spsolve", theirs))
-    result.ratios[f"spsolve_over_ours_{sizes.direct}"] = theirs / ours
+    result.rows.append(pair.row(f"harmonic {sizes.direct}²", "scipy spsolve"))
+    result.ratios[f"spsolve_over_ours_{sizes.direct}"] = pair.ratio
 
 
 def _harmonic_large(result: BenchResult, sizes: Sizes) -> None:
     raster, goal = _case(sizes.harmonic)
     planner = Harmonic(cell=_CELL, cache=False)
-    seconds, field = _best(1, lambda: planner.solve(raster, goal))
+    seconds, field = timed(partial(planner.solve, raster, goal))
     share = usable_share(field.value, field.vectors, raster.free, goal)
     result.rows.append({"what": f"harmonic {sizes.harmonic}²", "ours_ms": 1e3 * seconds, "usable_share": share})
     result.ratios[f"usable_share_harmonic_{sizes.harmonic}"] = share
@@ -135,7 +134,7 @@ def _harmonic_large(result: BenchResult, sizes: Sizes) -> None:
 def _maze(result: BenchResult, sizes: Sizes) -> None:
     free, goal = long_maze(sizes.maze, sizes.corridors)
     raster = _raster(free)
-    seconds, field = _best(1, lambda: Harmonic(cell=_CELL, cache=False).solve(raster, goal))
+    seconds, field = timed(partial(Harmonic(cell=_CELL, cache=False).solve, raster, goal))
     share = usable_share(field.value, field.vectors, free, goal)
     what = f"harmonic, {sizes.corridors} corridors on {sizes.maze}²"
     result.rows.append({"what": what, "ours_ms": 1e3 * seconds, "usable_share": share})
@@ -143,23 +142,7 @@ def _maze(result: BenchResult, sizes: Sizes) -> None:
 
 
 def _sampling(result: BenchResult, sizes: Sizes) -> None:
-    from scipy.ndimage import map_coordinates
-
-    raster, goal = _case(sizes.flow)
-    field = FlowField(cell=_CELL).solve(raster, goal)
-    world = World(bounds=(0.0, 0.0, sizes.flow * _CELL, sizes.flow * _CELL))
-    cells = np.argwhere(field.reachable)
-    rng = np.random.default_rng(1)
-    positions = raster.centre(cells[rng.integers(len(cells), size=sizes.agents)])
-    positions += _CELL * (rng.random(positions.shape) - 0.5)
-    ours, _ = _best(10 * sizes.rounds, lambda: field.sample(positions, world))
-    place = ((positions - raster.origin) / _CELL - 0.5).T[::-1]
-    theirs, _ = _best(
-        sizes.rounds, lambda: [map_coordinates(field.vectors[..., k], place, order=1, mode="nearest") for k in (0, 1)]
-    )
-    result.rows.append(_row(f"sampling for {sizes.agents:,} agents", ours, "scipy map_coordinates", theirs))
-    result.ratios[f"map_coordinates_over_ours_{sizes.agents // 1000}k"] = theirs / ours
-    result.ratios[f"5ms_over_sampling_{sizes.agents // 1000}k"] = _SAMPLING_BUDGET / ours
+    measure_sampling(result, _case(sizes.flow)[0], sizes.agents, sizes.rounds)
 
 
 # What they share ------------------------------------------------------------------------------------------------
@@ -172,26 +155,6 @@ def _case(size: int) -> tuple[Raster, Bools]:
 
 def _raster(free: Bools) -> Raster:
     return Raster(origin=np.zeros(2), cell=_CELL, free=free)
-
-
-def _best(rounds: int, work: Callable[[], Any]) -> tuple[float, Any]:
-    """The shortest of some times [s], and what came out."""
-    best, outcome = np.inf, None
-    for _ in range(rounds):
-        begun = time.perf_counter()
-        outcome = work()
-        best = min(best, time.perf_counter() - begun)
-    return best, outcome
-
-
-def _row(what: str, ours: float, other: str, theirs: float) -> dict[str, Any]:
-    return {
-        "what": what,
-        "ours_ms": 1e3 * ours,
-        "beside": other,
-        "theirs_ms": 1e3 * theirs,
-        "theirs_over_ours": theirs / ours,
-    }
 
 
 def _compile() -> None:

@@ -42,6 +42,9 @@ from tropel.errors import ParameterError
 #: Repair was measured to cost as much as a fresh solve when it has touched about a third of the cells, or an eighth
 #: when the changed cells lie scattered. Given up at half of that, it never costs more than one and a half fresh solves.
 _MOST_TOUCHED, _MOST_SCATTERED = 1 / 6, 1 / 16
+#: Of more changed cells than this share no repair is tried. It gains a third at best, and where the change cuts much
+#: off, so that a fresh solve has little to do, one that is given up costs more than that.
+_MOST_CHANGED = 0.05
 #: Cells with more cells around them than this are scattered: a single one has 8, a square almost none.
 _SCATTERED = 2.0
 #: The dearest ground, as a multiple of plain ground.
@@ -193,7 +196,7 @@ class FlowLayer:
         self, cells: NDArray[np.int64], before: NDArray[np.int32], dearest: int, most_touched: float | None
     ) -> int | None:
         """Repair around these cells; None when a fresh solve is cheaper, which then must follow."""
-        if most_touched is None and cells.size > _MOST_TOUCHED * self.free.size:
+        if most_touched is None and cells.size > _MOST_CHANGED * self.free.size:
             return None
         near = np.empty(9 * cells.size, dtype=np.int64)
         near = near[: moves_around(cells, self.free, self.corner_cutting, self._moves, self._seen, near)]

@@ -82,8 +82,8 @@ class GridField:
         kind = np.where(self.raster.free, np.uint8(UNREACHABLE), np.uint8(BLOCKED))
         kind[self.reachable] = REACHABLE
         kind[self.raster.free & self.goal] = GOAL
-        # Sampling takes any vector for that of a free cell.
-        vectors = np.where((kind >= REACHABLE)[..., None], self.vectors, np.float32(0.0)).astype(np.float32)
+        # Sampling takes any vector for that of a free cell on the way.
+        vectors = np.where((kind == REACHABLE)[..., None], self.vectors, np.float32(0.0)).astype(np.float32)
         return FieldArrays(
             kind=kind.reshape(shape),
             wide=_free_all_around(self.raster.free).reshape(shape),
@@ -121,7 +121,7 @@ class GridField:
     def sample(self, positions: NDArray[np.float64], world: World) -> NDArray[np.float64]:
         """Unit vectors at positions (N, dim), zero where there is no way; on goal cells zero too."""
         positions = np.ascontiguousarray(positions, dtype=np.float64)
-        out = np.zeros_like(positions)
+        out = np.empty_like(positions)
         rows = np.arange(len(positions), dtype=np.int64)
         self.follow(positions, rows, world, _no_goals(self.raster.dim), np.empty(0, dtype=np.int64), None, out)
         return out

@@ -12,18 +12,16 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-import shapely
 from pydantic import BaseModel, ValidationError
 
 from tropel.agents.groups import Group
 from tropel.agents.sources import Source
 from tropel.errors import ScenarioError, TropelError, suggest
 from tropel.scenario import schema
-from tropel.scenario.locate import line_of
-from tropel.scenario.scatter import scatter
+from tropel.scenario.locate import dotted, line_of
+from tropel.scenario.world_builder import WorldBuilder
 from tropel.simulation import Simulation
-from tropel.world import Door, Obstacle, Target, World, shapes
-from tropel.world.maps import FloorPlan
+from tropel.world import World
 
 #: Layers that files know by a short name; any other is given as "package.module:Class".
 PLANNERS = {
@@ -31,6 +29,7 @@ PLANNERS = {
     "flow_field": "tropel.planning.flow_field:FlowField",
     "harmonic": "tropel.planning.harmonic:Harmonic",
     "vector_field": "tropel.planning.vector_field:VectorField",
+    "blend": "tropel.planning.field_blend:Blend",
 }
 ENVIRONMENTS = {"grid": "tropel.environment.grid:Grid"}
 MODELS = {
@@ -39,6 +38,8 @@ MODELS = {
     "collision_free_speed": "tropel.local.collision_free_speed:CollisionFreeSpeed",
 }
 
+#: The names of the planner that reads an image.
+_PAINTED = ("vector_field", PLANNERS["vector_field"])
 _LARGEST_FILE = 64 << 20
 
 
@@ -63,7 +64,7 @@ class Scenario:
     def world(self) -> World:
         """The world alone."""
         with self._located_errors():
-            return _Builder(self).world()
+            return WorldBuilder(self).world()
 
     @contextlib.contextmanager
     def _located_errors(self) -> Iterator[None]:
@@ -88,7 +89,7 @@ class Scenario:
         """An error about the key at `path`."""
         line = line_of(self.text, path)
         where = self.source if line is None else f"{self.source}, line {line}"
-        return ScenarioError(f"{where}: {_dotted(path)}: {message}" if path else f"{where}: {message}")
+        return ScenarioError(f"{where}: {dotted(path)}: {message}" if path else f"{where}: {message}")
 
 
 def builtin_names() -> list[str]:
@@ -149,10 +150,11 @@ class _Builder:
     def __init__(self, scenario: Scenario) -> None:
         self.scenario = scenario
         self.spec = scenario.spec
+        self.worlds = WorldBuilder(scenario)
 
     def simulation(self, seed: int, threads: int | None) -> Simulation:
         spec = self.spec
-        world = self.world()
+        world = self.worlds.world()
         agents: list[Group | Source] = [*map(self._group, spec.groups), *map(self._source, spec.sources)]
         groups = list(dict.fromkeys([g.name for g in spec.groups] + [s.group for s in spec.sources]))
         sim = Simulation(
@@ -174,105 +176,6 @@ class _Builder:
                 raise self.scenario.error(("events", number), str(error)) from error
         return sim
 
-    def _shape(self, shape: schema.Shape, path: Sequence[str | int]) -> Any:
-        try:
-            return shape.geometry(self.scenario.folder)
-        except (OSError, ValueError) as error:
-            raise self.scenario.error(path, f"cannot read the shape: {error}") from error
-
-    def _polygon(self, shape: schema.Shape, path: Sequence[str | int]) -> Any:
-        try:
-            return shapes.polygon(self._shape(shape, path), _dotted(path))
-        except TropelError as error:
-            raise self.scenario.error(path, str(error).removeprefix(f"{_dotted(path)}: ")) from error
-
-    def _map(self) -> FloorPlan | None:
-        given = self.spec.world.map
-        if given is None:
-            return None
-        told = schema.MapSpec(file=given) if isinstance(given, str) else given
-        try:
-            return told.plan(self.scenario.folder)
-        except TropelError as error:
-            raise self.scenario.error(("world", "map"), str(error)) from error
-
-    def _walkable(self, plan: FloorPlan | None) -> Any:
-        given = self.spec.world.walkable
-        if plan is not None:
-            area: Any = plan.walkable
-        elif given is not None:
-            parts = given if isinstance(given, list) else [given]
-            area = shapely.union_all([self._polygon(s, ("world", "walkable", k)) for k, s in enumerate(parts)])
-        else:
-            return None
-        for k, hole in enumerate(self.spec.world.holes):
-            area = area.difference(self._polygon(hole, ("world", "holes", k)))
-        if area.is_empty:
-            raise self.scenario.error(("world", "holes"), "nothing is left of the walkable area")
-        return area
-
-    def world(self) -> World:
-        world = self._world()
-        self._scatter(world)
-        return world
-
-    def _world(self) -> World:
-        spec = self.spec.world
-        obstacles = {
-            name: Obstacle(radius=o.radius, position=o.position, motion=o.motion, type=o.type)
-            for name, o in spec.obstacles.items()
-        }
-        targets = {
-            name: Target(position=t.position, motion=t.motion, radius=t.radius, absorbs=t.absorbs)
-            for name, t in spec.targets.items()
-        }
-        if spec.box is not None:
-            regions = {n: (r.low, r.high) for n, r in spec.regions.items() if isinstance(r, schema.BoxSpec)}
-            return World.box(spec.box.low, spec.box.high, obstacles=obstacles, targets=targets, regions=regions)
-        plan = self._map()
-        return World(
-            self._walkable(plan),
-            bounds=spec.bounds,
-            walls=spec.walls,
-            exits={
-                **({} if plan is None else plan.exits),
-                **{name: self._polygon(s, ("world", "exits", name)) for name, s in spec.exits.items()},
-            },
-            regions={
-                name: self._polygon(s, ("world", "regions", name))
-                for name, s in spec.regions.items()
-                if isinstance(s, schema.Shape)
-            },
-            doors={name: Door(d.line, open=d.open) for name, d in spec.doors.items()},
-            obstacles=obstacles,
-            targets=targets,
-        )
-
-    def _scatter(self, world: World) -> None:
-        for name, spec in self.spec.world.scatter.items():
-            path = ("world", "scatter", name)
-            region = self._region(spec.region, (*path, "region"))
-            try:
-                scatter(
-                    world,
-                    name,
-                    count=spec.count,
-                    radius=spec.radius,
-                    region=region,
-                    gap=spec.gap,
-                    seed=spec.seed,
-                    type=spec.type,
-                )
-            except TropelError as error:
-                raise self.scenario.error(path, str(error)) from error
-
-    def _region(self, region: Any, path: Sequence[str | int]) -> Any:
-        if isinstance(region, schema.Shape):
-            return self._polygon(region, path)
-        if isinstance(region, schema.BoxSpec):
-            return region.low, region.high
-        return region
-
     def _group(self, spec: schema.GroupSpec) -> Group:
         path = ("groups", self.spec.groups.index(spec), "region")
         return Group(
@@ -280,7 +183,7 @@ class _Builder:
             count=spec.count,
             density=spec.density,
             positions=spec.positions,
-            region=self._region(spec.region, path),
+            region=self.worlds.region(spec.region, path),
             **_personal(spec),
         )
 
@@ -289,7 +192,7 @@ class _Builder:
         return Source(
             spec.group,
             rate=spec.rate,
-            region=self._region(spec.region, path),
+            region=self.worlds.region(spec.region, path),
             begin=spec.begin,
             end=spec.end,
             total=spec.total,
@@ -318,10 +221,23 @@ class _Builder:
             kind = getattr(importlib.import_module(module), name)
         except (ImportError, AttributeError, ValueError) as error:
             raise self.scenario.error((*path, "model"), f"cannot load '{spec.model}': {error}") from error
+        told = _beside_the_file({"model": spec.model, **(spec.model_extra or {})}, self.scenario.folder)
         try:
-            return kind(**(spec.model_extra or {}))
-        except (TropelError, TypeError) as error:
+            return kind(**{key: value for key, value in told.items() if key != "model"})
+        except (TropelError, TypeError, ValueError) as error:
             raise self.scenario.error(path, str(error)) from error
+
+
+def _beside_the_file(told: Any, folder: Path) -> Any:
+    """The same with images of painted fields looked for beside the scenario file, also those of planners within."""
+    if isinstance(told, list):
+        return [_beside_the_file(part, folder) for part in told]
+    if not isinstance(told, Mapping):
+        return told
+    found = {key: _beside_the_file(value, folder) for key, value in told.items()}
+    if found.get("model") in _PAINTED and isinstance(found.get("image"), str):
+        found["image"] = folder / found["image"]
+    return found
 
 
 def _personal(spec: schema.PersonalSpec) -> dict[str, Any]:
@@ -361,8 +277,8 @@ def _real_path(loc: tuple[Any, ...], raw: Any) -> tuple[str | int, ...]:
 def _one_problem(problem: Any, path: tuple[str | int, ...]) -> str:
     kind = problem["type"]
     if kind in ("missing", "missing_argument"):
-        return f"{_dotted((*path, problem['loc'][-1]))}: is missing; add it"
-    key = _dotted(path) or "the file"
+        return f"{dotted((*path, problem['loc'][-1]))}: is missing; add it"
+    key = dotted(path) or "the file"
     if kind == "union_tag_invalid":
         known = re.findall(r"'([^']+)'", problem["ctx"]["expected_tags"])
         return f"{key}.kind = '{problem['ctx']['tag']}': unknown; {suggest(problem['ctx']['tag'], known)}"
@@ -395,10 +311,3 @@ def _models_in(annotation: Any) -> list[Any]:
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return [annotation]
     return [model for part in getattr(annotation, "__args__", ()) for model in _models_in(part)]
-
-
-def _dotted(path: Sequence[str | int]) -> str:
-    text = ""
-    for part in path:
-        text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else str(part)
-    return text

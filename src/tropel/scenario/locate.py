@@ -1,4 +1,4 @@
-"""Where in a TOML text a key stands, so that an error can name the line."""
+"""Where in a TOML text a key stands, so that an error can name the key and the line."""
 
 from __future__ import annotations
 
@@ -20,6 +20,14 @@ def line_of(text: str, path: Sequence[str | int]) -> int | None:
             return lines[wanted]
         wanted = wanted[:-1]
     return None
+
+
+def dotted(path: Sequence[str | int]) -> str:
+    """A path as people write it: groups[0].region."""
+    text = ""
+    for part in path:
+        text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else str(part)
+    return text
 
 
 def _lines_by_path(text: str) -> dict[Path, int]:

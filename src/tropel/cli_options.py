@@ -1,0 +1,48 @@
+"""What several commands of the command line share: options, and how results are shown."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from tropel.errors import TropelError
+
+Out = Annotated[Path | None, typer.Option("--out", "-o", help="Folder for the results.")]
+Threads = Annotated[int | None, typer.Option(min=1, help="Threads; all cores when left out.")]
+Seed = Annotated[int | None, typer.Option(help="Seed; that of the scenario when left out.")]
+Until = Annotated[float | None, typer.Option(min=0.0, help="Simulated seconds; as the scenario says when left out.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress bar.")]
+
+
+def _without_plan_cache(no_cache: bool) -> bool:
+    """By the environment, so that the processes of a sweep hear of it too."""
+    if no_cache:
+        os.environ["TROPEL_PLAN_CACHE"] = "off"
+    return no_cache
+
+
+NoCache = Annotated[
+    bool,
+    typer.Option(
+        "--no-cache", callback=_without_plan_cache, help="Plan anew instead of using plans kept from earlier runs."
+    ),
+]
+
+
+def show(text: object) -> None:
+    """Print a result."""
+    Console().print(text)
+
+
+def picture_file(out: Path, stem: str) -> Path:
+    """The PNG that --out means: a file itself, or one of the given name in a folder, which is made."""
+    picture = out if out.suffix.lower() == ".png" else out / f"{stem}.png"
+    try:
+        picture.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise TropelError(f"cannot make the folder {picture.parent}: {error.strerror}; choose another --out") from error
+    return picture

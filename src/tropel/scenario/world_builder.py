@@ -1,0 +1,127 @@
+"""From the [world] of a scenario file to a world."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import shapely
+
+from tropel.errors import TropelError
+from tropel.scenario import schema
+from tropel.scenario.locate import dotted
+from tropel.scenario.scatter import scatter
+from tropel.world import Door, Obstacle, Target, World, shapes
+from tropel.world.maps import FloorPlan
+
+if TYPE_CHECKING:
+    from tropel.scenario.loading import Scenario
+
+
+class WorldBuilder:
+    """Builds the world that a scenario describes; errors name the line and the key."""
+
+    def __init__(self, scenario: Scenario) -> None:
+        self.scenario = scenario
+        self.spec = scenario.spec
+
+    def world(self) -> World:
+        """The world, with what is scattered in it."""
+        world = self._world()
+        self._scatter(world)
+        return world
+
+    def region(self, region: Any, path: Sequence[str | int]) -> Any:
+        """A region as groups and sources take it; `path` is where the file says it."""
+        if isinstance(region, schema.Shape):
+            return self._polygon(region, path)
+        if isinstance(region, schema.BoxSpec):
+            return region.low, region.high
+        return region
+
+    def _shape(self, shape: schema.Shape, path: Sequence[str | int]) -> Any:
+        try:
+            return shape.geometry(self.scenario.folder)
+        except (OSError, ValueError) as error:
+            raise self.scenario.error(path, f"cannot read the shape: {error}") from error
+
+    def _polygon(self, shape: schema.Shape, path: Sequence[str | int]) -> Any:
+        try:
+            return shapes.polygon(self._shape(shape, path), dotted(path))
+        except TropelError as error:
+            raise self.scenario.error(path, str(error).removeprefix(f"{dotted(path)}: ")) from error
+
+    def _map(self) -> FloorPlan | None:
+        given = self.spec.world.map
+        if given is None:
+            return None
+        told = schema.MapSpec(file=given) if isinstance(given, str) else given
+        try:
+            return told.plan(self.scenario.folder)
+        except TropelError as error:
+            raise self.scenario.error(("world", "map"), str(error)) from error
+
+    def _walkable(self, plan: FloorPlan | None) -> Any:
+        given = self.spec.world.walkable
+        if plan is not None:
+            area: Any = plan.walkable
+        elif given is not None:
+            parts = given if isinstance(given, list) else [given]
+            area = shapely.union_all([self._polygon(s, ("world", "walkable", k)) for k, s in enumerate(parts)])
+        else:
+            return None
+        for k, hole in enumerate(self.spec.world.holes):
+            area = area.difference(self._polygon(hole, ("world", "holes", k)))
+        if area.is_empty:
+            raise self.scenario.error(("world", "holes"), "nothing is left of the walkable area")
+        return area
+
+    def _world(self) -> World:
+        spec = self.spec.world
+        obstacles = {
+            name: Obstacle(radius=o.radius, position=o.position, motion=o.motion, type=o.type)
+            for name, o in spec.obstacles.items()
+        }
+        targets = {
+            name: Target(position=t.position, motion=t.motion, radius=t.radius, absorbs=t.absorbs)
+            for name, t in spec.targets.items()
+        }
+        if spec.box is not None:
+            regions = {n: (r.low, r.high) for n, r in spec.regions.items() if isinstance(r, schema.BoxSpec)}
+            return World.box(spec.box.low, spec.box.high, obstacles=obstacles, targets=targets, regions=regions)
+        plan = self._map()
+        return World(
+            self._walkable(plan),
+            bounds=spec.bounds,
+            walls=spec.walls,
+            exits={
+                **({} if plan is None else plan.exits),
+                **{name: self._polygon(s, ("world", "exits", name)) for name, s in spec.exits.items()},
+            },
+            regions={
+                name: self._polygon(s, ("world", "regions", name))
+                for name, s in spec.regions.items()
+                if isinstance(s, schema.Shape)
+            },
+            doors={name: Door(d.line, open=d.open) for name, d in spec.doors.items()},
+            obstacles=obstacles,
+            targets=targets,
+        )
+
+    def _scatter(self, world: World) -> None:
+        for name, spec in self.spec.world.scatter.items():
+            path = ("world", "scatter", name)
+            region = self.region(spec.region, (*path, "region"))
+            try:
+                scatter(
+                    world,
+                    name,
+                    count=spec.count,
+                    radius=spec.radius,
+                    region=region,
+                    gap=spec.gap,
+                    seed=spec.seed,
+                    type=spec.type,
+                )
+            except TropelError as error:
+                raise self.scenario.error(path, str(error)) from error
