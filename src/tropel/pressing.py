@@ -194,7 +194,7 @@ def _ask(i, count, close, stamp, turn, later, found):
 
 @inlined_kernel
 def _random_move(mx, my, mz, dim, key, agent, moment):
-    """A move as long as m in a random direction, turned with m, so that a turned crowd does the same."""
+    """A move as long as m in a random direction; in 2D turned with m, so that a turned crowd does the same."""
     u, v = uniform_pair(key, agent, moment, 1)
     angle = 2.0 * math.pi * u
     c, s = math.cos(angle), math.sin(angle)
@@ -253,7 +253,7 @@ def _table(rows, position, wish, count, presses):
     agents, dim = position.shape
     moves, fresh = np.empty((agents, dim)), np.empty((agents, dim))
     # How many bodies and walls press on them, at least 1.
-    contacts, fresh_contacts = np.ones(agents, dtype=np.uint8), np.ones(agents, dtype=np.uint8)
+    contacts, fresh_contacts = np.ones(agents, dtype=np.uint32), np.ones(agents, dtype=np.uint32)
     # Whose moves change in this round, and in the round before.
     changed, moved = np.zeros(agents, dtype=np.bool_), np.ones(agents, dtype=np.bool_)
     # Who has a look in this round, and who in the next; in which turn one has come onto the list.

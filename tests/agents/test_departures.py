@@ -34,7 +34,8 @@ def leaving(where: World, positions: object, goal: str) -> list[str | None]:
     population = Population(where, [Group("all", positions=positions, goal=goal)], seed=0)
     population.spawn_all(())
     names = {number: name for name, number in where.goal_numbers.items()} | {STAYS: None}
-    return [names[int(g)] for g in arrived(population.state, where)]
+    goals = arrived(population.state, where)
+    return [None] * len(population.state) if goals is None else [names[int(g)] for g in goals]
 
 
 @given(st.lists(st.tuples(st.floats(0.1, 19.9), st.floats(0.1, 9.9)), min_size=1, max_size=40))
@@ -99,6 +100,7 @@ def test_those_who_leave_are_remembered_with_time_and_goal_and_the_others_keep_t
     population = Population(scene, [Group("all", positions=positions)], seed=0)
     population.spawn_all(())
     goals = arrived(population.state, scene)
+    assert goals is not None
     population.let_out(goals, 12.5)
     left = population.departures()
     assert left["id"].tolist() == np.flatnonzero(goals != STAYS).tolist()

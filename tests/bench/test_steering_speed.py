@@ -81,7 +81,7 @@ def test_both_programs_walk_past_the_pillars() -> None:
 
 def test_a_contest_has_a_row_for_each_crowd_and_number_of_threads() -> None:
     pytest.importorskip("jupedsim", reason="JuPedSim is an optional extra")
-    contest = Contest(Case(label="open_tiny", place=plaza, agents=100, steps=2, all_threads=True))
+    contest = Contest(Case(label="open_tiny", place=plaza, agents=100, all_threads=True))
     contest.round()
     threads = sorted({1, numba.config.NUMBA_NUM_THREADS})
     rows = contest.rows()
@@ -100,7 +100,7 @@ def test_a_contest_has_a_row_for_each_crowd_and_number_of_threads() -> None:
 
 
 def test_the_number_of_neighbours_is_that_of_a_search_tree() -> None:
-    contest = Contest(Case(label="open_tiny", place=plaza, agents=80, steps=1, peer=False))
+    contest = Contest(Case(label="open_tiny", place=plaza, agents=80, bursts=1, peer=False))
     contest.round()
     sim = contest.timed[0].crowd
     pairs = len(cKDTree(sim.agents.position).query_pairs(2.0))
@@ -109,7 +109,7 @@ def test_the_number_of_neighbours_is_that_of_a_search_tree() -> None:
 
 def test_without_jupedsim_its_ratios_are_left_out_and_the_note_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "jupedsim", None)
-    contest = Contest(Case(label="open_tiny", place=plaza, agents=30, steps=1))
+    contest = Contest(Case(label="open_tiny", place=plaza, agents=30, bursts=1))
     contest.round()
     assert contest.ratios() == {}
     assert [row["model"] for row in contest.rows()] == [OURS, SAME_MODEL]
@@ -129,8 +129,8 @@ def test_different_motions_are_not_compared() -> None:
 def test_flat_is_the_least_cost_per_agent_over_the_greatest() -> None:
     contests = []
     for label, agents, cost in (("open_20", 20, 3e-6), ("open_40", 40, 2e-6), ("open_60", 60, 4e-6)):
-        contest = Contest(Case(label=label, place=plaza, agents=agents, steps=1, peer=False))
-        contest.timed[0].best = cost * agents
+        contest = Contest(Case(label=label, place=plaza, agents=agents, bursts=1, peer=False))
+        contest.timed[0].rounds = [cost * agents]
         contests.append(contest)
     assert flatness(contests) == pytest.approx({"flat_20_to_60": 0.5})
     assert flatness(contests[:1]) == {}

@@ -109,7 +109,7 @@ def test_a_model_put_in_later_with_more_classes_is_refused() -> None:
     sim = passing()
     model = Dynamical(classes="apart")
     model.prepare(sim.agents, sim.world, 1)
-    sim._models = [model]
+    sim._models_in_use = [(model, (0,))]
     with pytest.raises(ModelError, match="remember 1 classes"):
         sim.step()
 

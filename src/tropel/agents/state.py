@@ -53,7 +53,7 @@ CORE_COLUMNS = (
     Column(name="sense_radius", default=3.0, unit="m", about="others are near when their centres are within it"),
     Column(name="goal", dtype="int32", default=NEAREST_EXIT, about="number of a goal of the world, or NEAREST_…"),
     Column(name="start_time", unit="s", about="stands still until then (pre-movement delay)"),
-    Column(name="held", unit="s", about="for how long a solid body has made no headway among others"),
+    Column(name="held", unit="s", about="for how long a solid body has made no headway"),
     Column(name="collided", dtype="uint8", about="1 when the body overlapped another's during the last step"),
 )
 
