@@ -17,6 +17,11 @@ settings.register_profile("tropel", deadline=None, suppress_health_check=[Health
 settings.load_profile("tropel")
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The longest test first: at the end, all other workers would wait for it."""
+    items.sort(key=lambda item: "test_array_bounds" not in item.nodeid)
+
+
 @pytest.fixture(autouse=True)
 def _threads_as_before() -> Iterator[None]:
     before = numba.get_num_threads()

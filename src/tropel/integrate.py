@@ -219,7 +219,8 @@ def integrate(
     longest = _want(state.position, steered.velocity, dt, wanted)
     if moves_itself is not None:
         wanted[moves_itself] = steered.position[moves_itself]
-        longest = float(np.linalg.norm(wanted - state.position, axis=1).max(initial=0.0))
+        # No longer than this, whatever the direction; squares of absurd steps would overflow.
+        longest = math.sqrt(state.dim) * float(np.abs(wanted - state.position).max(initial=0.0))
     if math.isnan(longest) or not (longest < math.inf or np.isfinite(wanted).all()):
         raise ModelError(_nonsense(state, wanted))
     reach = max(1.0, 2.0 * float(state.radius.max(initial=0.0)))
