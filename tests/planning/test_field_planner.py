@@ -236,6 +236,9 @@ def test_fields_are_kept_on_disk_and_found_by_geometry_and_parameters(
     assert Compass.asked == 4
 
 
-def test_a_planner_without_solve_says_so() -> None:
-    with pytest.raises(NotImplementedError, match="FieldPlanner does not say how its field is solved"):
-        Simulation(two_doors(), Group("one", positions=[(2.0, 2.0)]), planning=FieldPlanner(cache=False))
+def test_a_kind_of_field_that_is_never_solved_cannot_be_made() -> None:
+    class Unsolved(FieldPlanner):
+        pass
+
+    with pytest.raises(TypeError, match=r"Unsolved.*solve"):
+        Unsolved()

@@ -183,6 +183,9 @@ def test_blends_can_be_written_with_names_and_tables_alone() -> None:
     table = {"model": "vector_field", "strokes": [{"points": [(0, 0), (0, 20)], "width": 60.0}]}
     out = directions(Blend([(0.7, "direct"), (0.3, table)]), [(5, 10)])
     np.testing.assert_allclose(out, [[0.7, 0.3]], atol=1e-12)
+    nested = {"model": "blend", "parts": [(0.5, "direct"), (0.5, table)]}
+    out = directions(Blend([(0.4, "direct"), (0.6, nested)]), [(5, 10)])
+    np.testing.assert_allclose(out, [[0.7, 0.3]], atol=1e-12)
 
 
 def test_opposite_directions_slow_people_down() -> None:
@@ -289,3 +292,11 @@ def test_a_field_of_ones_own_needs_only_at() -> None:
 
     out = directions(VectorField(Whirl()), [(15, 4), (20, 10)])
     np.testing.assert_allclose(out, [[1, 0], [0, 1]], atol=1e-12)
+
+
+def test_a_painted_field_that_does_not_say_what_is_painted_cannot_be_made() -> None:
+    class Blank(PaintedField):
+        pass
+
+    with pytest.raises(TypeError, match=r"Blank.*at"):
+        Blank()

@@ -12,7 +12,7 @@ from tropel.errors import RecordingError
 from tropel.interop.pedpy import to_pedpy, walkable_area
 from tropel.recording import geometry_key, open_trajectory, read_trajectory
 
-pedpy = pytest.importorskip("pedpy")
+pedpy = pytest.importorskip("pedpy", reason="PedPy is an optional extra")
 
 
 def record(path: Path, frames: int = 30) -> Path:

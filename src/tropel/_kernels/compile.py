@@ -131,3 +131,15 @@ def compiled_kernels() -> list[Any]:
 def use_threads(wanted: int, agents: int) -> None:
     """Set how many threads the next parallel kernels of this thread of execution use."""
     numba.set_num_threads(1 if agents < SMALL_RUN else max(1, min(wanted, numba.config.NUMBA_NUM_THREADS)))
+
+
+@contextlib.contextmanager
+def threads_restored(count: int | None = None) -> Iterator[None]:
+    """Give this thread of execution its number of threads back afterwards; run on `count` of them meanwhile."""
+    before = numba.get_num_threads()
+    if count is not None:
+        numba.set_num_threads(count)
+    try:
+        yield
+    finally:
+        numba.set_num_threads(before)

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 import numba
 import numpy as np
 
+from tropel._kernels.compile import threads_restored
 from tropel.agents.state import AgentState, Floats
 from tropel.bench.result import BenchResult, Progress
 from tropel.environment import Grid
@@ -49,11 +50,10 @@ CASES = (
 
 def measure(progress: Progress, cases: Sequence[Case] = CASES) -> BenchResult:
     """Measure every case on one thread and on all threads."""
-    before = numba.get_num_threads()
     result = BenchResult(name="neighbours")
     total = sum(case.rounds for case in cases)
     done = 0
-    try:
+    with threads_restored():
         for case in cases:
             what = f"{case.agents:,} agents in {case.dim}D"
             contest = _Contest(case)
@@ -64,8 +64,6 @@ def measure(progress: Progress, cases: Sequence[Case] = CASES) -> BenchResult:
             progress(what, done, total)
             result.rows.extend(contest.rows())
             result.ratios[f"ckdtree_over_ours_{case.label}"] = result.rows[-1]["ckdtree_over_ours"]
-    finally:
-        numba.set_num_threads(before)
     return result
 
 

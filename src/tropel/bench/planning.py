@@ -6,8 +6,7 @@ goal in the middle, the maze is one corridor that goes to and fro. Results are c
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -16,6 +15,7 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from tropel._kernels.compile import threads_restored
 from tropel.bench.planning_maps import blocks_map, changed_cells, distances_by_scipy, long_maze, usable_share
 from tropel.bench.planning_maps import potential_by_scipy as direct_solution
 from tropel.bench.planning_sampling import measure_sampling
@@ -64,7 +64,7 @@ def measure(progress: Progress, sizes: Sizes | None = None) -> BenchResult:
     _compile()
     for done, (what, part) in enumerate(parts):
         progress(what, done, len(parts))
-        with _threads(numba.config.NUMBA_NUM_THREADS if part is _sampling else 1):  # type: ignore[attr-defined]
+        with threads_restored(numba.config.NUMBA_NUM_THREADS if part is _sampling else 1):  # type: ignore[attr-defined]
             part(result, chosen)
     progress("done", len(parts), len(parts))
     result.notes.append(
@@ -165,13 +165,3 @@ def _compile() -> None:
     field = FlowField(cell=_CELL).solve(raster, goal)
     Harmonic(cell=_CELL, cache=False).solve(raster, goal)
     field.sample(np.full((4, 2), 3.0), World(bounds=(0.0, 0.0, 64 * _CELL, 64 * _CELL)))
-
-
-@contextmanager
-def _threads(count: int) -> Iterator[None]:
-    before = numba.get_num_threads()
-    numba.set_num_threads(count)
-    try:
-        yield
-    finally:
-        numba.set_num_threads(before)

@@ -7,12 +7,10 @@ from another run, of simulated time, which does not depend on the machine.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from functools import partial
 
-import numba
-
+from tropel._kernels.compile import threads_restored
 from tropel.bench.result import BenchResult, Progress
 from tropel.bench.steering_models import MODELS, OURS
 from tropel.bench.steering_quality import Quality, watch
@@ -36,7 +34,7 @@ def measure(
     """Time the cases, then run every scene with every model."""
     result = BenchResult(name="steering")
     total = len(cases) + rounds + len(scenes) * len(models)
-    with _threads_restored():
+    with threads_restored():
         contests: list[Contest] = []
         for case in cases:
             progress(f"speed, {case.label}: the crowd begins to walk", len(contests), total)
@@ -81,12 +79,3 @@ def _quality_ratios(ours: Mapping[str, Quality]) -> dict[str, float]:
         ratios["share_arrived_worst"] = min(quality.arrived for quality in ours.values())
         ratios["closest_approach_worst"] = min(quality.closest_approach for quality in ours.values())
     return ratios
-
-
-@contextmanager
-def _threads_restored() -> Iterator[None]:
-    before = numba.get_num_threads()
-    try:
-        yield
-    finally:
-        numba.set_num_threads(before)

@@ -16,14 +16,8 @@ from numpy.typing import NDArray
 
 from tropel.agents.state import AgentState
 from tropel.errors import ParameterError, suggest
+from tropel.planning import PLANNERS
 from tropel.world import World
-
-_NAMES = {
-    "direct": "tropel.planning.direct:Direct",
-    "flow_field": "tropel.planning.flow_field:FlowField",
-    "harmonic": "tropel.planning.harmonic:Harmonic",
-    "vector_field": "tropel.planning.vector_field:VectorField",
-}
 
 
 class Blend:
@@ -128,9 +122,9 @@ def planner_named(planner: Any) -> Any:
         named, model = {}, planner
     else:
         return planner
-    if model not in _NAMES:
-        raise ParameterError(f"there is no planner '{model}'; {suggest(str(model), _NAMES)}")
-    module, _, name = _NAMES[model].partition(":")
+    if model not in PLANNERS:
+        raise ParameterError(f"there is no planner '{model}'; {suggest(str(model), PLANNERS)}")
+    module, _, name = PLANNERS[model].partition(":")
     try:
         return getattr(importlib.import_module(module), name)(**named)
     except TypeError as error:

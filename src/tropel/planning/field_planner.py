@@ -9,6 +9,7 @@ it is in clear sight, agents go straight to it.
 from __future__ import annotations
 
 import hashlib
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -36,7 +37,7 @@ class _Plan:
     sight: NDArray[np.int16] | None
 
 
-class FieldPlanner:
+class FieldPlanner(ABC):
     """Follow a field to the goal in the agents' `goal` column; stand where there is no way.
 
     `cell` [m] is the size of the raster's cells and `clearance` [m] the distance to walls that the middle of a body
@@ -64,9 +65,9 @@ class FieldPlanner:
 
     # What a kind of field provides ------------------------------------------------------------------------------
 
+    @abstractmethod
     def solve(self, raster: Raster, goal: NDArray[np.bool_]) -> GridField:
         """The field that leads to the cells where `goal` is true (all of them free; there may be none)."""
-        raise NotImplementedError(f"{type(self).__name__} does not say how its field is solved")
 
     def solve_many(self, raster: Raster, goals: Sequence[NDArray[np.bool_]]) -> list[GridField]:
         """One field per goal. Override it where several are cheaper together."""

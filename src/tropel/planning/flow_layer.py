@@ -17,12 +17,11 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numba
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tropel._kernels import grid_flow
-from tropel._kernels.compile import use_threads
+from tropel._kernels.compile import threads_restored, use_threads
 from tropel._kernels.grid_moves import (
     DIAGONAL,
     FAR,
@@ -80,8 +79,7 @@ class FlowLayer:
         least 1, that makes ways over it longer; it is rounded to 1/1024.
         """
         self._begin(free, goal, equal_moves, corner_cutting, terrain)
-        grid_flow.solve(self._ground, np.flatnonzero(self._is_goal), self.units.reshape(-1))
-        self._point_downhill()
+        self._solve()
 
     def _begin(
         self,
@@ -118,6 +116,10 @@ class FlowLayer:
         diagonal = STRAIGHT if self.equal_moves else DIAGONAL
         most = int(self._terrain.max()) if self._terrain.size else PLAIN
         return Ground(self._moves, self._terrain, self.free.shape[1], diagonal, diagonal * most // PLAIN + 1)
+
+    def _solve(self) -> None:
+        grid_flow.solve(self._ground, np.flatnonzero(self._is_goal), self.units.reshape(-1))
+        self._point_downhill()
 
     def _point_downhill(self) -> None:
         all_downhill(self._ground, self.units.reshape(-1), self.vectors.reshape(-1, 2))
@@ -178,8 +180,7 @@ class FlowLayer:
             if touched is not None:
                 return Change(cells=cells.size, touched=touched, fresh=False)
         all_moves(self.free, self.corner_cutting, self._moves)
-        grid_flow.solve(self._ground, np.flatnonzero(self._is_goal), self.units.reshape(-1))
-        self._point_downhill()
+        self._solve()
         return Change(cells=cells.size, touched=self.free.size, fresh=True)
 
     def _write(self, cells: NDArray[np.int64], free: NDArray[np.bool_] | None, goal: NDArray[np.bool_] | None) -> bool:
@@ -235,15 +236,12 @@ def solve_layers(
     cells = [np.flatnonzero(layer._is_goal) for layer in layers]
     start = np.concatenate([[0], np.cumsum([len(each) for each in cells])]).astype(np.int64)
     units = np.empty((len(layers), layers[0].free.size), dtype=np.int64)
-    threads = numba.get_num_threads()
-    use_threads(os.cpu_count() or 1, agents=layers[0].free.size)
-    try:
+    with threads_restored():
+        use_threads(os.cpu_count() or 1, agents=layers[0].free.size)
         grid_flow.solve_all(layers[0]._ground, np.concatenate(cells).astype(np.int64), start, units)
         for layer, row in zip(layers, units, strict=True):
             layer.units = row.reshape(layer.free.shape)
             layer._point_downhill()
-    finally:
-        numba.set_num_threads(threads)
     return layers
 
 

@@ -12,6 +12,7 @@ shortened when agents follow them), zero where nothing is painted. Fields combin
 from __future__ import annotations
 
 import hashlib
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -25,12 +26,12 @@ from tropel.world.world import Polygonal
 Floats = NDArray[np.float64]
 
 
-class PaintedField:
+class PaintedField(ABC):
     """What all painted fields can do. One of your own implements `at`."""
 
+    @abstractmethod
     def at(self, points: Floats) -> Floats:
         """Vectors (N, dim) at points (N, dim) [m]; zero where nothing is painted."""
-        raise NotImplementedError(f"{type(self).__name__} does not say what is painted")
 
     @property
     def parameters(self) -> str:

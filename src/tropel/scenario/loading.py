@@ -17,6 +17,7 @@ from pydantic import BaseModel, ValidationError
 from tropel.agents.groups import Group
 from tropel.agents.sources import Source
 from tropel.errors import ScenarioError, TropelError, suggest
+from tropel.planning import PLANNERS
 from tropel.scenario import schema
 from tropel.scenario.locate import dotted, line_of
 from tropel.scenario.world_builder import WorldBuilder
@@ -24,13 +25,6 @@ from tropel.simulation import Simulation
 from tropel.world import World
 
 #: Layers that files know by a short name; any other is given as "package.module:Class".
-PLANNERS = {
-    "direct": "tropel.planning.direct:Direct",
-    "flow_field": "tropel.planning.flow_field:FlowField",
-    "harmonic": "tropel.planning.harmonic:Harmonic",
-    "vector_field": "tropel.planning.vector_field:VectorField",
-    "blend": "tropel.planning.field_blend:Blend",
-}
 ENVIRONMENTS = {"grid": "tropel.environment.grid:Grid"}
 MODELS = {
     "seek": "tropel.local.seek:Seek",

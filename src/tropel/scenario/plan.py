@@ -13,9 +13,10 @@ import numpy as np
 
 from tropel.agents.state import AgentState
 from tropel.errors import GeometryError, ParameterError, ScenarioError, suggest
+from tropel.planning import PLANNERS
 from tropel.planning.field_planner import FieldPlanner
 from tropel.planning.grid_field import GridField
-from tropel.scenario.loading import PLANNERS, Scenario, builtin_names, load_builtin, load_scenario
+from tropel.scenario.loading import Scenario, builtin_names, load_builtin, load_scenario
 from tropel.simulation import Simulation
 from tropel.world import Target, World, shapes
 from tropel.world.maps import read_plan

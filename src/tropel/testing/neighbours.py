@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tropel import layers
+from tropel._kernels.compile import threads_restored
 from tropel.agents.groups import Group
 from tropel.agents.sources import Source
 from tropel.agents.state import AgentState, Floats
@@ -19,7 +20,7 @@ from tropel.simulation import Simulation
 from tropel.testing.moments import Maker, Moment, maker, near_arrays, with_columns
 from tropel.testing.near_lists import check_cells, check_lists
 from tropel.testing.scenes import Scene, scenes
-from tropel.testing.shared import check_inputs, check_resumes, stored_state, thread_counts, threads
+from tropel.testing.shared import check_inputs, check_resumes, stored_state, thread_counts
 from tropel.testing.violation import Arrays, Case, bit_difference, copied, row_of
 from tropel.world import World
 
@@ -165,10 +166,10 @@ def _check_purity(case: Case, start: Moment) -> None:
 
 def _check_threads(case: Case, make: Maker, state: AgentState, world: World) -> None:
     for count in thread_counts(case):
-        with case.runs(), threads(1):
+        with case.runs(), threads_restored(1):
             alone = _sensed(make(), state, world)
         for _ in range(_THREADED_CALLS):
-            with case.runs(), threads(count):
+            with case.runs(), threads_restored(count):
                 together = _sensed(make(), state, world)
             _demand_same(case, alone, together, f"sensed on {count} threads instead of 1")
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import tempfile
 import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
@@ -15,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tropel import layers
+from tropel._kernels.compile import threads_restored
 from tropel.layers import Rows
 from tropel.simulation import Simulation
 from tropel.testing.moments import Maker, Moment
@@ -219,11 +219,11 @@ def check_order(subject: Subject, moment: Moment, *, ids_matter: bool) -> None:
 def check_threads(subject: Subject, moment: Moment) -> None:
     """One thread and more give the same bits."""
     members = most(moment)
-    with threads(1):
+    with threads_restored(1):
         alone = subject.fresh_call(moment, members)
     available = thread_counts(subject.case)
     for count in (count for count in available for _ in range(_THREADED_CALLS)):
-        with threads(count):
+        with threads_restored(count):
             together = subject.fresh_call(moment, members)
         _demand(
             subject.case,
@@ -277,17 +277,6 @@ def stored_state(case: Case, layer: Any) -> dict[str, NDArray[Any]]:
             "what state() tells can be put back", "there is no method restore(stored)", "write one that takes that dict"
         )
     return copied(stored)
-
-
-@contextmanager
-def threads(count: int) -> Iterator[None]:
-    """Run parallel kernels on so many threads."""
-    before = numba.get_num_threads()
-    numba.set_num_threads(count)
-    try:
-        yield
-    finally:
-        numba.set_num_threads(before)
 
 
 def thread_counts(case: Case) -> list[int]:
