@@ -74,6 +74,40 @@ def block_near_segments(segments, blocking, reach, origin, cell, free):
 
 
 @kernel
+def block_crossed(segments, blocking, low_offset, high_offset, origin, cell, free):
+    """Clear `free` (ny, nx) where a blocking segment meets the cell's square.
+
+    The squares' low sides are moved by `low_offset` and their high sides by `high_offset` [m].
+    """
+    ny, nx = free.shape
+    for s in range(segments.shape[0]):
+        if not blocking[s]:
+            continue
+        x0, y0, x1, y1 = segments[s, 0], segments[s, 1], segments[s, 2], segments[s, 3]
+        first = max(math.floor((min(y0, y1) - origin[1]) / cell) - 1.0, 0.0)
+        last = min(math.floor((max(y0, y1) - origin[1]) / cell) + 1.0, ny - 1.0)
+        for iy in range(np.int64(first), np.int64(last) + 1):
+            below = origin[1] + iy * cell + low_offset
+            above = origin[1] + (iy + 1) * cell + high_offset
+            if max(y0, y1) < below or min(y0, y1) > above:
+                continue
+            # The part of the segment within this row of squares.
+            t0, t1 = 0.0, 1.0
+            if y0 != y1:
+                u, v = (below - y0) / (y1 - y0), (above - y0) / (y1 - y0)
+                t0, t1 = max(t0, min(u, v)), min(t1, max(u, v))
+            if t0 > t1:
+                continue
+            xa, xb = x0 + t0 * (x1 - x0), x0 + t1 * (x1 - x0)
+            left, right = min(xa, xb), max(xa, xb)
+            low_x = max(math.floor((left - origin[0]) / cell) - 1.0, 0.0)
+            high_x = min(math.floor((right - origin[0]) / cell) + 1.0, nx - 1.0)
+            for ix in range(np.int64(low_x), np.int64(high_x) + 1):
+                if right >= origin[0] + ix * cell + low_offset and left <= origin[0] + (ix + 1) * cell + high_offset:
+                    free[iy, ix] = 0
+
+
+@kernel
 def block_near_discs(position, radius, reach, origin, cell, free):
     """Clear `free` (nz, ny, nx) where a centre is less than `reach` from a ball, given in three coordinates."""
     nz, ny, nx = free.shape

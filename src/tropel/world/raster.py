@@ -93,7 +93,7 @@ def rasterise(world: World, *, cell: float = 0.2, clearance: float = 0.2) -> Ras
         raise ParameterError(f"cell must be a positive length, not {cell!r} m")
     if not (math.isfinite(clearance) and clearance >= 0.0):
         raise ParameterError(f"clearance must not be negative, got {clearance!r} m")
-    low, high = _extent(world)
+    low, high = world_extent(world)
     steps = np.maximum(np.ceil((high - low) / cell - 1e-9), 1.0)[::-1]
     check_memory(steps, cell)
     shape = tuple(int(n) for n in steps)
@@ -133,7 +133,7 @@ def check_memory(steps: NDArray[np.float64], cell: float) -> None:
         )
 
 
-def _extent(world: World) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def world_extent(world: World) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     low, high = world.bounds[0], world.bounds[1]
     if world.walkable is not None:
         box = np.asarray(world.walkable.bounds)

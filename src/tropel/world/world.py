@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import shapely
@@ -23,6 +23,9 @@ from tropel.world.motion import position_at, restored_motion, stored_motion
 from tropel.world.obstacles import Obstacle, ObstacleSet
 from tropel.world.shapes import ShapeLike
 from tropel.world.wall_grid import build_wall_grid, quantised
+
+if TYPE_CHECKING:
+    from tropel.world.terrain import Terrain
 
 Polygonal: TypeAlias = shapely.Polygon | shapely.MultiPolygon
 Box = tuple[NDArray[np.float64], NDArray[np.float64]]
@@ -97,6 +100,7 @@ class World:
         self.bounds = np.array([low, high], dtype=np.float64)
         self.region_boxes: dict[str, Box] = {}
         self.time = 0.0
+        self.terrain: Terrain | None = None  #: information layers, where a planner lays them
         self.targets: dict[str, Target] = {}
         self._target_position: dict[str, NDArray[np.float64]] = {}
         self.goal_numbers: dict[str, int] = {name: k for k, name in enumerate(self.exits)}

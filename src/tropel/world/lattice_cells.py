@@ -1,0 +1,54 @@
+"""The cells that a lattice crowd stands on: squares, one person each.
+
+A raster for fields (`raster.py`) keeps its free centres away from walls, which would cost a door of three cells two of
+them. Here a cell is free when its centre is inside the walkable area and nothing solid is inside the cell:
+
+- the edge of the walkable area may run along a cell's border, but not through the cell;
+- thin walls and closed doors belong to the cells whose half-open square they meet, so that one that runs exactly
+  between two rows of cells blocks the upper or right one, and nobody steps through it;
+- static obstacles block the cells whose inscribed circle they touch.
+
+So no step between two free neighbours crosses a wall, not even a diagonal one that needs both cells beside it.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from tropel._kernels.grid_raster import block_crossed, block_near_discs, fill_inside
+from tropel.errors import ParameterError
+from tropel.world.raster import Raster, check_memory, static_obstacles, world_extent
+from tropel.world.shapes import segments_of
+from tropel.world.world import World
+
+#: Share of a cell by which the edge of the walkable area may reach into it and still count as running along it.
+_ROUNDING = 1e-6
+
+
+def lattice_cells(world: World, cell: float = 0.4) -> Raster:
+    """Draw a 2D world into cells of one person each, as it is now."""
+    if world.dim != 2:
+        raise ParameterError("a lattice crowd needs a 2D world; in a box use other models")
+    if not (math.isfinite(cell) and cell > 0.0):
+        raise ParameterError(f"cell must be a positive length, not {cell!r} m")
+    low, high = world_extent(world)
+    steps = np.maximum(np.ceil((high - low) / cell - 1e-9), 1.0)[::-1]
+    check_memory(steps, cell)
+    free = np.ones(tuple(int(n) for n in steps), dtype=np.uint8)
+    edge = 0
+    if world.walkable is not None:
+        boundary = segments_of(world.walkable)
+        edge = len(boundary)
+        fill_inside(boundary, low, cell, free)
+    rounding = _ROUNDING * cell
+    block_crossed(world.segments[:edge], world.blocking[:edge], rounding, -rounding, low, cell, free)
+    block_crossed(world.segments[edge:], world.blocking[edge:], -rounding, -rounding, low, cell, free)
+    position, radius = static_obstacles(world)
+    if len(radius):
+        flat = np.column_stack([position, np.zeros(len(position))])
+        # Touching is not overlapping.
+        reach = (0.5 - _ROUNDING) * cell
+        block_near_discs(flat, radius, reach, np.append(low, -0.5 * cell), cell, free.reshape((1, *free.shape)))
+    return Raster(origin=low, cell=float(cell), free=free.view(np.bool_), clearance=0.5 * cell)

@@ -1,0 +1,65 @@
+"""Information layers on the ground: what each cell is worth to those who decide where to step next.
+
+This is "intelligence in the terrain" (Banerjee, Abukmail & Kraemer, SIMULATION 85, 2009, section 2): planners and
+hazards write layers, a lattice crowd reads them. An agent steps to the neighbouring cell with the largest product of
+layers; here all layers are logarithms, so that products are sums and nothing underflows. Minus infinity vetoes a cell.
+
+A path-plan layer covers the whole map, one per goal. Everything else is a `Filter`: a rectangle of cells, only where
+there is something to say.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tropel.world.raster import Raster
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Filter:
+    """A sub-layer: what the cells of a rectangle are worth, in logarithms; outside of it is nothing to say."""
+
+    row: int  #: of the rectangle's first cell
+    column: int
+    log_value: NDArray[np.float64]  #: (rows, columns): 0 does not matter, -inf vetoes
+    group: int = -1  #: number of the group it concerns, -1 for everybody
+    spares_inside: bool = False  #: who stands on a vetoed cell is not concerned (pushes on out of a congestion)
+
+
+@dataclass(kw_only=True, eq=False)
+class Terrain:
+    """The layers of a map."""
+
+    raster: Raster
+    moves: NDArray[np.uint8]  #: (ny, nx): bit m is set when move m of a cell is allowed
+    log_gamma: float  #: logarithm of the discount per cell of way
+    units: dict[int, NDArray[np.int64]] = field(default_factory=dict)  #: path-plan layers: length of the way by goal
+    goal: dict[int, NDArray[np.bool_]] = field(default_factory=dict)  #: the cells where each of these ways ends
+    filters: dict[str, Filter] = field(default_factory=dict)  #: sub-layers by name
+    version: int = 0  #: changes whenever a filter does
+
+    def set_filter(self, name: str, new: Filter) -> None:
+        """Add a sub-layer, or put another in its place."""
+        self.filters[name] = new
+        self.version += 1
+
+    def drop_filter(self, name: str) -> None:
+        """Take a sub-layer away, if it is there."""
+        if self.filters.pop(name, None) is not None:
+            self.version += 1
+
+
+def log_avoidance(
+    distance: NDArray[np.float64], *, inner: float, outer: float, intensity: float
+) -> NDArray[np.float64]:
+    """Logarithm of what places at a distance from something to be avoided are worth (equation 4 of the paper).
+
+    0 if d <= inner;   ((d - inner) / (outer - inner))^intensity if inner < d <= outer;   1 beyond
+    """
+    share = np.clip((distance - inner) / (outer - inner), 0.0, 1.0) if outer > inner else (distance > inner) * 1.0
+    with np.errstate(divide="ignore"):
+        graded = intensity * np.log(share)
+    return np.where(distance <= inner, -np.inf, np.where(distance > outer, 0.0, graded))
