@@ -207,13 +207,14 @@ def integrate(
     dt: float,
     *,
     moves_itself: NDArray[np.bool_] | None = None,
+    on_cells: NDArray[np.bool_] | None = None,
     bodies: Bodies | None = None,
 ) -> None:
     """Move everybody by one step and swap the fresh columns in.
 
     Afterwards velocity is the displacement over dt, heading and memory are as steered. Rows where `moves_itself` is
-    true have their wanted position from the model; the walls hold for them too. Where there are solid `bodies`, they
-    do not push into each other.
+    true have their wanted position from the model; the walls hold for them too. Rows `on_cells` stand in the middle of
+    cells, however near to walls that is. Where there are solid `bodies`, they do not push into each other.
     """
     wanted = np.empty_like(state.position)
     longest = _want(state.position, steered.velocity, dt, wanted)
@@ -232,7 +233,7 @@ def integrate(
     _move(
         state.position,
         target,
-        state.radius,
+        state.radius if on_cells is None else np.where(on_cells, 0.0, state.radius),
         dt,
         walls,
         discs,

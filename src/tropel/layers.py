@@ -8,6 +8,8 @@ up here with a default, so that the smallest useful extension is a few lines lon
 | `columns` | none | per-agent parameters the layer needs (`Column`s), settable per group |
 | `memory` | none | per-agent columns that `steer` writes anew each step (into `out.memory`) |
 | `moves_itself` | False | `steer` writes `out.position` instead of `out.velocity` |
+| `follows_layers` | False | reads the layers that a planner's `lay` puts on the ground, not who is near |
+| `cell` | none | its agents stand on cells of this size [m], one each |
 | `solid_bodies` | False | agents of such models never push into each other: `integrate` shortens their moves |
 | `prepare(state, world, seed)` | nothing | called once before the first step |
 | `state()`, `restore(stored)` | nothing | what a checkpoint must keep beyond the agents' columns |

@@ -85,12 +85,14 @@ class Simulation:
         self.environment = Grid() if environment is None else environment
         self._planners = self._per_group(Direct() if planning is None else planning, Planner, "planning")
         self._models = self._per_group(Seek() if local is None else local, Steering, "local")
-        self._planners_in_use, self._models_in_use = _with_groups(self._planners), _with_groups(self._models)
+        self._ways_to_plan = _ways_to_plan(self._planners, self._models)
+        self._models_in_use = _with_groups(self._models)
+        self._sensing = not all(getattr(model, "follows_layers", False) for model in self._models)
         if isinstance(self.environment, type) or not isinstance(self.environment, Environment):
             raise ParameterError(f"environment needs a method sense(state, world); got {self.environment!r}")
         for item in declared:
             self.check_personality(item.personality, group=item.name if isinstance(item, Group) else item.group)
-        self.population.spawn_all(self._columns())
+        self.population.spawn_all(self._columns(), [getattr(model, "cell", None) for model in self._models])
         self.events = EventQueue()
         self.timing = Timing()
         self.recorder: Recorder | None = None
@@ -109,7 +111,7 @@ class Simulation:
         with self.timing("planning"):
             directions = self._plan()
         with self.timing("environment"):
-            near = self.environment.sense(self.agents, self.world)
+            near = self.environment.sense(self.agents, self.world) if self._sensing else None
         with self.timing("local"):
             self._steer(near, directions)
         with self.timing("integrate"):
@@ -119,6 +121,7 @@ class Simulation:
                 self.world,
                 self.dt,
                 moves_itself=self._rows_with("moves_itself"),
+                on_cells=self._rows_with("cell"),
                 bodies=self._bodies(near),
             )
             self.step_number += 1
@@ -144,8 +147,8 @@ class Simulation:
         if self._directions.shape != self.agents.position.shape:
             self._directions = np.zeros_like(self.agents.position)
         self._directions.fill(0.0)
-        for planner, groups in self._planners_in_use:
-            planner.direct(self.agents, self.population.members(groups), self._directions)
+        for plan, groups in self._ways_to_plan:
+            plan(self.agents, self.population.members(groups), self._directions)
         waiting = self.agents.start_time > self.time + 1e-9 * self.dt
         if waiting.any():
             self._directions[waiting] = 0.0
@@ -160,7 +163,7 @@ class Simulation:
             model.steer(self.agents, near, directions, members, self.dt, self.step_number, self._steered)
 
     def _note_collisions(self, near: Any) -> None:
-        if self.collision_watch is not None:
+        if self.collision_watch is not None and self._sensing:
             cells = near.cells if hasattr(near, "cells") else self._cells_at_start()
             self.collision_watch.look(self.agents, cells, self.world, step=self.step_number - 1, dt=self.dt)
 
@@ -378,3 +381,21 @@ def _with_groups(per_group: list[Any]) -> list[tuple[Any, tuple[int, ...]]]:
         (layer, tuple(number for number, candidate in enumerate(per_group) if candidate is layer))
         for layer in distinct.values()
     ]
+
+
+def _ways_to_plan(planners: list[Planner], models: list[Steering]) -> list[tuple[Any, tuple[int, ...]]]:
+    """What planners do for which groups: `direct` those who follow directions, `lay` layers for those who read them."""
+    ways: list[tuple[Any, tuple[int, ...]]] = []
+    for planner, groups in _with_groups(planners):
+        readers = tuple(number for number in groups if getattr(models[number], "follows_layers", False))
+        others = tuple(number for number in groups if number not in readers)
+        if readers and not hasattr(planner, "lay"):
+            raise ParameterError(
+                f"{type(models[readers[0]]).__name__} reads layers of the ground, which {type(planner).__name__} does "
+                f'not lay; plan with PathPlans (in files: model = "path_plans")'
+            )
+        if readers:
+            ways.append((planner.lay, readers))
+        if others:
+            ways.append((planner.direct, others))
+    return ways

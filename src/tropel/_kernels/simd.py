@@ -177,6 +177,18 @@ def bits_meeting_3d(
 
 
 @intrinsic
+def eight_bytes(typing_context: Any, array: Any, index: Any) -> Any:
+    """Eight bytes of an array of bytes as one word of 64 bits, the first as its lowest; any index will do."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        word = ir.IntType(64)
+        data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
+        return builder.load(builder.bitcast(builder.gep(data, [arguments[1]]), word.as_pointer()), align=1)
+
+    return types.uint64(array, types.uint64), generate
+
+
+@intrinsic
 def count_ones(typing_context: Any, word: Any) -> Any:
     """How many bits of a uint64 are set, as uint64."""
 

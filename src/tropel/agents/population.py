@@ -13,6 +13,7 @@ from tropel.agents.distributions import draw
 from tropel.agents.groups import Group, goal_number
 from tropel.agents.sources import Source
 from tropel.agents.spawn import check_positions, check_region, count_for_density, spawn_positions
+from tropel.agents.spawn_cells import CellRoom
 from tropel.agents.state import AgentState, Column
 from tropel.agents.towards_goal import towards_goal
 from tropel.errors import ParameterError, SpawnError, suggest
@@ -52,10 +53,12 @@ class Population:
         self._left_goal: list[NDArray[np.int32]] = []
         self._left_time: list[NDArray[np.float64]] = []
         self._members: dict[tuple[int, ...], NDArray[np.int64]] = {}
+        self._cells: Sequence[float | None] = ()
 
-    def spawn_all(self, columns: Iterable[Column]) -> None:
-        """Place the declared groups, one after the other."""
+    def spawn_all(self, columns: Iterable[Column], cells: Sequence[float | None]) -> None:
+        """Place the declared groups, one after the other; `cells` are those each group stands on [m], if any."""
         self.state = AgentState(self.world.dim, columns)
+        self._cells = cells
         for source in self.sources:
             self._check_source(source)
         for group in self._declared:
@@ -95,6 +98,8 @@ class Population:
         number = self._number(group.name)
         if group.positions is not None:
             positions = check_positions(self.world, group.positions, who=group.name)
+            if self._cells[number] is not None:
+                positions = self._cell_room(number).settle(positions, who=group.name)
             count = len(positions)
         elif group.density is not None:
             count = count_for_density(self.world, group.region, group.density, group.name)
@@ -103,18 +108,42 @@ class Population:
         ids = np.arange(self.state.next_id, self.state.next_id + count, dtype=np.int64)
         values = group.values(world=self.world, seed=self.seed, group=group.name, ids=ids, time=time)
         if group.positions is None:
-            positions = spawn_positions(
-                self.world,
-                count=count,
-                radius=values["radius"],
-                region=group.region,
-                seed=self.seed,
-                who=group.name,
-                taken=self.state.position,
-                taken_radius=self.state.radius,
-                first_draw=step,
-            )
+            positions = self._places(number, values["radius"], group.region, group.name, first_draw=step)
         return self._append(number, positions, values)
+
+    def _places(
+        self,
+        number: int,
+        radius: NDArray[np.float64],
+        region: Any,
+        who: str,
+        *,
+        first_draw: int,
+        partial: bool = False,
+    ) -> NDArray[np.float64]:
+        """Places for new agents with these radii in a region: on cells, if that is where their group stands."""
+        if self._cells[number] is not None:
+            room = self._cell_room(number)
+            return room.spawn(
+                count=len(radius), region=region, seed=self.seed, who=who, first_draw=first_draw, partial=partial
+            )
+        return spawn_positions(
+            self.world,
+            count=len(radius),
+            radius=radius,
+            region=region,
+            seed=self.seed,
+            who=who,
+            taken=self.state.position,
+            taken_radius=self.state.radius,
+            first_draw=first_draw,
+            partial=partial,
+        )
+
+    def _cell_room(self, number: int) -> CellRoom:
+        cell = self._cells[number]
+        assert cell is not None
+        return CellRoom(self.world, cell=cell, taken=self.state.position, taken_radius=self.state.radius)
 
     def _append(self, number: int, positions: NDArray[np.float64], values: Mapping[str, Any]) -> NDArray[np.int64]:
         first = len(self.state)
@@ -142,22 +171,12 @@ class Population:
             count = self.waiting[number]
             ids = np.arange(self.state.next_id, self.state.next_id + count, dtype=np.int64)
             values = source.values(world=self.world, seed=self.seed, group=source.group, ids=ids, time=step * dt)
-            positions = spawn_positions(
-                self.world,
-                count=count,
-                radius=values["radius"],
-                region=source.region,
-                seed=self.seed,
-                who=f"source {number} of {source.group}",
-                taken=self.state.position,
-                taken_radius=self.state.radius,
-                first_draw=step,
-                partial=True,
-            )
+            group, who = self._number(source.group), f"source {number} of {source.group}"
+            positions = self._places(group, values["radius"], source.region, who, first_draw=step, partial=True)
             placed = len(positions)
             if placed:
                 values = {name: v[:placed] if np.ndim(v) else v for name, v in values.items()}
-                self._append(self._number(source.group), positions, values)
+                self._append(group, positions, values)
                 self.waiting[number] -= placed
                 self.emitted[number] += placed
 

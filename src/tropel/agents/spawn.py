@@ -82,7 +82,7 @@ class _Room:
             self.high = np.minimum(box[1], world.bounds[1] - radius)
             self.size = float(np.prod(np.maximum(self.high - self.low, 0.0)))
             return
-        area = _area(world, region, who)
+        area = region_area(world, region, who)
         if world.walkable is not None:
             area = area.intersection(world.walkable)
         self.size = area.area
@@ -112,7 +112,8 @@ class _Room:
         return points
 
 
-def _area(world: World, region: Any, who: str) -> Any:
+def region_area(world: World, region: Any, who: str) -> Any:
+    """The polygon of a region given by name or shape; all of the world when it is None."""
     if region is None:
         if world.walkable is None:
             return shapely.box(*world.bounds[0], *world.bounds[1])

@@ -4,6 +4,7 @@
 PLANNERS = {
     "direct": "tropel.planning.direct:Direct",
     "flow_field": "tropel.planning.flow_field:FlowField",
+    "path_plans": "tropel.planning.path_plans:PathPlans",
     "harmonic": "tropel.planning.harmonic:Harmonic",
     "vector_field": "tropel.planning.vector_field:VectorField",
     "blend": "tropel.planning.field_blend:Blend",

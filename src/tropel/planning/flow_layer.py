@@ -127,6 +127,11 @@ class FlowLayer:
     # What is known ----------------------------------------------------------------------------------------------
 
     @property
+    def moves(self) -> NDArray[np.uint8]:
+        """The moves each cell allows: bit m for row m of `MOVES`."""
+        return self._moves.reshape(self.free.shape)
+
+    @property
     def distance(self) -> NDArray[np.float64]:
         """Length of the shortest way in cells (times terrain), inf where there is none."""
         return np.where(self.units < FAR, self.units / STRAIGHT, np.inf)

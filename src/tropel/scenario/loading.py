@@ -29,6 +29,7 @@ ENVIRONMENTS = {"grid": "tropel.environment.grid:Grid"}
 MODELS = {
     "seek": "tropel.local.seek:Seek",
     "dynamical": "tropel.local.dynamical:Dynamical",
+    "lattice": "tropel.local.lattice:Lattice",
     "collision_free_speed": "tropel.local.collision_free_speed:CollisionFreeSpeed",
 }
 

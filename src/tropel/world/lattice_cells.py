@@ -16,6 +16,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tropel._kernels.grid_raster import block_crossed, block_near_discs, fill_inside
 from tropel.errors import ParameterError
@@ -45,10 +46,16 @@ def lattice_cells(world: World, cell: float = 0.4) -> Raster:
     rounding = _ROUNDING * cell
     block_crossed(world.segments[:edge], world.blocking[:edge], rounding, -rounding, low, cell, free)
     block_crossed(world.segments[edge:], world.blocking[edge:], -rounding, -rounding, low, cell, free)
-    position, radius = static_obstacles(world)
-    if len(radius):
-        flat = np.column_stack([position, np.zeros(len(position))])
-        # Touching is not overlapping.
-        reach = (0.5 - _ROUNDING) * cell
-        block_near_discs(flat, radius, reach, np.append(low, -0.5 * cell), cell, free.reshape((1, *free.shape)))
-    return Raster(origin=low, cell=float(cell), free=free.view(np.bool_), clearance=0.5 * cell)
+    raster = Raster(origin=low, cell=float(cell), free=free.view(np.bool_), clearance=0.5 * cell)
+    take_cells(*static_obstacles(world), raster, raster.free)
+    return raster
+
+
+def take_cells(
+    position: NDArray[np.float64], radius: NDArray[np.float64], raster: Raster, free: NDArray[np.bool_]
+) -> None:
+    """Clear `free` where somebody of a cell's width would overlap one of these disks; touching is not overlapping."""
+    reach = (0.5 - _ROUNDING) * raster.cell
+    flat = np.column_stack([position, np.zeros(len(position))])
+    corner = np.append(raster.origin, -0.5 * raster.cell)
+    block_near_discs(flat, radius, reach, corner, raster.cell, free.view(np.uint8).reshape((1, *free.shape)))

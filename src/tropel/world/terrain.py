@@ -33,13 +33,14 @@ class Filter:
 class Terrain:
     """The layers of a map."""
 
-    raster: Raster
-    moves: NDArray[np.uint8]  #: (ny, nx): bit m is set when move m of a cell is allowed
+    raster: Raster = field(init=False)
+    moves: NDArray[np.uint8] = field(init=False)  #: (ny, nx): bit m is set when move m of a cell is allowed
     log_gamma: float  #: logarithm of the discount per cell of way
-    units: dict[int, NDArray[np.int64]] = field(default_factory=dict)  #: path-plan layers: length of the way by goal
-    goal: dict[int, NDArray[np.bool_]] = field(default_factory=dict)  #: the cells where each of these ways ends
+    units: NDArray[np.int64]  #: (plans, ny, nx): path-plan layers: lengths of ways, in units of `grid_moves`
+    plan_of_goal: dict[int, int] = field(default_factory=dict)  #: which of the plans leads to a goal
     filters: dict[str, Filter] = field(default_factory=dict)  #: sub-layers by name
     version: int = 0  #: changes whenever a filter does
+    crowd: object = None  #: the model whose agents stand on these cells
 
     def set_filter(self, name: str, new: Filter) -> None:
         """Add a sub-layer, or put another in its place."""

@@ -1,0 +1,224 @@
+"""The lattice crowd: people on square cells, one each, who step where the layers of the ground are worth most.
+
+Banerjee, Abukmail & Kraemer, "Layered intelligence for agent-based crowd simulation", SIMULATION 85 (2009), 621–633.
+Numbers in brackets are the paper's equations. All layers are logarithms, so that products are sums.
+
+An agent looks at the eight cells around it and takes the one where the product of all layers is largest (1):
+
+- the path-plan layer of its goal, gamma^(length of the way);
+- the occupancy layer (2): 0 where somebody stands, else separation^k with k agents in the nine cells around it
+  (`separation` is ½ in the paper). Its own cell counts as occupied: it stays only when all others are vetoed, for
+  otherwise the crowd freezes;
+- the filters that reach there: hazards, congestions, layers of the user's own (`world/terrain.py`);
+- its bonds to family or leader (`lattice_bonds.py`).
+
+Of equally good cells one is drawn at random.
+
+**Time.** Agents have real speeds in m/s. Each keeps a time credit, which grows by dt a step; a move costs its length
+over the agent's speed, and what is left is kept. Who is blocked saves up no more than one move. So dt times the largest
+speed must not exceed a cell. Along the lattice's eight directions ways are true; between them the shortest way over
+cells is up to 8 % longer than the straight line, which no model on such cells can avoid.
+
+**Conflicts.** All agents decide by the same frozen occupancy, and only for cells that are free in it. So nobody enters
+a cell in the step in which it is left, two can never swap places, and the decision does not depend on the order of
+agents. Where several want one cell, or two want to cross each other's diagonal way, each draws a random number, a
+function of seed, agent and step alone: whoever has the lowest among all it is in conflict with goes, the others stay.
+Nobody has an advantage from its number, place, direction, thread or an earlier draw, so each of n has the chance 1/n:
+that is what makes it fair. (Random sequential updates are as fair, but not parallel; a fixed order is neither.)
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tropel._kernels.grid_moves import STRAIGHT
+from tropel._kernels.philox import random_key
+from tropel.agents.state import NEAREST_EXIT, NO_GOAL, AgentState, Column, Steered
+from tropel.agents.towards_goal import offset_to_goal
+from tropel.errors import ModelError, ParameterError, named_parameters
+from tropel.local.lattice_bonds import Bonds, no_bonds
+from tropel.local.lattice_filters import FilterTiles, filter_tiles
+from tropel.local.lattice_steps import (
+    ARRIVED,
+    BORDER,
+    NOWHERE,
+    Crowd,
+    Ground,
+    locate,
+    mark,
+    mark_bodies,
+    step_on_cells,
+)
+from tropel.world import World
+from tropel.world.terrain import Terrain
+
+
+@named_parameters
+@dataclass(frozen=True, kw_only=True)
+class LatticeParameters:
+    """Parameters of `Lattice`."""
+
+    cell: float = 0.4  #: length of a cell's edge [m]
+    separation: float = 0.5  #: what a cell is worth less per agent around it; 1 for no regard to others
+
+    def __post_init__(self) -> None:
+        if not (math.isfinite(self.cell) and self.cell > 0.0):
+            raise ParameterError(f"Lattice: cell must be a positive length, not {self.cell!r} m")
+        if not 0.0 < self.separation <= 1.0:
+            raise ParameterError(f"Lattice: separation lies above 0 and at most at 1, not {self.separation!r}")
+
+
+class Lattice:
+    """People on cells who step where the layers of the ground are worth most; needs a planner that lays them.
+
+    Give all groups that share a world the same `Lattice`.
+    """
+
+    moves_itself = True
+    follows_layers = True
+    memory = (Column(name="credit", unit="s", about="time saved up for the next move on the lattice"),)
+
+    def __init__(self, **parameters: Any) -> None:
+        self.parameters = LatticeParameters(**parameters)
+        self.decisions = 0  #: how many agents decided in the last step
+        self.moves = 0  #: how many moved
+        self._world: World | None = None
+        self._ids: NDArray[np.int64] | None = None
+        self._cells: NDArray[np.int64] = np.empty(0, dtype=np.int64)
+        self._tiles: FilterTiles | None = None
+        self._tiles_of: tuple[int, Any] = (-1, None)
+
+    @property
+    def cell(self) -> float:
+        """Length of the edge of the cells that agents stand on [m]."""
+        return self.parameters.cell
+
+    def prepare(self, state: AgentState, world: World, seed: int) -> None:
+        """Take over the ground that the planner has laid."""
+        self._world = world
+        self._key = random_key(seed, "lattice")
+        self._ids = None
+        terrain = self._terrain()
+        if terrain.crowd is not None and terrain.crowd is not self:
+            raise ParameterError("two Lattice models share one world; give the same one to all groups")
+        terrain.crowd = self
+        rows, columns = terrain.raster.shape
+        around = (rows + 2 * BORDER) * (columns + 2 * BORDER)
+        # Words of eight bytes are read from two cells to the left of an agent.
+        self.occupied = np.zeros(around + 8, dtype=np.uint8)  #: the occupancy layer, with a border of two cells
+        self._claim = np.zeros(around, dtype=np.uint8)
+        self._draw = np.zeros(around, dtype=np.uint32)
+
+    def steer(
+        self,
+        state: AgentState,
+        near: Any,
+        directions: NDArray[np.float64],
+        members: NDArray[np.int64],
+        dt: float,
+        step: int,
+        out: Steered,
+    ) -> None:
+        """Write position, heading and credit of the members into `out`."""
+        terrain = self._terrain()
+        ground = self._ground(terrain)
+        self._keep_occupancy(state, members, ground)
+        crowd = Crowd(
+            state.id, state.position, state.desired_speed, state.start_time, state.goal, state.group, state.credit
+        )
+        count = len(members)
+        choice, goes = np.empty(count, dtype=np.uint8), np.empty(count, dtype=np.bool_)
+        credit = out.memory["credit"]
+        self.decisions, self.moves, hasty = step_on_cells(
+            members, self._cells, crowd, ground, self.occupied, self._filters(terrain), self._bonds(state), self._key,
+            step, dt, self._claim, self._draw, choice, goes, out.position, out.heading, credit)  # fmt: skip
+        if hasty:
+            fastest = float(state.desired_speed[members].max())
+            raise ModelError(
+                f"a step of dt = {dt:g} s is too long for {hasty} agents on cells of {self.cell:g} m, of whom the "
+                f"fastest walks {fastest:g} m/s; dt must be at most {self.cell / fastest:.3g} s"
+            )
+        self._step_into_goals(state, members[choice == ARRIVED], dt, out)
+
+    # What is kept from step to step -----------------------------------------------------------------------------
+
+    def _terrain(self) -> Terrain:
+        terrain = None if self._world is None else self._world.terrain
+        if terrain is None:
+            raise ParameterError("Lattice reads layers of the ground; use a planner that lays them, such as PathPlans")
+        if abs(terrain.raster.cell - self.cell) > 1e-12:
+            raise ParameterError(
+                f"Lattice has cells of {self.cell:g} m, but its planner has {terrain.raster.cell:g} m; "
+                f"give both the same"
+            )
+        return terrain
+
+    def _ground(self, terrain: Terrain) -> Ground:
+        raster = terrain.raster
+        rows, columns = raster.shape
+        highest = max(terrain.plan_of_goal, default=NO_GOAL)
+        plans = np.full(max(highest, len(self._known_world().goal_numbers)) - NO_GOAL + 1, NOWHERE, dtype=np.int64)
+        for goal, plan in terrain.plan_of_goal.items():
+            plans[goal - NO_GOAL] = plan
+        return Ground(
+            x=float(raster.origin[0]),
+            y=float(raster.origin[1]),
+            cell=raster.cell,
+            rows=rows,
+            columns=columns,
+            moves=terrain.moves.reshape(-1),
+            units=terrain.units.reshape(len(terrain.units), -1),
+            plan_of_goal=plans,
+            way_weight=terrain.log_gamma / STRAIGHT,
+            crowd_weight=math.log(self.parameters.separation),
+        )
+
+    def _known_world(self) -> World:
+        assert self._world is not None
+        return self._world
+
+    def _keep_occupancy(self, state: AgentState, members: NDArray[np.int64], ground: Ground) -> None:
+        """Bring the occupancy layer up to date where it is not: after somebody came or went, or others moved."""
+        if self._ids is not state.id or len(self._cells) != len(members):
+            self._cells = np.full(len(members), NOWHERE, dtype=np.int64)
+            self._ids = state.id
+            moved = locate(members, state.position, ground, self._cells) or True
+        else:
+            moved = locate(members, state.position, ground, self._cells)
+        if moved or len(members) < len(state):
+            self.occupied.fill(0)
+            mark(self._cells, ground.columns, self.occupied)
+            if len(members) < len(state):
+                others = np.setdiff1d(np.arange(len(state)), members, assume_unique=True)
+                mark_bodies(others, state.position, state.radius, ground, self.occupied)
+
+    def _filters(self, terrain: Terrain) -> FilterTiles:
+        if self._tiles is None or self._tiles_of != (terrain.version, terrain):
+            self._tiles = filter_tiles(terrain.filters.values(), terrain.raster.shape)
+            self._tiles_of = (terrain.version, terrain)
+        return self._tiles
+
+    def _bonds(self, state: AgentState) -> Bonds:
+        return no_bonds()
+
+    def _step_into_goals(self, state: AgentState, rows: NDArray[np.int64], dt: float, out: Steered) -> None:
+        """Who stands on the last cell of its way, but outside of an exit smaller than a cell, steps into it."""
+        goals = self._known_world().goals()
+        goal = state.goal[rows]
+        rows = rows[(goal == NEAREST_EXIT) | ((goal >= 0) & (goals.absorbs[np.maximum(goal, 0)] > 0))]
+        if not rows.size:
+            return
+        offset = offset_to_goal(state.position[rows], state.goal[rows], goals)
+        away = np.linalg.norm(offset, axis=1)
+        rows, offset, away = rows[away > 0.0], offset[away > 0.0], away[away > 0.0]
+        cost = away / state.desired_speed[rows]
+        credit = state.credit[rows] + dt
+        goes = credit >= cost
+        out.memory["credit"][rows] = np.where(goes, credit - cost, credit)
+        out.heading[rows] = offset / away[:, None]
+        out.position[rows[goes]] = (state.position[rows] + offset)[goes]

@@ -1,0 +1,89 @@
+"""Sub-layers for the lattice crowd's kernels: which of them matter where.
+
+The map is cut into tiles, and each tile lists the filters that reach into it or right beside it. Most tiles have none,
+and their agents pay for one comparison.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tropel._kernels.compile import inlined_kernel
+from tropel.world.terrain import Filter
+
+#: Cells along the side of a tile.
+_TILE = 16
+
+
+class FilterTiles(NamedTuple):
+    """Filters, and for each tile which of them matter there."""
+
+    across: int  #: tiles in a row
+    start: NDArray[np.int64]  #: (tiles + 1,): where a tile's list begins in `items`
+    items: NDArray[np.int64]
+    low: NDArray[np.int64]  #: (filters, 2): first row and column
+    size: NDArray[np.int64]  #: (filters, 2): rows and columns
+    group: NDArray[np.int64]  #: (filters,): whom it concerns, -1 for everybody
+    spares_inside: NDArray[np.uint8]  #: (filters,)
+    offset: NDArray[np.int64]  #: (filters,): where its values begin
+    log_value: NDArray[np.float64]
+
+
+def filter_tiles(filters: Iterable[Filter], shape: Sequence[int]) -> FilterTiles:
+    """Sort filters into the tiles of a map with this many rows and columns."""
+    all_filters = list(filters)
+    rows, columns = (-(-n // _TILE) for n in shape)
+    lists: list[list[int]] = [[] for _ in range(rows * columns)]
+    for number, each in enumerate(all_filters):
+        height, width = each.log_value.shape
+        # Agents one cell beside a filter step into it.
+        first_row, last_row = max(each.row - 1, 0) // _TILE, min(each.row + height, shape[0] - 1) // _TILE
+        first_column, last_column = max(each.column - 1, 0) // _TILE, min(each.column + width, shape[1] - 1) // _TILE
+        for row in range(first_row, last_row + 1):
+            for column in range(first_column, last_column + 1):
+                lists[row * columns + column].append(number)
+    sizes = np.array([f.log_value.shape for f in all_filters], dtype=np.int64).reshape(-1, 2)
+    return FilterTiles(
+        across=columns,
+        start=np.concatenate([[0], np.cumsum([len(each) for each in lists])]).astype(np.int64),
+        items=np.array([number for each in lists for number in each], dtype=np.int64),
+        low=np.array([(f.row, f.column) for f in all_filters], dtype=np.int64).reshape(-1, 2),
+        size=sizes,
+        group=np.array([f.group for f in all_filters], dtype=np.int64),
+        spares_inside=np.array([f.spares_inside for f in all_filters], dtype=np.uint8),
+        offset=np.concatenate([[0], np.cumsum(sizes.prod(axis=1))])[:-1].astype(np.int64),
+        log_value=np.concatenate([np.empty(0), *(f.log_value.reshape(-1) for f in all_filters)]),
+    )
+
+
+@inlined_kernel
+def tile_of(cell, columns, tiles):
+    return (cell // columns // _TILE) * tiles.across + cell % columns // _TILE
+
+
+@inlined_kernel
+def _value(f, row, column, tiles):
+    row -= tiles.low[f, 0]
+    column -= tiles.low[f, 1]
+    if row < 0 or column < 0 or row >= tiles.size[f, 0] or column >= tiles.size[f, 1]:
+        return 0.0
+    return tiles.log_value[tiles.offset[f] + row * tiles.size[f, 1] + column]
+
+
+@inlined_kernel
+def worth_of_filters(here, there, group, columns, tile, tiles):
+    """Sum over a tile's filters of what the cell `there` is worth to an agent of a group that stands `here`."""
+    worth = 0.0
+    for k in range(tiles.start[tile], tiles.start[tile + 1]):
+        f = tiles.items[k]
+        if tiles.group[f] >= 0 and tiles.group[f] != group:
+            continue
+        if tiles.spares_inside[f] and _value(f, here // columns, here % columns, tiles) == -math.inf:
+            continue
+        worth += _value(f, there // columns, there % columns, tiles)
+    return worth

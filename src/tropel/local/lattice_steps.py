@@ -1,0 +1,309 @@
+"""A step of the lattice crowd, as kernels: find the cells, propose moves, settle conflicts, move.
+
+Cells are numbered row by row. The layers that are looked at around a cell (who stands there, who wants to go where)
+have a border of two cells, so that nobody has to ask whether a neighbour exists; `padded` numbers are those with it.
+Every loop gathers: an agent writes its own row and the cell it stands on, and at last the cell it goes to, which is its
+alone. So nothing depends on threads or on the order of agents.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+
+from tropel._kernels.compile import inlined_kernel, kernel, parallel_kernel
+from tropel._kernels.grid_moves import FAR, MOVE_X, MOVE_Y
+from tropel._kernels.philox import words
+from tropel._kernels.simd import eight_bytes, trailing_zeros
+from tropel.agents.state import NO_GOAL
+from tropel.local.lattice_bonds import worth_of_bonds
+from tropel.local.lattice_filters import tile_of, worth_of_filters
+
+#: Cells around the map in the layers that have a border.
+BORDER = 2
+#: Values of `choice` besides the numbers of moves.
+STAYS, ARRIVED = 8, 9
+#: Nothing is there.
+NOWHERE = -1
+
+#: Agents per unit of parallel work.
+_CHUNK = 512
+#: Share of a move's time by which credit may fall short of it: rounding must not cost a step.
+_ALMOST = 1e-9
+
+_ONE = np.uint64(1)
+_BYTE = np.uint64(0xFF)
+
+
+class Ground(NamedTuple):
+    """The map and its layers as kernels see them."""
+
+    x: float  #: low corner [m]
+    y: float
+    cell: float  #: [m]
+    rows: int
+    columns: int
+    moves: NDArray[np.uint8]  #: (cells,): bit m is set when move m is allowed
+    units: NDArray[np.int64]  #: (plans, cells): length of the way to each goal
+    plan_of_goal: NDArray[np.int64]  #: by goal - NO_GOAL; NOWHERE when there is none
+    way_weight: float  #: logarithm of what a unit of way makes a cell worth
+    crowd_weight: float  #: logarithm of what a neighbour makes a cell worth
+
+
+class Crowd(NamedTuple):
+    """Columns of all agents that a decision needs."""
+
+    id: NDArray[np.int64]
+    position: NDArray[np.float64]
+    desired_speed: NDArray[np.float64]
+    start_time: NDArray[np.float64]
+    goal: NDArray[np.int32]
+    group: NDArray[np.int32]
+    credit: NDArray[np.float64]
+
+
+@inlined_kernel
+def _padded(cell, columns):
+    return (cell // columns + BORDER) * (columns + 2 * BORDER) + cell % columns + BORDER
+
+
+@kernel
+def _locate_some(rows, first, last, position, ground, cells):
+    moved = 0
+    for n in range(first, last):
+        i = rows[n]
+        ix = math.floor((position[i, 0] - ground.x) / ground.cell)
+        iy = math.floor((position[i, 1] - ground.y) / ground.cell)
+        # Written so that it is false for what is not a number.
+        inside = ix >= 0.0 and ix < ground.columns and iy >= 0.0 and iy < ground.rows
+        cell = np.int64(iy) * ground.columns + np.int64(ix) if inside else np.int64(NOWHERE)
+        moved += np.int64(cells[n] != cell)
+        cells[n] = cell
+    return moved
+
+
+@parallel_kernel
+def locate(rows, position, ground, cells):
+    """Write the cell of each agent (NOWHERE outside the map); returns how many are not where they were thought."""
+    moved = 0
+    for chunk in numba.prange((rows.size + _CHUNK - 1) // _CHUNK):
+        moved += _locate_some(rows, chunk * _CHUNK, min((chunk + 1) * _CHUNK, rows.size), position, ground, cells)
+    return moved
+
+
+@parallel_kernel
+def mark(cells, columns, occupied):
+    """Mark the cells that agents stand on in the occupancy layer, which has a border."""
+    for n in numba.prange(cells.size):
+        if cells[n] >= 0:
+            occupied[_padded(cells[n], columns)] = 1
+
+
+@kernel
+def mark_bodies(rows, position, radius, ground, occupied):
+    """Mark the cells that others' bodies reach: those where somebody of a cell's width would overlap them."""
+    half = 0.5 * ground.cell
+    for n in range(rows.size):
+        i = rows[n]
+        x, y = position[i, 0] - ground.x, position[i, 1] - ground.y
+        reach = radius[i] + half * (1.0 - 1e-6)
+        low_x, high_x = math.floor((x - reach) / ground.cell), math.floor((x + reach) / ground.cell)
+        low_y, high_y = math.floor((y - reach) / ground.cell), math.floor((y + reach) / ground.cell)
+        for iy in range(max(np.int64(low_y), 0), min(np.int64(high_y), ground.rows - 1) + 1):
+            for ix in range(max(np.int64(low_x), 0), min(np.int64(high_x), ground.columns - 1) + 1):
+                dx, dy = (ix + 0.5) * ground.cell - x, (iy + 0.5) * ground.cell - y
+                if dx * dx + dy * dy < reach * reach:
+                    occupied[_padded(iy * ground.columns + ix, ground.columns)] = 1
+
+
+@inlined_kernel
+def _three(word):
+    """Sums of three neighbouring bytes: byte b becomes b + (b+1) + (b+2)."""
+    return word + (word >> np.uint64(8)) + (word >> np.uint64(16))
+
+
+@inlined_kernel
+def _best_moves(i, cell, plan, time, crowd, ground, occupied, tiles, bonds):
+    """Moves (as bits) to those of the neighbouring cells that are worth most and not vetoed.
+
+    k, the number of agents around a cell, is the sum of nine bytes of the occupancy layer. Five words hold the five
+    rows around the agent, from two cells to its left; sums of bytes give k of all eight neighbours at once.
+    """
+    across = np.uint64(ground.columns + 2 * BORDER)
+    corner = np.uint64(_padded(cell, ground.columns) - BORDER) - across - across
+    w0 = eight_bytes(occupied, corner)
+    w1 = eight_bytes(occupied, corner + across)
+    w2 = eight_bytes(occupied, corner + across + across)
+    w3 = eight_bytes(occupied, corner + np.uint64(3) * across)
+    w4 = eight_bytes(occupied, corner + np.uint64(4) * across)
+    s1, s2, s3 = _three(w1), _three(w2), _three(w3)
+    below, beside, above = _three(w0) + s1 + s2, s1 + s2 + s3, s2 + s3 + _three(w4)
+    tile = tile_of(cell, ground.columns, tiles)
+    best = -math.inf
+    bits = np.uint64(0)
+    allowed = ground.moves[cell]
+    for m in range(8):
+        if not (allowed >> m) & 1:
+            continue
+        dx, dy = MOVE_X[m], MOVE_Y[m]
+        shift = np.uint64(8 * (dx + 1))
+        word, sums = (w1, below) if dy < 0 else (w3, above) if dy > 0 else (w2, beside)
+        if (word >> (shift + np.uint64(8))) & _BYTE:
+            continue
+        there = cell + dy * ground.columns + dx
+        way = ground.units[plan, there]
+        if way >= FAR:
+            continue
+        around = (sums >> shift) & _BYTE
+        worth = ground.way_weight * way + ground.crowd_weight * np.float64(around)
+        if tiles.start[tile] < tiles.start[tile + 1]:
+            worth += worth_of_filters(cell, there, crowd.group[i], ground.columns, tile, tiles)
+        if bonds.of.shape[0] > 0:
+            x = ground.x + (there % ground.columns + 0.5) * ground.cell
+            y = ground.y + (there // ground.columns + 0.5) * ground.cell
+            worth += worth_of_bonds(i, x, y, bonds)
+        if worth > best:
+            best = worth
+            bits = _ONE << np.uint64(m)
+        elif worth == best and worth > -math.inf:
+            bits |= _ONE << np.uint64(m)
+    return bits
+
+
+@inlined_kernel
+def _one_of(bits, word):
+    """One of the set bits, all with the same chance, by a random word of 32 bits."""
+    count = 0
+    rest = bits
+    while rest:
+        rest &= rest - _ONE
+        count += 1
+    skip = (np.uint64(word) * np.uint64(count)) >> np.uint64(32)
+    while skip:
+        bits &= bits - _ONE
+        skip -= _ONE
+    return trailing_zeros(bits)
+
+
+@kernel
+def _propose_some(rows, first, last, cells, crowd, ground, occupied, tiles, bonds, key, step, dt, claim, draw, choice,
+                  out_credit):  # fmt: skip
+    decisions, hasty = 0, 0
+    time = step * dt
+    for n in range(first, last):
+        i = rows[n]
+        cell = cells[n]
+        choice[n] = STAYS
+        if crowd.start_time[i] > time + 1e-9 * dt or cell < 0:
+            continue
+        credit = crowd.credit[i] + dt
+        speed = crowd.desired_speed[i]
+        hasty += np.int64(speed * dt > ground.cell * (1.0 + _ALMOST))
+        straight = ground.cell / speed
+        if credit < straight * (1.0 - _ALMOST):
+            out_credit[i] = credit
+            continue
+        out_credit[i] = min(credit, straight)
+        plan = ground.plan_of_goal[crowd.goal[i] - NO_GOAL]
+        if plan < 0:
+            continue
+        if ground.units[plan, cell] == 0:
+            choice[n] = ARRIVED
+            continue
+        decisions += 1
+        bits = _best_moves(i, cell, plan, time, crowd, ground, occupied, tiles, bonds)
+        if bits == 0:
+            continue
+        lot, tie, _, _ = words(key, crowd.id[i], step, 0)
+        m = trailing_zeros(bits) if bits & (bits - _ONE) == 0 else _one_of(bits, tie)
+        if m >= 4 and credit < math.sqrt(2.0) * straight * (1.0 - _ALMOST):
+            out_credit[i] = credit
+            continue
+        here = _padded(cell, ground.columns)
+        choice[n] = m
+        claim[here] = m + 1
+        draw[here] = lot
+    return decisions, hasty
+
+
+@inlined_kernel
+def _goes_first(here, there, m, across, claim, draw):
+    """Whether nobody with a lower draw wants the same cell, or to cross the way to it."""
+    own = draw[here]
+    for other in range(8):
+        q = there - MOVE_Y[other] * across - MOVE_X[other]
+        if claim[q] == other + 1 and (draw[q] < own or (draw[q] == own and q < here)):
+            return False
+    if m >= 4:
+        # Two diagonal moves cross when one begins beside the other and ends on its other side.
+        for q, crossing in ((here + MOVE_X[m], m ^ 1), (here + MOVE_Y[m] * across, 11 - m)):
+            if claim[q] == crossing + 1 and (draw[q] < own or (draw[q] == own and q < here)):
+                return False
+    return True
+
+
+@kernel
+def _settle_some(first, last, cells, columns, claim, draw, choice, goes):
+    across = columns + 2 * BORDER
+    for n in range(first, last):
+        goes[n] = False
+        m = np.int64(choice[n])
+        if m < 8:
+            here = _padded(cells[n], columns)
+            goes[n] = _goes_first(here, here + MOVE_Y[m] * across + MOVE_X[m], m, across, claim, draw)
+
+
+@kernel
+def _move_some(rows, first, last, cells, crowd, ground, dt, claim, choice, goes, occupied, out_position, out_heading,
+               out_credit):  # fmt: skip
+    moves = 0
+    across = ground.columns + 2 * BORDER
+    for n in range(first, last):
+        m = np.int64(choice[n])
+        if m >= 8:
+            continue
+        i = rows[n]
+        here = _padded(cells[n], ground.columns)
+        claim[here] = 0
+        dx, dy = MOVE_X[m], MOVE_Y[m]
+        length = 1.0 if m < 4 else math.sqrt(2.0)
+        cost = length * ground.cell / crowd.desired_speed[i]
+        credit = crowd.credit[i] + dt
+        if not goes[n]:
+            out_credit[i] = min(credit, cost)
+            continue
+        moves += 1
+        out_credit[i] = max(credit - cost, 0.0)
+        occupied[here] = 0
+        occupied[here + dy * across + dx] = 1
+        cells[n] += dy * ground.columns + dx
+        out_position[i, 0] = ground.x + (cells[n] % ground.columns + 0.5) * ground.cell
+        out_position[i, 1] = ground.y + (cells[n] // ground.columns + 0.5) * ground.cell
+        out_heading[i, 0], out_heading[i, 1] = dx / length, dy / length
+    return moves
+
+
+@parallel_kernel
+def step_on_cells(rows, cells, crowd, ground, occupied, tiles, bonds, key, step, dt, claim, draw, choice, goes,
+                  out_position, out_heading, out_credit):  # fmt: skip
+    """Everybody decides and moves. Returns how many decided, how many moved, and how many are too fast for the step."""
+    count = rows.size
+    chunks = (count + _CHUNK - 1) // _CHUNK
+    decisions, hasty, moves = 0, 0, 0
+    for chunk in numba.prange(chunks):
+        decided, fast = _propose_some(
+            rows, chunk * _CHUNK, min((chunk + 1) * _CHUNK, count), cells, crowd, ground, occupied, tiles, bonds, key,
+            step, dt, claim, draw, choice, out_credit)  # fmt: skip
+        decisions += decided
+        hasty += fast
+    for chunk in numba.prange(chunks):
+        _settle_some(chunk * _CHUNK, min((chunk + 1) * _CHUNK, count), cells, ground.columns, claim, draw, choice, goes)
+    for chunk in numba.prange(chunks):
+        moves += _move_some(
+            rows, chunk * _CHUNK, min((chunk + 1) * _CHUNK, count), cells, crowd, ground, dt, claim, choice, goes,
+            occupied, out_position, out_heading, out_credit)  # fmt: skip
+    return decisions, moves, hasty
