@@ -89,7 +89,7 @@ class Lattice:
         self.moves = 0  #: how many moved
         self._world: World | None = None
         self._ids: NDArray[np.int64] | None = None
-        self._cells: NDArray[np.int64] = np.empty(0, dtype=np.int64)
+        self._places: NDArray[np.int64] = np.empty(0, dtype=np.int64)
         self._tiles: FilterTiles | None = None
         self._tiles_of: tuple[int, Any] = (-1, None)
 
@@ -135,7 +135,7 @@ class Lattice:
         choice, goes = np.empty(count, dtype=np.uint8), np.empty(count, dtype=np.bool_)
         credit = out.memory["credit"]
         self.decisions, self.moves, hasty = step_on_cells(
-            members, self._cells, crowd, ground, self.occupied, self._filters(terrain), self._bonds(state), self._key,
+            members, self._places, crowd, ground, self.occupied, self._filters(terrain), self._bonds(state), self._key,
             step, dt, self._claim, self._draw, choice, goes, out.position, out.heading, credit)  # fmt: skip
         if hasty:
             fastest = float(state.desired_speed[members].max())
@@ -184,15 +184,15 @@ class Lattice:
 
     def _keep_occupancy(self, state: AgentState, members: NDArray[np.int64], ground: Ground) -> None:
         """Bring the occupancy layer up to date where it is not: after somebody came or went, or others moved."""
-        if self._ids is not state.id or len(self._cells) != len(members):
-            self._cells = np.full(len(members), NOWHERE, dtype=np.int64)
+        if self._ids is not state.id or len(self._places) != len(members):
+            self._places = np.full(len(members), NOWHERE, dtype=np.int64)
             self._ids = state.id
-            moved = locate(members, state.position, ground, self._cells) or True
+            moved = locate(members, state.position, ground, self._places) or True
         else:
-            moved = locate(members, state.position, ground, self._cells)
+            moved = locate(members, state.position, ground, self._places)
         if moved or len(members) < len(state):
             self.occupied.fill(0)
-            mark(self._cells, ground.columns, self.occupied)
+            mark(self._places, ground.columns, self.occupied)
             if len(members) < len(state):
                 others = np.setdiff1d(np.arange(len(state)), members, assume_unique=True)
                 mark_bodies(others, state.position, state.radius, ground, self.occupied)

@@ -16,8 +16,9 @@ from numpy.typing import NDArray
 from tropel._kernels.compile import inlined_kernel
 from tropel.world.terrain import Filter
 
-#: Cells along the side of a tile.
-_TILE = 16
+#: Cells along the side of a tile, a power of two.
+_TILE_BITS = 4
+_TILE = 1 << _TILE_BITS
 
 
 class FilterTiles(NamedTuple):
@@ -62,8 +63,8 @@ def filter_tiles(filters: Iterable[Filter], shape: Sequence[int]) -> FilterTiles
 
 
 @inlined_kernel
-def tile_of(cell, columns, tiles):
-    return (cell // columns // _TILE) * tiles.across + cell % columns // _TILE
+def tile_of(row, column, tiles):
+    return (row >> _TILE_BITS) * tiles.across + (column >> _TILE_BITS)
 
 
 @inlined_kernel
@@ -76,14 +77,14 @@ def _value(f, row, column, tiles):
 
 
 @inlined_kernel
-def worth_of_filters(here, there, group, columns, tile, tiles):
-    """Sum over a tile's filters of what the cell `there` is worth to an agent of a group that stands `here`."""
+def worth_of_filters(row, column, to_row, to_column, group, tile, tiles):
+    """Sum over a tile's filters of what another cell is worth to an agent of a group that stands on a cell."""
     worth = 0.0
     for k in range(tiles.start[tile], tiles.start[tile + 1]):
         f = tiles.items[k]
         if tiles.group[f] >= 0 and tiles.group[f] != group:
             continue
-        if tiles.spares_inside[f] and _value(f, here // columns, here % columns, tiles) == -math.inf:
+        if tiles.spares_inside[f] and _value(f, row, column, tiles) == -math.inf:
             continue
-        worth += _value(f, there // columns, there % columns, tiles)
+        worth += _value(f, to_row, to_column, tiles)
     return worth

@@ -2,6 +2,7 @@
 
 Cells are numbered row by row. The layers that are looked at around a cell (who stands there, who wants to go where)
 have a border of two cells, so that nobody has to ask whether a neighbour exists; `padded` numbers are those with it.
+Agents keep their cell as a place, row and column in one word, because divisions would cost more than decisions.
 Every loop gathers: an agent writes its own row and the cell it stands on, and at last the cell it goes to, which is its
 alone. So nothing depends on threads or on the order of agents.
 """
@@ -67,12 +68,22 @@ class Crowd(NamedTuple):
 
 
 @inlined_kernel
-def _padded(cell, columns):
-    return (cell // columns + BORDER) * (columns + 2 * BORDER) + cell % columns + BORDER
+def _place(row, column):
+    return (np.int64(row) << 32) | np.int64(column)
+
+
+@inlined_kernel
+def _row_and_column(place):
+    return place >> 32, place & 0xFFFFFFFF
+
+
+@inlined_kernel
+def _padded(row, column, columns):
+    return (row + BORDER) * (columns + 2 * BORDER) + column + BORDER
 
 
 @kernel
-def _locate_some(rows, first, last, position, ground, cells):
+def _locate_some(rows, first, last, position, ground, places):
     moved = 0
     for n in range(first, last):
         i = rows[n]
@@ -80,27 +91,28 @@ def _locate_some(rows, first, last, position, ground, cells):
         iy = math.floor((position[i, 1] - ground.y) / ground.cell)
         # Written so that it is false for what is not a number.
         inside = ix >= 0.0 and ix < ground.columns and iy >= 0.0 and iy < ground.rows
-        cell = np.int64(iy) * ground.columns + np.int64(ix) if inside else np.int64(NOWHERE)
-        moved += np.int64(cells[n] != cell)
-        cells[n] = cell
+        place = _place(np.int64(iy), np.int64(ix)) if inside else np.int64(NOWHERE)
+        moved += np.int64(places[n] != place)
+        places[n] = place
     return moved
 
 
 @parallel_kernel
-def locate(rows, position, ground, cells):
-    """Write the cell of each agent (NOWHERE outside the map); returns how many are not where they were thought."""
+def locate(rows, position, ground, places):
+    """Write the place of each agent (NOWHERE outside the map); returns how many are not where they were thought."""
     moved = 0
     for chunk in numba.prange((rows.size + _CHUNK - 1) // _CHUNK):
-        moved += _locate_some(rows, chunk * _CHUNK, min((chunk + 1) * _CHUNK, rows.size), position, ground, cells)
+        moved += _locate_some(rows, chunk * _CHUNK, min((chunk + 1) * _CHUNK, rows.size), position, ground, places)
     return moved
 
 
 @parallel_kernel
-def mark(cells, columns, occupied):
-    """Mark the cells that agents stand on in the occupancy layer, which has a border."""
-    for n in numba.prange(cells.size):
-        if cells[n] >= 0:
-            occupied[_padded(cells[n], columns)] = 1
+def mark(places, columns, occupied):
+    """Mark the places that agents stand on in the occupancy layer, which has a border."""
+    for n in numba.prange(places.size):
+        if places[n] >= 0:
+            row, column = _row_and_column(places[n])
+            occupied[_padded(row, column, columns)] = 1
 
 
 @kernel
@@ -117,7 +129,7 @@ def mark_bodies(rows, position, radius, ground, occupied):
             for ix in range(max(np.int64(low_x), 0), min(np.int64(high_x), ground.columns - 1) + 1):
                 dx, dy = (ix + 0.5) * ground.cell - x, (iy + 0.5) * ground.cell - y
                 if dx * dx + dy * dy < reach * reach:
-                    occupied[_padded(iy * ground.columns + ix, ground.columns)] = 1
+                    occupied[_padded(iy, ix, ground.columns)] = 1
 
 
 @inlined_kernel
@@ -127,14 +139,36 @@ def _three(word):
 
 
 @inlined_kernel
-def _best_moves(i, cell, plan, time, crowd, ground, occupied, tiles, bonds):
+def _worth(m, i, row, column, plan, words_around, sums, special, crowd, ground, tile, tiles, bonds):
+    """What the cell that move m leads to is worth; -inf when it is vetoed. Without branches where nothing is special."""
+    dx, dy = MOVE_X[m], MOVE_Y[m]
+    shift = np.uint64(8 * (dx + 1))
+    taken = (words_around >> (shift + np.uint64(8))) & _BYTE
+    cell = row * ground.columns + column
+    allowed = ((ground.moves[cell] >> m) & 1) != 0
+    there = cell + (dy * ground.columns + dx if allowed else 0)
+    way = ground.units[plan, there]
+    around = np.int64((sums >> shift) & _BYTE)
+    worth = ground.way_weight * way + ground.crowd_weight * around
+    free = allowed & (taken == 0) & (way < FAR)
+    if special and free:
+        worth += worth_of_filters(row, column, row + dy, column + dx, crowd.group[i], tile, tiles)
+        if bonds.of.shape[0] > 0:
+            x = ground.x + (column + dx + 0.5) * ground.cell
+            y = ground.y + (row + dy + 0.5) * ground.cell
+            worth += worth_of_bonds(i, x, y, bonds)
+    return worth if free else -math.inf
+
+
+@inlined_kernel
+def _best_moves(i, row, column, plan, crowd, ground, occupied, tiles, bonds):
     """Moves (as bits) to those of the neighbouring cells that are worth most and not vetoed.
 
     k, the number of agents around a cell, is the sum of nine bytes of the occupancy layer. Five words hold the five
     rows around the agent, from two cells to its left; sums of bytes give k of all eight neighbours at once.
     """
     across = np.uint64(ground.columns + 2 * BORDER)
-    corner = np.uint64(_padded(cell, ground.columns) - BORDER) - across - across
+    corner = np.uint64(_padded(row, column, ground.columns) - BORDER) - across - across
     w0 = eight_bytes(occupied, corner)
     w1 = eight_bytes(occupied, corner + across)
     w2 = eight_bytes(occupied, corner + across + across)
@@ -142,36 +176,29 @@ def _best_moves(i, cell, plan, time, crowd, ground, occupied, tiles, bonds):
     w4 = eight_bytes(occupied, corner + np.uint64(4) * across)
     s1, s2, s3 = _three(w1), _three(w2), _three(w3)
     below, beside, above = _three(w0) + s1 + s2, s1 + s2 + s3, s2 + s3 + _three(w4)
-    tile = tile_of(cell, ground.columns, tiles)
-    best = -math.inf
-    bits = np.uint64(0)
-    allowed = ground.moves[cell]
-    for m in range(8):
-        if not (allowed >> m) & 1:
-            continue
-        dx, dy = MOVE_X[m], MOVE_Y[m]
-        shift = np.uint64(8 * (dx + 1))
-        word, sums = (w1, below) if dy < 0 else (w3, above) if dy > 0 else (w2, beside)
-        if (word >> (shift + np.uint64(8))) & _BYTE:
-            continue
-        there = cell + dy * ground.columns + dx
-        way = ground.units[plan, there]
-        if way >= FAR:
-            continue
-        around = (sums >> shift) & _BYTE
-        worth = ground.way_weight * way + ground.crowd_weight * np.float64(around)
-        if tiles.start[tile] < tiles.start[tile + 1]:
-            worth += worth_of_filters(cell, there, crowd.group[i], ground.columns, tile, tiles)
-        if bonds.of.shape[0] > 0:
-            x = ground.x + (there % ground.columns + 0.5) * ground.cell
-            y = ground.y + (there // ground.columns + 0.5) * ground.cell
-            worth += worth_of_bonds(i, x, y, bonds)
-        if worth > best:
-            best = worth
-            bits = _ONE << np.uint64(m)
-        elif worth == best and worth > -math.inf:
-            bits |= _ONE << np.uint64(m)
-    return bits
+    tile = tile_of(row, column, tiles)
+    special = tiles.start[tile] < tiles.start[tile + 1] or bonds.of.shape[0] > 0
+    v0 = _worth(0, i, row, column, plan, w2, beside, special, crowd, ground, tile, tiles, bonds)
+    v1 = _worth(1, i, row, column, plan, w3, above, special, crowd, ground, tile, tiles, bonds)
+    v2 = _worth(2, i, row, column, plan, w2, beside, special, crowd, ground, tile, tiles, bonds)
+    v3 = _worth(3, i, row, column, plan, w1, below, special, crowd, ground, tile, tiles, bonds)
+    v4 = _worth(4, i, row, column, plan, w3, above, special, crowd, ground, tile, tiles, bonds)
+    v5 = _worth(5, i, row, column, plan, w3, above, special, crowd, ground, tile, tiles, bonds)
+    v6 = _worth(6, i, row, column, plan, w1, below, special, crowd, ground, tile, tiles, bonds)
+    v7 = _worth(7, i, row, column, plan, w1, below, special, crowd, ground, tile, tiles, bonds)
+    best = max(max(max(v0, v1), max(v2, v3)), max(max(v4, v5), max(v6, v7)))
+    if best == -math.inf:
+        return np.uint64(0)
+    return np.uint64(
+        np.int64(v0 == best)
+        | np.int64(v1 == best) << 1
+        | np.int64(v2 == best) << 2
+        | np.int64(v3 == best) << 3
+        | np.int64(v4 == best) << 4
+        | np.int64(v5 == best) << 5
+        | np.int64(v6 == best) << 6
+        | np.int64(v7 == best) << 7
+    )
 
 
 @inlined_kernel
@@ -190,15 +217,14 @@ def _one_of(bits, word):
 
 
 @kernel
-def _propose_some(rows, first, last, cells, crowd, ground, occupied, tiles, bonds, key, step, dt, claim, draw, choice,
+def _propose_some(rows, first, last, places, crowd, ground, occupied, tiles, bonds, key, step, dt, claim, draw, choice,
                   out_credit):  # fmt: skip
     decisions, hasty = 0, 0
     time = step * dt
     for n in range(first, last):
         i = rows[n]
-        cell = cells[n]
         choice[n] = STAYS
-        if crowd.start_time[i] > time + 1e-9 * dt or cell < 0:
+        if crowd.start_time[i] > time + 1e-9 * dt or places[n] < 0:
             continue
         credit = crowd.credit[i] + dt
         speed = crowd.desired_speed[i]
@@ -211,11 +237,12 @@ def _propose_some(rows, first, last, cells, crowd, ground, occupied, tiles, bond
         plan = ground.plan_of_goal[crowd.goal[i] - NO_GOAL]
         if plan < 0:
             continue
-        if ground.units[plan, cell] == 0:
+        row, column = _row_and_column(places[n])
+        if ground.units[plan, row * ground.columns + column] == 0:
             choice[n] = ARRIVED
             continue
         decisions += 1
-        bits = _best_moves(i, cell, plan, time, crowd, ground, occupied, tiles, bonds)
+        bits = _best_moves(i, row, column, plan, crowd, ground, occupied, tiles, bonds)
         if bits == 0:
             continue
         lot, tie, _, _ = words(key, crowd.id[i], step, 0)
@@ -223,7 +250,7 @@ def _propose_some(rows, first, last, cells, crowd, ground, occupied, tiles, bond
         if m >= 4 and credit < math.sqrt(2.0) * straight * (1.0 - _ALMOST):
             out_credit[i] = credit
             continue
-        here = _padded(cell, ground.columns)
+        here = _padded(row, column, ground.columns)
         choice[n] = m
         claim[here] = m + 1
         draw[here] = lot
@@ -247,18 +274,19 @@ def _goes_first(here, there, m, across, claim, draw):
 
 
 @kernel
-def _settle_some(first, last, cells, columns, claim, draw, choice, goes):
+def _settle_some(first, last, places, columns, claim, draw, choice, goes):
     across = columns + 2 * BORDER
     for n in range(first, last):
         goes[n] = False
         m = np.int64(choice[n])
         if m < 8:
-            here = _padded(cells[n], columns)
+            row, column = _row_and_column(places[n])
+            here = _padded(row, column, columns)
             goes[n] = _goes_first(here, here + MOVE_Y[m] * across + MOVE_X[m], m, across, claim, draw)
 
 
 @kernel
-def _move_some(rows, first, last, cells, crowd, ground, dt, claim, choice, goes, occupied, out_position, out_heading,
+def _move_some(rows, first, last, places, crowd, ground, dt, claim, choice, goes, occupied, out_position, out_heading,
                out_credit):  # fmt: skip
     moves = 0
     across = ground.columns + 2 * BORDER
@@ -267,7 +295,8 @@ def _move_some(rows, first, last, cells, crowd, ground, dt, claim, choice, goes,
         if m >= 8:
             continue
         i = rows[n]
-        here = _padded(cells[n], ground.columns)
+        row, column = _row_and_column(places[n])
+        here = _padded(row, column, ground.columns)
         claim[here] = 0
         dx, dy = MOVE_X[m], MOVE_Y[m]
         length = 1.0 if m < 4 else math.sqrt(2.0)
@@ -280,15 +309,15 @@ def _move_some(rows, first, last, cells, crowd, ground, dt, claim, choice, goes,
         out_credit[i] = max(credit - cost, 0.0)
         occupied[here] = 0
         occupied[here + dy * across + dx] = 1
-        cells[n] += dy * ground.columns + dx
-        out_position[i, 0] = ground.x + (cells[n] % ground.columns + 0.5) * ground.cell
-        out_position[i, 1] = ground.y + (cells[n] // ground.columns + 0.5) * ground.cell
+        places[n] = _place(row + dy, column + dx)
+        out_position[i, 0] = ground.x + (column + dx + 0.5) * ground.cell
+        out_position[i, 1] = ground.y + (row + dy + 0.5) * ground.cell
         out_heading[i, 0], out_heading[i, 1] = dx / length, dy / length
     return moves
 
 
 @parallel_kernel
-def step_on_cells(rows, cells, crowd, ground, occupied, tiles, bonds, key, step, dt, claim, draw, choice, goes,
+def step_on_cells(rows, places, crowd, ground, occupied, tiles, bonds, key, step, dt, claim, draw, choice, goes,
                   out_position, out_heading, out_credit):  # fmt: skip
     """Everybody decides and moves. Returns how many decided, how many moved, and how many are too fast for the step."""
     count = rows.size
@@ -296,14 +325,16 @@ def step_on_cells(rows, cells, crowd, ground, occupied, tiles, bonds, key, step,
     decisions, hasty, moves = 0, 0, 0
     for chunk in numba.prange(chunks):
         decided, fast = _propose_some(
-            rows, chunk * _CHUNK, min((chunk + 1) * _CHUNK, count), cells, crowd, ground, occupied, tiles, bonds, key,
+            rows, chunk * _CHUNK, min((chunk + 1) * _CHUNK, count), places, crowd, ground, occupied, tiles, bonds, key,
             step, dt, claim, draw, choice, out_credit)  # fmt: skip
         decisions += decided
         hasty += fast
     for chunk in numba.prange(chunks):
-        _settle_some(chunk * _CHUNK, min((chunk + 1) * _CHUNK, count), cells, ground.columns, claim, draw, choice, goes)
+        _settle_some(
+            chunk * _CHUNK, min((chunk + 1) * _CHUNK, count), places, ground.columns, claim, draw, choice, goes
+        )
     for chunk in numba.prange(chunks):
         moves += _move_some(
-            rows, chunk * _CHUNK, min((chunk + 1) * _CHUNK, count), cells, crowd, ground, dt, claim, choice, goes,
+            rows, chunk * _CHUNK, min((chunk + 1) * _CHUNK, count), places, crowd, ground, dt, claim, choice, goes,
             occupied, out_position, out_heading, out_credit)  # fmt: skip
     return decisions, moves, hasty
