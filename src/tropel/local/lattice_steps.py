@@ -140,7 +140,7 @@ def _three(word):
 
 @inlined_kernel
 def _worth(m, i, row, column, plan, words_around, sums, special, crowd, ground, tile, tiles, bonds):
-    """What the cell that move m leads to is worth; -inf when it is vetoed. Without branches where nothing is special."""
+    """What the cell that move m leads to is worth, -inf when vetoed; without branches where nothing is special."""
     dx, dy = MOVE_X[m], MOVE_Y[m]
     shift = np.uint64(8 * (dx + 1))
     taken = (words_around >> (shift + np.uint64(8))) & _BYTE
@@ -319,7 +319,7 @@ def _move_some(rows, first, last, places, crowd, ground, dt, claim, choice, goes
 @parallel_kernel
 def step_on_cells(rows, places, crowd, ground, occupied, tiles, bonds, key, step, dt, claim, draw, choice, goes,
                   out_position, out_heading, out_credit):  # fmt: skip
-    """Everybody decides and moves. Returns how many decided, how many moved, and how many are too fast for the step."""
+    """Everybody decides and moves. Returns how many decided, how many moved, and how many are too fast for dt."""
     count = rows.size
     chunks = (count + _CHUNK - 1) // _CHUNK
     decisions, hasty, moves = 0, 0, 0

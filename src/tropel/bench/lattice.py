@@ -1,0 +1,175 @@
+"""The lattice crowd: whole steps of a simulation, beside the same decisions written with NumPy.
+
+A frame is one in which every living agent decides: dt is the time of a straight move. The maps are open squares with a
+goal in each corner, and one person per square metre unless told otherwise.
+"""
+
+from __future__ import annotations
+
+import math
+import tracemalloc
+from dataclasses import dataclass
+from time import perf_counter
+
+import numba
+import numpy as np
+
+from tropel._kernels.grid_moves import FAR, STRAIGHT
+from tropel.agents.groups import Group
+from tropel.bench.lattice_reference import NumpyLattice
+from tropel.bench.result import BenchResult, Progress, Row
+from tropel.local.lattice import Lattice
+from tropel.planning.path_plans import PathPlans
+from tropel.simulation import Simulation
+from tropel.world import Target, World
+
+_CELL = 0.4
+_SPEED = 1.34
+_CORNERS = ("south west", "south east", "north west", "north east")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sizes:
+    """How large everything is."""
+
+    agents: tuple[int, ...] = (10_000, 20_000, 100_000, 1_000_000)
+    density: float = 1.0  #: [1/m²]
+    agent_steps: int = 4_000_000  #: per measurement
+    fewest_frames: int = 10
+    most_frames: int = 120
+    compared: int = 20_000  #: agents in the comparison with NumPy
+    rounds: int = 7
+    weighed: int = 100_000  #: agents whose memory is measured
+
+
+def measure(progress: Progress, sizes: Sizes | None = None) -> BenchResult:
+    """Measure frames of all sizes on one thread and on all, then the comparison and the memory."""
+    chosen = sizes or Sizes()
+    most = int(numba.config.NUMBA_NUM_THREADS)  # type: ignore[attr-defined]
+    result = BenchResult(name="lattice")
+    cases = [(agents, threads) for agents in chosen.agents for threads in dict.fromkeys((1, most))]
+    total = len(cases) + 2
+    for done, (agents, threads) in enumerate(cases):
+        progress(f"{agents:,} agents on {threads} thread{'s' * (threads > 1)}", done, total)
+        result.rows.append(_frames(agents, threads, chosen))
+    progress("beside NumPy", len(cases), total)
+    result.ratios[f"numpy_over_ours_{_short(chosen.compared)}"] = _beside_numpy(chosen, result, most)
+    progress("memory", len(cases) + 1, total)
+    per_agent = _bytes_per_agent(chosen)
+    progress("done", total, total)
+    on_most = {row["agents"]: row for row in result.rows if row.get("threads") == most and "frames_per_second" in row}
+    for agents, wanted in ((20_000, 500.0), (1_000_000, 10.0)):
+        if agents in on_most:
+            ratio = on_most[agents]["frames_per_second"] / wanted
+            result.ratios[f"fps_over_{wanted:.0f}_{_short(agents)}"] = ratio
+    costs = [row["ns_per_agent_step"] for row in on_most.values()]
+    result.ratios[f"flat_{_short(min(on_most))}_to_{_short(max(on_most))}"] = min(costs) / max(costs)
+    result.ratios["250_bytes_over_ours"] = 250.0 / per_agent
+    result.notes.append(
+        f"Whole steps of a simulation: planning, decisions, conflicts, walls and exits. {per_agent:.0f} bytes per agent "
+        f"besides the layers. Times are medians over frames from a random start, before crowds gather at the goals."
+    )
+    return result
+
+
+def crowd_in_a_square(
+    agents: int, *, side: float | None = None, threads: int | None = None, density: float = 1.0, seed: int = 1
+) -> Simulation:
+    """People at random places of an open square, a quarter of them on the way to each corner."""
+    side = math.ceil(math.sqrt(agents / density) / _CELL) * _CELL if side is None else side
+    # Goals of the size of a crossroads: whoever has arrived stands there, and leaves.
+    radius = max(0.5, 0.02 * side)
+    places = ((0.0, 0.0), (side, 0.0), (0.0, side), (side, side))
+    targets = {
+        name: Target(position=(abs(x - 0.5), abs(y - 0.5)), radius=radius, absorbs=True)
+        for name, (x, y) in zip(_CORNERS, places, strict=True)
+    }
+    world = World([(0, 0), (side, 0), (side, side), (0, side)], targets=targets)
+    groups = [Group(name, count=agents // 4, goal=name, desired_speed=_SPEED) for name in _CORNERS]
+    return Simulation(
+        world,
+        groups,
+        planning=PathPlans(cell=_CELL),
+        local=Lattice(cell=_CELL),
+        dt=_CELL / _SPEED,
+        seed=seed,
+        threads=threads,
+    )
+
+
+def _frames(agents: int, threads: int, sizes: Sizes) -> Row:
+    sim = crowd_in_a_square(agents, threads=threads, density=sizes.density)
+    model = sim.all_layers()[-1]
+    frames = min(max(sizes.agent_steps // agents, sizes.fewest_frames), sizes.most_frames)
+    sim.step()
+    seconds, decisions, moves, present = np.empty(frames), 0, 0, 0
+    for k in range(frames):
+        present += len(sim.agents)
+        begin = perf_counter()
+        sim.step()
+        seconds[k] = perf_counter() - begin
+        decisions += model.decisions
+        moves += model.moves
+    middle = float(np.median(seconds))
+    side = float(sim.world.bounds[1][0])
+    return {
+        "agents": agents,
+        "threads": threads,
+        "frames_per_second": 1.0 / middle,
+        "ns_per_agent_step": 1e9 * middle * frames / present,
+        "decisions_per_frame": decisions / frames,
+        "moves_per_frame": moves / frames,
+        "density_per_m2": agents / side**2,
+        "goals": len(_CORNERS),
+        "map": f"{round(side / _CELL)}²",
+    }
+
+
+def _beside_numpy(sizes: Sizes, result: BenchResult, threads: int) -> float:
+    """How often faster than NumPy a frame of ours is: the median over rounds in which both are timed."""
+    sim = crowd_in_a_square(sizes.compared, threads=threads, density=sizes.density)
+    sim.step()
+    terrain = sim.world.terrain
+    assert terrain is not None
+    layers = np.where(terrain.units < FAR, terrain.units * (terrain.log_gamma / STRAIGHT), -np.inf)
+    plan = np.array([terrain.plan_of_goal[int(goal)] for goal in sim.agents.goal])
+    other = NumpyLattice(terrain.raster.index_of(sim.agents.position), plan, layers, seed=1)
+    ours, theirs = np.empty(sizes.rounds), np.empty(sizes.rounds)
+    for k in range(sizes.rounds):
+        begin = perf_counter()
+        sim.step()
+        middle = perf_counter()
+        other.frame()
+        ours[k], theirs[k] = middle - begin, perf_counter() - middle
+    ratio = float(np.median(theirs / ours))
+    result.rows.append(
+        {
+            "agents": sizes.compared,
+            "threads": 1,
+            "frames_per_second": None,
+            "ns_per_agent_step": 1e9 * float(np.median(theirs)) / sizes.compared,
+            "map": "NumPy",
+        }
+    )
+    return ratio
+
+
+def _bytes_per_agent(sizes: Sizes) -> float:
+    """Memory per agent while the simulation runs: what twice as many on the same map take more."""
+    side = math.ceil(math.sqrt(2 * sizes.weighed / sizes.density) / _CELL) * _CELL
+    peaks = []
+    for agents in (sizes.weighed, 2 * sizes.weighed):
+        tracemalloc.start()
+        sim = crowd_in_a_square(agents, side=side)
+        sim.step()
+        tracemalloc.reset_peak()
+        for _ in range(3):
+            sim.step()
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+        del sim
+    return (peaks[1] - peaks[0]) / sizes.weighed
+
+
+def _short(count: int) -> str:
+    return f"{count // 1_000_000}m" if count % 1_000_000 == 0 else f"{count // 1000}k"
