@@ -9,6 +9,8 @@ at any speed and time step. In order:
    at last to zero;
 4. solid bodies that would push into each other shorten their moves (`bodies.py`), which no wall minds.
 
+The dead are moved by nothing. Solid ones still have a body, which the others walk around.
+
 Contact is a matter of looks and is done in rounded arithmetic; only the check, with exact predicates, carries the
 promise. In 3D the walls are the faces of a box, which is convex, so that clamping the end point is enough.
 """
@@ -143,10 +145,15 @@ def _settle(x, y, px, py, radius, walls):
 
 
 @kernel
-def _move_some(first, last, position, target, radius, dt, walls, discs, low, high, out_position, out_velocity):
+def _move_some(first, last, position, target, radius, dead, dt, walls, discs, low, high, out_position, out_velocity):
     dim = position.shape[1]
     for i in range(first, last):
         p = out_position[i]
+        if dead[i]:
+            for axis in range(dim):
+                p[axis] = position[i, axis]
+                out_velocity[i, axis] = 0.0
+            continue
         for axis in range(dim):
             p[axis] = target[i, axis]
         if discs.radius.size > 0:
@@ -177,11 +184,11 @@ def _move_some(first, last, position, target, radius, dt, walls, discs, low, hig
 
 
 @parallel_kernel
-def _move(position, target, radius, dt, walls, discs, low, high, out_position, out_velocity):
+def _move(position, target, radius, dead, dt, walls, discs, low, high, out_position, out_velocity):
     count = position.shape[0]
     for chunk in numba.prange((count + _CHUNK - 1) // _CHUNK):
-        _move_some(chunk * _CHUNK, min((chunk + 1) * _CHUNK, count), position, target, radius, dt, walls, discs, low,
-                   high, out_position, out_velocity)  # fmt: skip
+        _move_some(chunk * _CHUNK, min((chunk + 1) * _CHUNK, count), position, target, radius, dead, dt, walls, discs,
+                   low, high, out_position, out_velocity)  # fmt: skip
 
 
 @kernel
@@ -233,6 +240,7 @@ def integrate(
         state.position,
         target,
         state.radius,
+        state.dead,
         dt,
         walls,
         discs,

@@ -139,6 +139,12 @@ class Simulation:
             if self.recorder is not None and is_news(event):
                 self.recorder.event(self.step_number, event_json(event))
         self.population.let_in(self.step_number, self.dt)
+        self._let_die()
+
+    def _let_die(self) -> None:
+        died = self.population.let_die(self.time)
+        if self.recorder is not None and len(died):
+            self.recorder.deaths(self.step_number, died)
 
     def _plan(self) -> NDArray[np.float64]:
         if self._directions.shape != self.agents.position.shape:

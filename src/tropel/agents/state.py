@@ -55,6 +55,7 @@ CORE_COLUMNS = (
     Column(name="start_time", unit="s", about="stands still until then (pre-movement delay)"),
     Column(name="held", unit="s", about="for how long a solid body has made no headway"),
     Column(name="collided", dtype="uint8", about="1 when the body overlapped another's during the last step"),
+    Column(name="dead", dtype="uint8", about="1 for those who have died: they lie where they are for ever"),
 )
 
 
@@ -77,6 +78,7 @@ class AgentState:
     start_time: Floats
     held: Floats
     collided: NDArray[np.uint8]
+    dead: NDArray[np.uint8]
 
     def __init__(self, dim: int, extra: Iterable[Column] = ()) -> None:
         if dim not in (2, 3):
