@@ -13,6 +13,7 @@ __version__ = "0.1.0"
 _WHERE = {
     "World": "tropel.world",
     "Obstacle": "tropel.world",
+    "Hazard": "tropel.world",
     "Door": "tropel.world",
     "Target": "tropel.world",
     "Waypoints": "tropel.world",

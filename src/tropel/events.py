@@ -1,4 +1,4 @@
-"""What changes while the simulation runs: doors, exits, obstacles, targets, agents and their parameters.
+"""What changes while the simulation runs: doors, exits, obstacles, hazards, targets, agents and their parameters.
 
 Events are applied at step boundaries, in the order (step, sequence). Each is a small frozen model, so that the same
 definition serves Python (`sim.at(20.0, events.CloseDoor(door="main"))`), scenario files (`kind = "close_door"`), the
@@ -19,6 +19,7 @@ from pydantic import (
 from tropel.agents.presets import PersonalityField
 from tropel.event_base import Event, Value, known, known_group
 from tropel.gradual_events import Alarm, Drift, Surge, Tire
+from tropel.hazard_events import AddHazard, GrowHazard, MoveHazard, RemoveHazard
 from tropel.world import Obstacle, Target
 from tropel.world.motion import Motion, PointField
 
@@ -237,6 +238,10 @@ KINDS = (
     AddObstacle,
     MoveObstacle,
     RemoveObstacle,
+    AddHazard,
+    MoveHazard,
+    GrowHazard,
+    RemoveHazard,
     AddTarget,
     MoveTarget,
     SetGoal,

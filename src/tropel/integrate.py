@@ -9,6 +9,8 @@ at any speed and time step. In order:
    at last to zero;
 4. solid bodies that would push into each other shorten their moves (`bodies.py`), which no wall minds.
 
+The dead are moved by nothing. Solid ones still have a body, which the others walk around.
+
 Contact is a matter of looks and is done in rounded arithmetic; only the check, with exact predicates, carries the
 promise. In 3D the walls are the faces of a box, which is convex, so that clamping the end point is enough.
 """
@@ -38,6 +40,8 @@ _RECOVERY = 0.1
 
 #: Agents per unit of parallel work.
 _CHUNK = 256
+
+_NOBODY = np.empty(0, dtype=np.bool_)
 
 
 @kernel
@@ -143,22 +147,29 @@ def _settle(x, y, px, py, radius, walls):
 
 
 @kernel
-def _move_some(first, last, position, target, radius, dt, walls, discs, low, high, out_position, out_velocity):
+def _move_some(first, last, position, target, radius, dead, on_cells, dt, walls, discs, low, high, out_position,
+               out_velocity):  # fmt: skip
     dim = position.shape[1]
     for i in range(first, last):
         p = out_position[i]
+        if dead[i]:
+            for axis in range(dim):
+                p[axis] = position[i, axis]
+                out_velocity[i, axis] = 0.0
+            continue
         for axis in range(dim):
             p[axis] = target[i, axis]
+        contact = 0.0 if on_cells.size > 0 and on_cells[i] else radius[i]
         if discs.radius.size > 0:
-            keep_out(position, i, p, radius[i], discs, dt)
+            keep_out(position, i, p, contact, discs, dt)
         held = False
         if dim == 2:
-            x, y = _settle(position[i, 0], position[i, 1], p[0], p[1], radius[i], walls)
+            x, y = _settle(position[i, 0], position[i, 1], p[0], p[1], contact, walls)
             held = x != p[0] or y != p[1]
             p[0], p[1] = x, y
         else:
             for axis in range(dim):
-                margin = min(radius[i], 0.5 * (high[axis] - low[axis]))
+                margin = min(contact, 0.5 * (high[axis] - low[axis]))
                 inside = min(max(p[axis], low[axis] + margin), high[axis] - margin)
                 held = held or inside != p[axis]
                 p[axis] = inside
@@ -166,9 +177,9 @@ def _move_some(first, last, position, target, radius, dt, walls, discs, low, hig
         if (
             held
             and discs.radius.size > 0
-            and runs_into(position, i, p, radius[i], discs, dt)
-            and depth_inside(position, i, position[i], radius[i], discs, dt)
-            <= max(depth_inside(position, i, p, radius[i], discs, dt), 0.0)
+            and runs_into(position, i, p, contact, discs, dt)
+            and depth_inside(position, i, position[i], contact, discs, dt)
+            <= max(depth_inside(position, i, p, contact, discs, dt), 0.0)
         ):
             for axis in range(dim):
                 p[axis] = position[i, axis]
@@ -177,11 +188,26 @@ def _move_some(first, last, position, target, radius, dt, walls, discs, low, hig
 
 
 @parallel_kernel
-def _move(position, target, radius, dt, walls, discs, low, high, out_position, out_velocity):
+def _move(position, target, radius, dead, on_cells, dt, walls, discs, low, high, out_position, out_velocity):
     count = position.shape[0]
     for chunk in numba.prange((count + _CHUNK - 1) // _CHUNK):
-        _move_some(chunk * _CHUNK, min((chunk + 1) * _CHUNK, count), position, target, radius, dt, walls, discs, low,
-                   high, out_position, out_velocity)  # fmt: skip
+        _move_some(chunk * _CHUNK, min((chunk + 1) * _CHUNK, count), position, target, radius, dead, on_cells, dt,
+                   walls, discs, low, high, out_position, out_velocity)  # fmt: skip
+
+
+@kernel
+def _longest(position, target):
+    """A bound for the length of all moves, whatever their direction; nan if one is not finite.
+
+    Of lengths along axes, because squares of absurd steps would overflow.
+    """
+    longest = 0.0
+    finite = True
+    for i in range(position.shape[0]):
+        for axis in range(position.shape[1]):
+            longest = max(longest, abs(target[i, axis] - position[i, axis]))
+            finite &= target[i, axis] - target[i, axis] == 0.0
+    return math.sqrt(position.shape[1]) * longest if finite else math.nan
 
 
 @kernel
@@ -216,12 +242,15 @@ def integrate(
     true have their wanted position from the model; the walls hold for them too. Rows `on_cells` stand in the middle of
     cells, however near to walls that is. Where there are solid `bodies`, they do not push into each other.
     """
-    wanted = np.empty_like(state.position)
-    longest = _want(state.position, steered.velocity, dt, wanted)
-    if moves_itself is not None:
-        wanted[moves_itself] = steered.position[moves_itself]
-        # No longer than this, whatever the direction; squares of absurd steps would overflow.
-        longest = math.sqrt(state.dim) * float(np.abs(wanted - state.position).max(initial=0.0))
+    if bodies is None and moves_itself is not None and moves_itself.all():
+        wanted = steered.position
+        longest = _longest(state.position, wanted)
+    else:
+        wanted = np.empty_like(state.position)
+        longest = _want(state.position, steered.velocity, dt, wanted)
+        if moves_itself is not None:
+            wanted[moves_itself] = steered.position[moves_itself]
+            longest = _longest(state.position, wanted)
     if math.isnan(longest) or not (longest < math.inf or np.isfinite(wanted).all()):
         raise ModelError(_nonsense(state, wanted))
     reach = max(1.0, 2.0 * float(state.radius.max(initial=0.0)))
@@ -233,7 +262,9 @@ def integrate(
     _move(
         state.position,
         target,
-        state.radius if on_cells is None else np.where(on_cells, 0.0, state.radius),
+        state.radius,
+        state.dead,
+        _NOBODY if on_cells is None else on_cells,
         dt,
         walls,
         discs,

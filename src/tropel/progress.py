@@ -49,12 +49,15 @@ def run_progress(sim: Simulation, last_step: float) -> Iterator[Tick]:
 
         with watch_compiling(lambda name: bar.update(task, what=f"compiling {name}")):
             yield tick
-        bar.update(task, completed=total if len(sim.agents) == 0 and total else sim.time, what=_what(sim))
+        bar.update(task, completed=total if sim.population.living == 0 and total else sim.time, what=_what(sim))
 
 
 def _what(sim: Simulation) -> str:
     gone = sim.agents.next_id - len(sim.agents)
-    return f"t = {sim.time:6.1f} s   {len(sim.agents):,} there, {gone:,} gone"
+    dead = len(sim.agents) - sim.population.living
+    return f"t = {sim.time:6.1f} s   {sim.population.living:,} there, {gone:,} gone" + (
+        f", {dead:,} dead" if dead else ""
+    )
 
 
 class Counter(Protocol):

@@ -36,10 +36,11 @@ class Summary:
     seed: int
     threads: int
     agents: int  #: who was there at any time
-    remaining: int  #: still there at the end
+    remaining: int  #: still there at the end, and alive
     evacuated: int  #: left through an exit or an absorbing target
     simulated_time: float  #: [s]
-    evacuation_time: float | None  #: when the last one left [s]; None while somebody is still there
+    deaths: int = 0
+    evacuation_time: float | None  #: when the last survivor left [s]; None while somebody is still there
     mean_exit_time: float | None  #: [s]
     exits: dict[str, int] = field(default_factory=dict)  #: how many left where
     steps: int
@@ -69,6 +70,8 @@ class Summary:
         table.add_row("agents", f"{self.agents:,}")
         table.add_row("simulated time", f"{self.simulated_time:.1f} s ({self.steps:,} steps)")
         table.add_row("evacuated", f"{self.evacuated:,}" + (f" ({self.remaining:,} remain)" if self.remaining else ""))
+        if self.deaths:
+            table.add_row("died", f"{self.deaths:,}")
         for name, count in self.exits.items():
             table.add_row(f"  through {name}", f"{count:,}")
         if self.evacuation_time is not None:
@@ -182,8 +185,12 @@ class Run:
     def _why_stop(self) -> str | None:
         sim = self.sim
         if self.until == "empty":
-            if len(sim.agents) == 0 and not sim.population.more_will_come(sim.time) and not sim.events.adds_agents():
-                return "everybody has left"
+            if (
+                sim.population.living == 0
+                and not sim.population.more_will_come(sim.time)
+                and not sim.events.adds_agents()
+            ):
+                return "everybody has left" if len(sim.agents) == 0 else "nobody alive is left"
         elif self.until is not None and self.until(sim):
             return "the condition to stop holds"
         if sim.step_number >= self.limit_step:
@@ -201,17 +208,18 @@ class Run:
         names = {number: name for name, number in sim.world.goal_numbers.items()}
         counts = {names[int(g)]: int(n) for g, n in zip(*np.unique(left["goal"], return_counts=True), strict=True)}
         gone = len(left["time"])
-        empty = len(sim.agents) == 0
+        living = sim.population.living
         seconds = {stage: sim.timing.seconds[stage] - self.seconds_before[stage] for stage in STAGES}
         return Summary(
             title=sim.title,
             seed=sim.seed,
             threads=sim.threads,
             agents=sim.agents.next_id,
-            remaining=len(sim.agents),
+            remaining=living,
             evacuated=gone,
             simulated_time=sim.time,
-            evacuation_time=float(left["time"].max()) if gone and empty else None,
+            deaths=len(sim.population.deaths()["id"]),
+            evacuation_time=float(left["time"].max()) if gone and living == 0 else None,
             mean_exit_time=float(left["time"].mean()) if gone else None,
             exits=counts,
             steps=sim.step_number - self.first_step,

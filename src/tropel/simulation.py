@@ -98,7 +98,7 @@ class Simulation:
         self.recorder: Recorder | None = None
         self.collision_watch = CollisionWatch() if watch_collisions else None
         self._steered = Steered.like(self.agents, self._memory())
-        self._directions: NDArray[np.float64] = np.zeros_like(self.agents.position)
+        self._directions: NDArray[np.float64] = np.empty((0, world.dim))
         for layer in self.all_layers():
             layers.prepare(layer, self.agents, world, self.seed)
         self.scene = scene_of(self)  #: the world as declared, for pictures and replays
@@ -142,17 +142,26 @@ class Simulation:
             if self.recorder is not None and is_news(event):
                 self.recorder.event(self.step_number, event_json(event))
         self.population.let_in(self.step_number, self.dt)
+        self._let_die()
+
+    def _let_die(self) -> None:
+        died = self.population.let_die(self.time)
+        if self.recorder is not None and len(died):
+            self.recorder.deaths(self.step_number, died)
 
     def _plan(self) -> NDArray[np.float64]:
-        if self._directions.shape != self.agents.position.shape:
-            self._directions = np.zeros_like(self.agents.position)
-        self._directions.fill(0.0)
+        directions = self._directions
+        if self._sensing:
+            if directions.shape != self.agents.position.shape:
+                directions = self._directions = np.zeros_like(self.agents.position)
+            directions.fill(0.0)
         for plan, groups in self._ways_to_plan:
-            plan(self.agents, self.population.members(groups), self._directions)
-        waiting = self.agents.start_time > self.time + 1e-9 * self.dt
-        if waiting.any():
-            self._directions[waiting] = 0.0
-        return self._directions
+            plan(self.agents, self.population.members(groups), directions)
+        if self._sensing:
+            waiting = self.agents.start_time > self.time + 1e-9 * self.dt
+            if waiting.any():
+                directions[waiting] = 0.0
+        return directions
 
     def _steer(self, near: Any, directions: NDArray[np.float64]) -> None:
         if not self._steered.fits(self.agents):

@@ -4,6 +4,9 @@ A move and an obstacle are looked at in the frame of the obstacle, which moves b
 from f to f + d, and must not come within `contact`, the sum of both radii, of the origin. From the point where it
 would, only the part along the surface is left; its end lies on the tangent plane there, and so does no point of the
 chord inside it. Pushing the end point out radially was rejected: it puts whoever got past the middle on the far side.
+
+Obstacles that do not push (hazards) are taken as standing still where they are, and who is inside already only gets no
+deeper.
 """
 
 from __future__ import annotations
@@ -68,6 +71,8 @@ def _slid(fx, fy, fz, dx, dy, dz, contact):
 @kernel
 def _relative(position, i, p, discs, m, dt):
     """Start, displacement (both seen from the obstacle) and the obstacle's centre at the end of the step."""
+    if not discs.pushes[m]:
+        dt = 0.0
     cx = discs.position[m, 0] + discs.velocity[m, 0] * dt
     cy = discs.position[m, 1] + discs.velocity[m, 1] * dt
     fx = position[i, 0] - discs.position[m, 0]
@@ -78,6 +83,13 @@ def _relative(position, i, p, discs, m, dt):
         fz = position[i, 2] - discs.position[m, 2]
         ez = p[2] - cz
     return fx, fy, fz, p[0] - cx - fx, p[1] - cy - fy, ez - fz, cx, cy, cz
+
+
+@kernel
+def _contact(fx, fy, fz, radius, discs, m):
+    """How near a body may come to the centre of obstacle m, which it sees at -f."""
+    contact = discs.radius[m] + radius
+    return contact if discs.pushes[m] else min(contact, _length(fx, fy, fz))
 
 
 @kernel
@@ -102,7 +114,7 @@ def keep_out(position, i, p, radius, discs, dt):
         for k in range(first, last):
             m = discs.items[k] if listed else k
             fx, fy, fz, dx, dy, dz, cx, cy, cz = _relative(position, i, p, discs, m, dt)
-            ex, ey, ez = _slid(fx, fy, fz, dx, dy, dz, discs.radius[m] + radius)
+            ex, ey, ez = _slid(fx, fy, fz, dx, dy, dz, _contact(fx, fy, fz, radius, discs, m))
             if ex != fx + dx or ey != fy + dy or ez != fz + dz:
                 touched = True
                 p[0], p[1] = cx + ex, cy + ey
@@ -120,7 +132,7 @@ def keep_out(position, i, p, radius, discs, dt):
     for k in range(first, last):
         m = discs.items[k] if listed else k
         fx, fy, fz, dx, dy, dz, _, _, _ = _relative(position, i, p, discs, m, dt)
-        share = min(share, _entry(fx, fy, fz, dx, dy, dz, discs.radius[m] + radius))
+        share = min(share, _entry(fx, fy, fz, dx, dy, dz, _contact(fx, fy, fz, radius, discs, m)))
     for axis in range(position.shape[1]):
         p[axis] = position[i, axis] + share * (p[axis] - position[i, axis])
 
@@ -132,7 +144,7 @@ def runs_into(position, i, p, radius, discs, dt):
     for k in range(first, last):
         m = discs.items[k] if listed else k
         fx, fy, fz, dx, dy, dz, _, _, _ = _relative(position, i, p, discs, m, dt)
-        contact = _ENTERS * (discs.radius[m] + radius)
+        contact = _ENTERS * _contact(fx, fy, fz, radius, discs, m)
         if _entry(fx, fy, fz, dx, dy, dz, contact) != _NEVER or _length(fx + dx, fy + dy, fz + dz) < contact:
             return True
     return False
@@ -146,5 +158,5 @@ def depth_inside(position, i, p, radius, discs, dt):
     for k in range(first, last):
         m = discs.items[k] if listed else k
         fx, fy, fz, dx, dy, dz, _, _, _ = _relative(position, i, p, discs, m, dt)
-        deepest = max(deepest, _ENTERS * (discs.radius[m] + radius) - _length(fx + dx, fy + dy, fz + dz))
+        deepest = max(deepest, _ENTERS * _contact(fx, fy, fz, radius, discs, m) - _length(fx + dx, fy + dy, fz + dz))
     return deepest

@@ -20,6 +20,7 @@ class DiscGrid(NamedTuple):
     velocity: NDArray[np.float64]  #: (M, dim)
     radius: NDArray[np.float64]  #: (M,)
     type: NDArray[np.int32]  #: (M,): number of its type
+    pushes: NDArray[np.uint8]  #: (M,): 0 for those that stop who walks into them but come over who is in their way
     origin: NDArray[np.float64]  #: (3,): low corner
     inverse_cell: float
     shape: NDArray[np.int64]  #: (3,): cells along x, y and z
@@ -80,6 +81,7 @@ def disc_grid(
     velocity: NDArray[np.float64],
     radius: NDArray[np.float64],
     type: NDArray[np.int32],
+    pushes: NDArray[np.uint8],
     low: NDArray[np.float64],
     high: NDArray[np.float64],
     reach: float,
@@ -103,4 +105,4 @@ def disc_grid(
     items = np.empty(int(start[-1]), dtype=np.int32)
     cursor = start.copy()
     _list_discs(position, radius, reach, origin, size, shape, cursor, items, True)
-    return DiscGrid(position, velocity, radius, type, origin, 1.0 / size, shape, float(reach), start, items)
+    return DiscGrid(position, velocity, radius, type, pushes, origin, 1.0 / size, shape, float(reach), start, items)

@@ -17,12 +17,14 @@ STAYS = -1
 
 
 @parallel_kernel
-def _arrived(position, goal, goals, out):
+def _arrived(position, goal, dead, goals, out):
     """Write through which goal everybody leaves; returns how many do."""
     dim = position.shape[1]
     leaving = 0
     for i in numba.prange(position.shape[0]):
         out[i] = STAYS
+        if dead[i]:
+            continue
         for g in range(goals.is_exit.size):
             if not (goals.absorbs[g] and goals.usable[g]):
                 continue
@@ -45,6 +47,9 @@ def _arrived(position, goal, goals, out):
 
 
 def arrived(state: AgentState, world: World) -> NDArray[np.int32] | None:
-    """For each agent the number of the goal through which it leaves now, or STAYS; None when nobody leaves."""
+    """For each agent the number of the goal through which it leaves now, or STAYS; None when nobody leaves.
+
+    The dead leave nowhere.
+    """
     out = np.empty(len(state), dtype=np.int32)
-    return out if _arrived(state.position, state.goal, world.goals(), out) else None
+    return out if _arrived(state.position, state.goal, state.dead, world.goals(), out) else None

@@ -23,12 +23,12 @@ _STEPS_BACK = (1e-3, 1e-5, 1e-7)
 
 
 def step_off(state: AgentState, world: World, door: str, *, dt: float) -> None:
-    """Clear the line of a door that is about to close; `dt` [s] is the step in which they came."""
+    """Clear the line of a door that is about to close; `dt` [s] is the step in which they came. The dead stay."""
     segments = world.door_segments(door)
     standing = np.zeros(len(state), dtype=np.bool_)
     _on_any(state.position, segments, standing)
     walls = world.wall_grid(1.0)
-    for row in np.flatnonzero(standing):
+    for row in np.flatnonzero(standing & (state.dead == 0)):
         place = state.position[row]
         for back in _ways_back(place, -dt * state.velocity[row], segments):
             aside = place + back

@@ -1,4 +1,4 @@
-"""Everybody: who is there, who comes in, who leaves, and what is changed about them."""
+"""Everybody: who is there, who comes in, who leaves or dies, and what is changed about them."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 import shapely
 from numpy.typing import NDArray
 
+from tropel.agents.deaths import killed_now
 from tropel.agents.distributions import draw
 from tropel.agents.groups import Group, goal_number
 from tropel.agents.sources import Source
@@ -20,12 +21,14 @@ from tropel.errors import ParameterError, SpawnError, suggest
 from tropel.world import World, shapes
 
 #: Columns that the engine keeps, which no event may set.
-_NOT_SETTABLE = frozenset({"id", "group", "position", "velocity", "heading", "goal", "start_time", "held", "collided"})
+_NOT_SETTABLE = frozenset(
+    {"id", "group", "position", "velocity", "heading", "goal", "start_time", "held", "collided", "dead"}
+)
 _NOT_NEGATIVE = frozenset({"radius", "desired_speed", "sense_radius"})
 
 
 class Population:
-    """The agents of a simulation, their groups and sources, and the list of those who have left."""
+    """The agents of a simulation, their groups and sources, and the lists of those who have left and died."""
 
     def __init__(self, world: World, declared: Iterable[Group | Source], *, seed: int) -> None:
         self.world = world
@@ -52,6 +55,7 @@ class Population:
         self._left_id: list[NDArray[np.int64]] = []
         self._left_goal: list[NDArray[np.int32]] = []
         self._left_time: list[NDArray[np.float64]] = []
+        self._died: list[dict[str, NDArray[Any]]] = []
         self._members: dict[tuple[int, ...], NDArray[np.int64]] = {}
         self._cells: Sequence[float | None] = ()
 
@@ -71,20 +75,25 @@ class Population:
         self.state.add(0, source.values(world=self.world, seed=self.seed, group=source.group, ids=nobody, time=0.0))
 
     def members(self, numbers: Sequence[int]) -> NDArray[np.int64]:
-        """Sorted rows of the agents that belong to the groups with these numbers."""
+        """Sorted rows of the living who belong to the groups with these numbers."""
         key = tuple(numbers)
         if key not in self._members:
-            if len(key) >= len(self.groups):
-                rows = np.arange(len(self.state), dtype=np.int64)
-            else:
-                rows = np.flatnonzero(np.isin(self.state.group, key)).astype(np.int64)
-            self._members[key] = rows
+            alive = self.state.dead == 0
+            if len(key) < len(self.groups):
+                alive &= np.isin(self.state.group, key)
+            self._members[key] = np.flatnonzero(alive).astype(np.int64)
         return self._members[key]
 
+    @property
+    def living(self) -> int:
+        """How many are there and alive."""
+        return len(self.members(range(len(self.groups))))
+
     def _rows(self, group: str | None) -> NDArray[np.int64]:
+        """Rows of a group, or of everybody, the dead among them."""
         if group is None:
             return np.arange(len(self.state), dtype=np.int64)
-        return self.members([self._number(group)])
+        return np.flatnonzero(self.state.group == self._number(group)).astype(np.int64)
 
     def _number(self, group: str) -> int:
         if group not in self.groups:
@@ -206,6 +215,23 @@ class Population:
             "time": np.concatenate(self._left_time) if self._left_time else np.empty(0),
         }
 
+    def let_die(self, time: float) -> NDArray[np.int64]:
+        """Whoever is in the middle of a deadly hazard dies: stops, stays, and is remembered. Returns their ids."""
+        rows = killed_now(self.state, self.world)
+        if rows is None:
+            return np.empty(0, dtype=np.int64)
+        self.state.dead[rows] = 1
+        self.state.velocity[rows] = 0.0
+        ids = self.state.id[rows]
+        self._died.append({"id": ids, "time": np.full(len(rows), time), "position": self.state.position[rows]})
+        self._members.clear()
+        return ids
+
+    def deaths(self) -> dict[str, NDArray[Any]]:
+        """Who has died: `id`, `time` [s] and `position` [m], in the order of dying."""
+        nobody = {"id": np.empty(0, dtype=np.int64), "time": np.empty(0), "position": np.empty((0, self.state.dim))}
+        return {name: np.concatenate([none, *(d[name] for d in self._died)]) for name, none in nobody.items()}
+
     def remove(self, *, group: str | None, region: Any, ids: Iterable[int] | None) -> NDArray[np.int64]:
         """Take out those who meet all conditions given, without counting them as having left."""
         chosen = np.zeros(len(self.state), dtype=bool)
@@ -262,6 +288,7 @@ class Population:
         return {
             **{f"agents/{name}": array for name, array in self.state.snapshot().items()},
             **{f"left/{name}": array for name, array in self.departures().items()},
+            **{f"died/{name}": array for name, array in self.deaths().items()},
             "sources/waiting": np.array(self.waiting, dtype=np.int64),
             "sources/emitted": np.array(self.emitted, dtype=np.int64),
         }
@@ -271,6 +298,7 @@ class Population:
         self._left_id = [arrays["left/id"].astype(np.int64)]
         self._left_goal = [arrays["left/goal"].astype(np.int32)]
         self._left_time = [arrays["left/time"].astype(np.float64)]
+        self._died = [{name: arrays[f"died/{name}"] for name in ("id", "time", "position")}]
         if len(arrays["sources/waiting"]) != len(self.sources):
             raise SpawnError("the number of sources is not the one of the checkpoint")
         self.waiting = [int(v) for v in arrays["sources/waiting"]]

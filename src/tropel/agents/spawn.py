@@ -74,8 +74,8 @@ class _Room:
     def __init__(self, world: World, region: Any, who: str, radius: float) -> None:
         self.dim = world.dim
         self.radius = radius
-        self.obstacle_position = world.obstacles.position
-        self.obstacle_radius = world.obstacles.radius
+        self.obstacle_position = np.vstack([world.obstacles.position, world.hazards.position])
+        self.obstacle_radius = np.append(world.obstacles.radius, world.hazards.inner)
         if world.dim == 3:
             box = world.bounds if region is None else _box(world, region, who)
             self.low = np.maximum(box[0], world.bounds[0] + radius)

@@ -11,9 +11,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from tropel._kernels.compile import parallel_kernel
 from tropel.errors import ParameterError, suggest
 
 Floats = NDArray[np.float64]
@@ -55,7 +57,17 @@ CORE_COLUMNS = (
     Column(name="start_time", unit="s", about="stands still until then (pre-movement delay)"),
     Column(name="held", unit="s", about="for how long a solid body has made no headway"),
     Column(name="collided", dtype="uint8", about="1 when the body overlapped another's during the last step"),
+    Column(name="dead", dtype="uint8", about="1 for those who have died: they lie where they are for ever"),
 )
+
+
+@parallel_kernel
+def _begin(heading, position, out_velocity, out_heading, out_position):
+    for i in numba.prange(position.shape[0]):
+        for axis in range(position.shape[1]):
+            out_velocity[i, axis] = 0.0
+            out_heading[i, axis] = heading[i, axis]
+            out_position[i, axis] = position[i, axis]
 
 
 class AgentState:
@@ -77,6 +89,7 @@ class AgentState:
     start_time: Floats
     held: Floats
     collided: NDArray[np.uint8]
+    dead: NDArray[np.uint8]
 
     def __init__(self, dim: int, extra: Iterable[Column] = ()) -> None:
         if dim not in (2, 3):
@@ -179,8 +192,6 @@ class Steered:
 
     def begin(self, state: AgentState) -> None:
         """Start the step from the frozen state, so that rows no model touches stay as they are."""
-        self.velocity.fill(0.0)
-        np.copyto(self.heading, state.heading)
-        np.copyto(self.position, state.position)
+        _begin(state.heading, state.position, self.velocity, self.heading, self.position)
         for name, array in self.memory.items():
             np.copyto(array, state.columns[name])

@@ -10,9 +10,10 @@ import numpy as np
 import shapely
 from numpy.typing import NDArray
 
+from tropel._kernels.compile import kernel
 from tropel._kernels.grid_raster import fill_inside
 from tropel._kernels.walls import chord_blocked
-from tropel.agents.state import NEAREST_EXIT, NEAREST_TARGET
+from tropel.agents.state import NEAREST_EXIT, NEAREST_TARGET, NO_GOAL
 from tropel.errors import GeometryError
 from tropel.world import World
 from tropel.world.raster import Raster, half_diagonal
@@ -20,6 +21,19 @@ from tropel.world.shapes import segments_of
 
 #: Of a line to a goal, so much must be clear: exits often begin on a wall, which a line to them touches.
 _ALMOST = 0.999
+
+
+@kernel
+def _note_goals(goal, members, seen):
+    for k in range(members.size):
+        seen[goal[members[k]] - NO_GOAL] = 1
+
+
+def goals_among(goal: NDArray[np.int32], members: NDArray[np.int64], world: World) -> list[int]:
+    """The values of the `goal` column that members have, ascending."""
+    seen = np.zeros(len(world.goal_numbers) - NO_GOAL, dtype=np.uint8)
+    _note_goals(goal, members, seen)
+    return (np.flatnonzero(seen) + NO_GOAL).tolist()
 
 
 def numbers_of(goal: int, world: World) -> NDArray[np.int64]:

@@ -21,7 +21,7 @@ from tropel.agents.groups import goal_number
 from tropel.agents.state import NEAREST_EXIT, NO_GOAL, AgentState
 from tropel.errors import GeometryError, ParameterError
 from tropel.planning import plan_cache
-from tropel.planning.field_goals import goal_cells, numbers_of, room_for_error, spec_of
+from tropel.planning.field_goals import goal_cells, goals_among, numbers_of, room_for_error, spec_of
 from tropel.planning.grid_field import GridField, Unreachable
 from tropel.world import World
 from tropel.world.raster import Raster, rasterise, static_obstacles
@@ -103,11 +103,10 @@ class FieldPlanner(ABC):
         if self._world is None:
             raise RuntimeError(f"{type(self).__name__}.prepare(state, world) must be called before direct()")
         self._keep_up()
-        wanted = state.goal[members]
-        present = np.flatnonzero(np.bincount(wanted - NO_GOAL)) + NO_GOAL if len(members) else np.empty(0, np.int64)
-        self._add_plans([goal for goal in present.tolist() if goal not in self._plans])
-        for goal in present.tolist():
-            rows = members if len(present) == 1 else members[wanted == goal]
+        present = goals_among(state.goal, members, self._world)
+        self._add_plans([goal for goal in present if goal not in self._plans])
+        for goal in present:
+            rows = members if len(present) == 1 else members[state.goal[members] == goal]
             plan = self._plans.get(goal)
             if plan is None:
                 out[rows] = 0.0

@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tropel._kernels.grid_moves import FAR
-from tropel.agents.state import NO_GOAL, AgentState
+from tropel.agents.state import AgentState
+from tropel.planning.field_goals import goals_among
 from tropel.planning.flow_field import FlowField
 from tropel.planning.flow_field import Terrain as TerrainFactor
 from tropel.world import World
@@ -63,8 +64,8 @@ class PathPlans(FlowField):
         """Bring the layers up to date for these agents; the local layer reads them from the ground."""
         known = [id(plan) for plan in self._plans.values()]
         self._keep_up()
-        goals = np.flatnonzero(np.bincount(state.goal[members] - NO_GOAL)) + NO_GOAL if len(members) else np.empty(0)
-        self._add_plans([int(goal) for goal in goals.tolist() if goal not in self._plans])
+        present = goals_among(state.goal, members, self._known()[0])
+        self._add_plans([goal for goal in present if goal not in self._plans])
         if known != [id(plan) for plan in self._plans.values()]:
             self._lay()
 

@@ -72,8 +72,7 @@ class ParquetTrajectory(Trajectory):
         empty = _empty(self._columns)
         return {name: np.concatenate([empty[name], *(part[name] for part in parts)]) for name in self._columns}
 
-    @property
-    def events(self) -> list[RecordedEvent]:
+    def entries(self) -> list[RecordedEvent]:
         return layout.read_events(self.path)
 
     @property

@@ -6,9 +6,12 @@ import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import shapely
+from numpy.typing import NDArray
 
 from tropel.errors import ParameterError
+from tropel.recording.notes import deaths_note, hazards_note
 from tropel.recording.scene import Scene
 from tropel.recording.writing import TrajectoryWriter, open_trajectory
 
@@ -27,6 +30,8 @@ class Recorder:
         self._doors: dict[str, bool] | None = None
         self._compared_version = -1
         self._differ = False
+        # A resumed file is told again, because what it was told last may be older than the checkpoint.
+        self._noted_hazards = -1 if resumed else 0
 
     @classmethod
     def open(cls, sim: Simulation, path: Path, *, fps: float) -> Recorder:
@@ -57,6 +62,7 @@ class Recorder:
         obstacles = sim.world.obstacles
         if self._obstacles_changed(sim):
             self.writer.obstacles(frame, obstacles.names, obstacles.position, obstacles.radius)
+        self._note_hazards(sim, frame)
         self.writer.write(
             frame,
             id=agents.id,
@@ -80,6 +86,20 @@ class Recorder:
             )
         return bool(obstacles.moving) or self._differ
 
+    def _note_hazards(self, sim: Simulation, frame: int) -> None:
+        hazards = sim.world.hazards
+        if hazards.version == self._noted_hazards:
+            return
+        self._noted_hazards = hazards.version
+        now = {
+            name: {"kind": hazards[name].kind, "position": position, "inner": inner, "outer": outer}
+            for name, position, inner, outer in zip(
+                hazards.names, hazards.position.tolist(), hazards.inner.tolist(), hazards.outer.tolist(), strict=True
+            )
+        }
+        # Of the step before: a run resumed from here keeps the frame, and with it the note.
+        self.writer.event(frame, max(sim.step_number - 1, 0), hazards_note(now))
+
     def _changed_geometry(self, sim: Simulation) -> str | None:
         """The walkable area without closed doors, when a door has changed since the last frame."""
         doors = {name: door.open for name, door in sim.world.doors.items()}
@@ -91,6 +111,10 @@ class Recorder:
     def event(self, step: int, text: str) -> None:
         """Store an event that has been applied."""
         self.writer.event(-(-step // self.every), step, text)
+
+    def deaths(self, step: int, ids: NDArray[np.int64]) -> None:
+        """Store who has died at the beginning of a step."""
+        self.event(step, deaths_note(ids.tolist()))
 
     def flush(self) -> None:
         """Wait until everything handed over is on disk."""

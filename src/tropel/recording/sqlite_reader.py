@@ -72,8 +72,7 @@ class SqliteTrajectory(Trajectory):
         columns: dict[str, NDArray[Any]] = {name: rows[name].copy() for name in _ROW.names or ()}
         return {**columns, "group": group, "radius": radius}
 
-    @property
-    def events(self) -> list[RecordedEvent]:
+    def entries(self) -> list[RecordedEvent]:
         if "tropel_events" not in self._tables:
             return []
         with sqlite_format.explaining(self.path):

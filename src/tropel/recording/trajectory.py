@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from abc import ABC, abstractmethod
 from pathlib import Path
 from types import TracebackType
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 
 from tropel.errors import RecordingError
 from tropel.recording.frames import AXES, FrameData, Ints, RecordedEvent
+from tropel.recording.notes import Notes, is_note
 from tropel.recording.scene import Scene
 
 
@@ -41,10 +43,27 @@ class Trajectory(ABC):
         """All rows as columns, ordered by frame and id: frame, id, x, y(, z), heading_x, … , group, radius, and speed
         where the file holds it."""
 
-    @property
     @abstractmethod
+    def entries(self) -> list[RecordedEvent]:
+        """Everything that was written down besides the frames, in order: events, and notes of the engine."""
+
+    @property
     def events(self) -> list[RecordedEvent]:
         """What happened during the run, in order."""
+        return [entry for entry in self.entries() if not is_note(entry)]
+
+    def deaths(self) -> dict[str, NDArray[Any]]:
+        """Who died: `id`, `time` [s] and `frame`, the first in which they are dead; in the order of dying."""
+        return {name: column.copy() for name, column in self._notes.deaths.items()}
+
+    def hazards(self, k: int) -> dict[str, dict[str, Any]]:
+        """The hazards in frame k: {"kind": …, "position": […], "inner": …, "outer": …} [m]."""
+        self._index_of(k)
+        return self._notes.hazards(int(k))
+
+    @functools.cached_property
+    def _notes(self) -> Notes:
+        return Notes(self.entries(), dt=self.scene.dt)
 
     @property
     @abstractmethod

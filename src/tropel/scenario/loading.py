@@ -72,10 +72,12 @@ class Scenario:
 
     def _key_named_in(self, message: str) -> tuple[str | int, ...]:
         """The key of the thing that an error of the engine names, such as: exit 'east' lies outside."""
-        named = re.search(r"\b(exit|region|door|obstacle|target|group) '([^']+)'", message)
+        named = re.search(r"\b(exit|region|door|obstacle|target|hazard|group) '([^']+)'", message)
         if named is None:
             return ()
         kind, name = named.groups()
+        if kind == "hazard":
+            return ("hazards", name)
         if kind != "group":
             return ("world", f"{kind}s", name)
         return next((("groups", k) for k, group in enumerate(self.spec.groups) if group.name == name), ())

@@ -22,6 +22,7 @@ from tropel import events
 from tropel.agents.distributions import Distribution, Finite
 from tropel.agents.presets import PersonalityField
 from tropel.errors import GeometryError
+from tropel.world import Hazard
 from tropel.world.maps import FloorPlan, read_plan
 from tropel.world.motion import Motion, PointField
 
@@ -95,6 +96,26 @@ class ObstacleSpec(Model):
     position: PointField | None = None
     motion: Motion | None = None
     type: Annotated[str, Field(description="what it is, such as fire; models may treat types differently")] = "obstacle"
+
+
+class HazardSpec(Model):
+    """Fire, rubble, an explosion: who is within its inner radius dies, and up to the outer one it is avoided."""
+
+    inner: PositiveFloat
+    outer: Annotated[PositiveFloat | None, Field(description="4 times inner when left out [m]")] = None
+    position: PointField | None = None
+    motion: Motion | None = None
+    intensity: Annotated[NonNegativeFloat, Field(description="how sharply it is avoided; 1 is mild")] = 1.0
+    type: Annotated[str, Field(description='what it is: "fire", "rubble", "explosion", …')] = "fire"
+    growth: Annotated[NonNegativeFloat, Field(description="of the inner radius [m/s]; the outer keeps its ratio")] = 0.0
+    largest: Annotated[PositiveFloat | None, Field(description="inner radius at which it stops growing [m]")] = None
+    until: Annotated[PositiveFloat | None, Field(description="simulated time at which it is over [s]")] = None
+    replan: Annotated[bool, Field(description="planners look for ways around it")] = False
+    deadly: bool = True
+
+    def hazard(self) -> Hazard:
+        told = self.model_dump(exclude={"type", "motion"})
+        return Hazard(kind=self.type, motion=self.motion, **told)
 
 
 class ScatterSpec(Model):
@@ -260,6 +281,7 @@ class ScenarioSpec(Model):
     until: Annotated[NonNegativeFloat | Literal["empty"], Field(description='seconds, or "empty"')] = "empty"
     limit: Annotated[PositiveFloat, Field(description="the run ends then in any case [s]")] = 600.0
     world: WorldSpec
+    hazards: Annotated[dict[str, HazardSpec], Field(description="those that are there at the start")] = {}
     groups: list[GroupSpec] = []
     sources: list[SourceSpec] = []
     events: list[TimedEvent] = []

@@ -11,7 +11,7 @@ from tropel.errors import TropelError
 from tropel.scenario import schema
 from tropel.scenario.locate import dotted
 from tropel.scenario.scatter import scatter
-from tropel.world import Door, Obstacle, Target, World, shapes
+from tropel.world import Door, Hazard, Obstacle, Target, World, shapes
 from tropel.world.maps import FloorPlan
 
 if TYPE_CHECKING:
@@ -86,9 +86,12 @@ class WorldBuilder:
             name: Target(position=t.position, motion=t.motion, radius=t.radius, absorbs=t.absorbs)
             for name, t in spec.targets.items()
         }
+        hazards = {name: self._hazard(name, h) for name, h in self.spec.hazards.items()}
         if spec.box is not None:
             regions = {n: (r.low, r.high) for n, r in spec.regions.items() if isinstance(r, schema.BoxSpec)}
-            return World.box(spec.box.low, spec.box.high, obstacles=obstacles, targets=targets, regions=regions)
+            return World.box(
+                spec.box.low, spec.box.high, obstacles=obstacles, targets=targets, hazards=hazards, regions=regions
+            )
         plan = self._map()
         return World(
             self._walkable(plan),
@@ -106,7 +109,14 @@ class WorldBuilder:
             doors={name: Door(d.line, open=d.open) for name, d in spec.doors.items()},
             obstacles=obstacles,
             targets=targets,
+            hazards=hazards,
         )
+
+    def _hazard(self, name: str, spec: schema.HazardSpec) -> Hazard:
+        try:
+            return spec.hazard()
+        except TropelError as error:
+            raise self.scenario.error(("hazards", name), str(error)) from error
 
     def _scatter(self, world: World) -> None:
         for name, spec in self.spec.world.scatter.items():

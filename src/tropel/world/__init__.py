@@ -1,8 +1,21 @@
-"""The world: geometry, doors, exits, obstacles, targets, and how they move."""
+"""The world: geometry, doors, exits, obstacles, hazards, targets, and how they move."""
 
 from tropel.world.goals import Exit, GoalArrays, Target
+from tropel.world.hazards import Hazard, HazardSet
 from tropel.world.motion import Orbit, Waypoints
 from tropel.world.obstacles import Obstacle, ObstacleSet
 from tropel.world.world import Door, World
 
-__all__ = ["Door", "Exit", "GoalArrays", "Obstacle", "ObstacleSet", "Orbit", "Target", "Waypoints", "World"]
+__all__ = [
+    "Door",
+    "Exit",
+    "GoalArrays",
+    "Hazard",
+    "HazardSet",
+    "Obstacle",
+    "ObstacleSet",
+    "Orbit",
+    "Target",
+    "Waypoints",
+    "World",
+]

@@ -28,8 +28,11 @@ from tropel.world.world import World
 _ROUNDING = 1e-6
 
 
-def lattice_cells(world: World, cell: float = 0.4) -> Raster:
-    """Draw a 2D world into cells of one person each, as it is now."""
+def lattice_cells(world: World, cell: float = 0.4, *, hazards: bool = True) -> Raster:
+    """Draw a 2D world into cells of one person each, as it is now.
+
+    Hazards that are planned around block cells too, unless `hazards` is false.
+    """
     if world.dim != 2:
         raise ParameterError("a lattice crowd needs a 2D world; in a box use other models")
     if not (math.isfinite(cell) and cell > 0.0):
@@ -47,7 +50,7 @@ def lattice_cells(world: World, cell: float = 0.4) -> Raster:
     block_crossed(world.segments[:edge], world.blocking[:edge], rounding, -rounding, low, cell, free)
     block_crossed(world.segments[edge:], world.blocking[edge:], -rounding, -rounding, low, cell, free)
     raster = Raster(origin=low, cell=float(cell), free=free.view(np.bool_), clearance=0.5 * cell)
-    take_cells(*static_obstacles(world), raster, raster.free)
+    take_cells(*static_obstacles(world, hazards=hazards), raster, raster.free)
     return raster
 
 

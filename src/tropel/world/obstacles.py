@@ -1,4 +1,4 @@
-"""Round obstacles, static or moving, and the arrays that kernels see of them."""
+"""Round obstacles, static or moving, and the arrays that kernels see of them, in which hazards are discs too."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from tropel._kernels.discs import DiscGrid, disc_grid
 from tropel.errors import GeometryError, ParameterError, suggest
+from tropel.world.hazards import HazardSet
 from tropel.world.motion import MotionLike, position_at, restored_motion, stored_motion
 from tropel.world.shapes import point
 
@@ -35,17 +36,25 @@ class Obstacle:
 class ObstacleSet:
     """The obstacles of a world by name, and their positions, velocities and radii as arrays in the order of adding."""
 
-    def __init__(self, dim: int, low: NDArray[np.float64], high: NDArray[np.float64]) -> None:
+    def __init__(
+        self,
+        dim: int,
+        low: NDArray[np.float64],
+        high: NDArray[np.float64],
+        *,
+        hazards: HazardSet | None = None,
+    ) -> None:
         self.dim = dim
         self._low, self._high = low, high
+        self._hazards = HazardSet(dim, low, high) if hazards is None else hazards
         self._items: dict[str, Obstacle] = {}
-        self._grids: dict[float, tuple[int, DiscGrid]] = {}
+        self._grids: dict[float, tuple[tuple[int, int], DiscGrid]] = {}
         self.version = 0  #: changes whenever a position or radius does
         self.position: NDArray[np.float64] = np.empty((0, dim))
         self.velocity: NDArray[np.float64] = np.empty((0, dim))
         self.radius: NDArray[np.float64] = np.empty(0)
         self.type: NDArray[np.int32] = np.empty(0, dtype=np.int32)  #: numbers of `types`
-        self.types: list[str] = []  #: every type there has been
+        self.types: list[str] = self._hazards.types  #: every type there has been, and every kind of hazard
         self._moving: list[tuple[int, str]] = []
 
     def __len__(self) -> int:
@@ -135,11 +144,21 @@ class ObstacleSet:
             self.version += 1
 
     def grid(self, reach: float) -> DiscGrid:
-        """Cells that list every obstacle whose surface is within `reach` of any point of the cell."""
-        version, grid = self._grids.get(reach, (-1, None))
-        if grid is None or version != self.version:
-            grid = disc_grid(self.position, self.velocity, self.radius, self.type, self._low, self._high, reach)
-            self._grids[reach] = (self.version, grid)
+        """Cells that list every obstacle whose surface is within `reach` of any point of the cell.
+
+        The inner discs of hazards come after the obstacles; they push nobody.
+        """
+        hazards = self._hazards
+        now = (self.version, hazards.version)
+        version, grid = self._grids.get(reach, (None, None))
+        if grid is None or version != now:
+            position, velocity, radius, type = self.position, self.velocity, self.radius, self.type
+            if len(hazards):
+                position, velocity = np.vstack([position, hazards.position]), np.vstack([velocity, hazards.velocity])
+                radius, type = np.append(radius, hazards.inner), np.append(type, hazards.type)
+            pushes = (np.arange(len(radius)) < len(self)).astype(np.uint8)
+            grid = disc_grid(position, velocity, radius, type, pushes, self._low, self._high, reach)
+            self._grids[reach] = (now, grid)
         return grid
 
     def state(self) -> dict[str, Any]:

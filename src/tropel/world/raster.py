@@ -3,7 +3,7 @@
 A cell is free when its centre is inside the walkable area, at least `clearance` away from every wall, closed door and
 static obstacle, and never less than half a cell's diagonal. That last part is what makes the raster honest: a wall
 cannot slip between two neighbouring free centres, not even diagonally, so a step from one to the other crosses none.
-Moving obstacles are not drawn; they are what local steering is for.
+Moving obstacles are not drawn; they are what local steering is for. Nor are hazards, unless they say `replan`.
 """
 
 from __future__ import annotations
@@ -113,11 +113,16 @@ def rasterise(world: World, *, cell: float = 0.2, clearance: float = 0.2) -> Ras
     return Raster(origin=low, cell=float(cell), free=free.view(np.bool_), clearance=float(clearance))
 
 
-def static_obstacles(world: World) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Positions and radii of the obstacles that stand still."""
+def static_obstacles(world: World, *, hazards: bool = True) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Positions and radii of the obstacles that stand still, and of the inner discs of hazards to plan around."""
     moving = set(world.obstacles.moving)
     rows = [row for row, name in enumerate(world.obstacles.names) if name not in moving]
-    return world.obstacles.position[rows], world.obstacles.radius[rows]
+    position, radius = world.obstacles.position[rows], world.obstacles.radius[rows]
+    around = world.hazards.rows_where("replan") if hazards and len(world.hazards) else ()
+    if len(around):
+        position = np.vstack([position, world.hazards.position[around]])
+        radius = np.append(radius, world.hazards.inner[around])
+    return position, radius
 
 
 def check_memory(steps: NDArray[np.float64], cell: float) -> None:

@@ -61,6 +61,6 @@ def log_avoidance(
     0 if d <= inner;   ((d - inner) / (outer - inner))^intensity if inner < d <= outer;   1 beyond
     """
     share = np.clip((distance - inner) / (outer - inner), 0.0, 1.0) if outer > inner else (distance > inner) * 1.0
-    with np.errstate(divide="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore"):
         graded = intensity * np.log(share)
     return np.where(distance <= inner, -np.inf, np.where(distance > outer, 0.0, graded))

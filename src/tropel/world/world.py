@@ -19,6 +19,7 @@ from tropel._kernels.walls import WallGrid
 from tropel.errors import GeometryError, ParameterError, suggest
 from tropel.world import shapes
 from tropel.world.goals import Exit, GoalArrays, Target
+from tropel.world.hazards import Hazard, HazardSet
 from tropel.world.motion import position_at, restored_motion, stored_motion
 from tropel.world.obstacles import Obstacle, ObstacleSet
 from tropel.world.shapes import ShapeLike
@@ -56,6 +57,7 @@ class World:
         doors: Mapping[str, Door | ShapeLike] | None = None,
         obstacles: Mapping[str, Obstacle] | None = None,
         targets: Mapping[str, Target | Sequence[float]] | None = None,
+        hazards: Mapping[str, Hazard] | None = None,
         bounds: Sequence[float] | None = None,
     ) -> None:
         self.walkable: Polygonal | None = None if walkable is None else shapes.polygon(walkable, "walkable area")
@@ -64,7 +66,7 @@ class World:
         self.exits = {name: Exit(shapes.polygon(s, f"exit '{name}'")) for name, s in (exits or {}).items()}
         self.regions = {name: shapes.polygon(s, f"region '{name}'") for name, s in (regions or {}).items()}
         low, high = self._extent(bounds)
-        self._begin(2, low, high, obstacles or {}, targets or {})
+        self._begin(2, low, high, obstacles or {}, targets or {}, hazards or {})
         self._check_places()
 
     @classmethod
@@ -75,13 +77,14 @@ class World:
         *,
         obstacles: Mapping[str, Obstacle] | None = None,
         targets: Mapping[str, Target | Sequence[float]] | None = None,
+        hazards: Mapping[str, Hazard] | None = None,
         regions: Mapping[str, tuple[Sequence[float], Sequence[float]]] | None = None,
     ) -> World:
         """A 3D world: the box between two corners, with balls as obstacles. Regions are boxes (low, high) too."""
         world = cls.__new__(cls)
         world.walkable, world.walls, world.doors, world.exits, world.regions = None, [], {}, {}, {}
         corners = _box_corners(low, high, "the box")
-        world._begin(3, *corners, obstacles or {}, targets or {})
+        world._begin(3, *corners, obstacles or {}, targets or {}, hazards or {})
         world.region_boxes = {name: _box_corners(*box, f"region '{name}'") for name, box in (regions or {}).items()}
         for name, (region_low, region_high) in world.region_boxes.items():
             if (region_high < corners[0]).any() or (region_low > corners[1]).any():
@@ -95,6 +98,7 @@ class World:
         high: NDArray[np.float64],
         obstacles: Mapping[str, Obstacle],
         targets: Mapping[str, Target | Sequence[float]],
+        hazards: Mapping[str, Hazard],
     ) -> None:
         self.dim = dim
         self.bounds = np.array([low, high], dtype=np.float64)
@@ -106,10 +110,13 @@ class World:
         self.goal_numbers: dict[str, int] = {name: k for k, name in enumerate(self.exits)}
         self._goals: GoalArrays | None = None
         self._wall_grids: dict[float, WallGrid] = {}
-        self.obstacles = ObstacleSet(dim, self.bounds[0], self.bounds[1])
+        self.hazards = HazardSet(dim, self.bounds[0], self.bounds[1])
+        self.obstacles = ObstacleSet(dim, self.bounds[0], self.bounds[1], hazards=self.hazards)
         self._collect_segments()
         for name, obstacle in obstacles.items():
             self.obstacles.add(name, obstacle)
+        for name, hazard in hazards.items():
+            self.hazards.add(name, hazard)
         for name, target in targets.items():
             self.add_target(name, target)
 
@@ -212,6 +219,7 @@ class World:
         """Bring everything that moves by itself to where it is at `time` [s]."""
         self.time = time
         self.obstacles.advance(time, dt)
+        self.hazards.advance(time, dt)
         for name, target in self.targets.items():
             if target.motion is not None:
                 what = f"target '{name}'"
@@ -285,6 +293,7 @@ class World:
             "targets": {name: _target_state(t, self._target_position[name]) for name, t in self.targets.items()},
             "goal_numbers": self.goal_numbers,
             "obstacles": self.obstacles.state(),
+            "hazards": self.hazards.state(),
         }
 
     def restore(self, stored: Mapping[str, Any], *, dt: float) -> None:
@@ -301,6 +310,7 @@ class World:
         self.goal_numbers = {name: int(number) for name, number in stored["goal_numbers"].items()}
         self._goals = None
         self.obstacles.restore(stored["obstacles"], time=self.time, dt=dt)
+        self.hazards.restore(stored["hazards"], time=self.time, dt=dt)
 
     def digest(self) -> str:
         """Digest of what was declared: the geometry and the names in it."""

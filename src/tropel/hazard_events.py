@@ -1,0 +1,87 @@
+"""Hazards that break out, move, grow and go out while the simulation runs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from pydantic import Field
+
+from tropel.event_base import Event
+from tropel.world import Hazard
+from tropel.world.motion import Finite, Motion, PointField, PositiveFinite
+
+if TYPE_CHECKING:
+    from tropel.simulation import Simulation
+
+NotNegative = Annotated[Finite, Field(ge=0.0)]
+
+
+class AddHazard(Event):
+    """Let a hazard break out: fire, rubble, an explosion."""
+
+    kind: Literal["add_hazard"] = "add_hazard"
+    name: str
+    inner: Annotated[PositiveFinite, Field(description="who is within it dies [m]")]
+    outer: Annotated[PositiveFinite | None, Field(description="avoided up to here [m]; 4 times inner")] = None
+    position: PointField | None = None
+    motion: Motion | None = None
+    intensity: Annotated[NotNegative, Field(description="how sharply it is avoided; 1 is mild")] = 1.0
+    type: Annotated[str, Field(description='what it is: "fire", "rubble", "explosion", …')] = "fire"
+    growth: Annotated[NotNegative, Field(description="of the inner radius [m/s]; the outer keeps its ratio")] = 0.0
+    largest: Annotated[PositiveFinite | None, Field(description="inner radius at which it stops growing [m]")] = None
+    until: Annotated[PositiveFinite | None, Field(description="simulated time at which it is over [s]")] = None
+    replan: Annotated[bool, Field(description="planners look for ways around it")] = False
+    deadly: bool = True
+
+    def check(self, sim: Simulation) -> None:
+        # Where a motion is by then cannot be asked yet: the event does not know its time.
+        if self.position is not None:
+            sim.world.hazards.check(self.name, self._hazard())
+        else:
+            self._hazard()
+
+    def apply(self, sim: Simulation) -> None:
+        sim.world.hazards.add(self.name, self._hazard(), time=sim.time, dt=sim.dt)
+
+    def _hazard(self) -> Hazard:
+        told = {name: getattr(self, name) for name in type(self).model_fields if name not in ("kind", "name", "type")}
+        return Hazard(kind=self.type, **told)
+
+
+class MoveHazard(Event):
+    """Put a hazard elsewhere; it stays there."""
+
+    kind: Literal["move_hazard"] = "move_hazard"
+    name: str
+    position: PointField
+
+    def check(self, sim: Simulation) -> None:
+        sim.world.hazards.check(self.name, Hazard(inner=1.0, position=self.position))
+
+    def apply(self, sim: Simulation) -> None:
+        sim.world.hazards.move(self.name, self.position, time=sim.time, dt=sim.dt)
+
+
+class GrowHazard(Event):
+    """Give a hazard another size; the outer radius keeps its ratio unless it is given."""
+
+    kind: Literal["grow_hazard"] = "grow_hazard"
+    name: str
+    inner: PositiveFinite
+    outer: PositiveFinite | None = None
+
+    def check(self, sim: Simulation) -> None:
+        Hazard(inner=self.inner, outer=self.outer, position=(0.0, 0.0))
+
+    def apply(self, sim: Simulation) -> None:
+        sim.world.hazards.grow(self.name, inner=self.inner, outer=self.outer, time=sim.time, dt=sim.dt)
+
+
+class RemoveHazard(Event):
+    """Put a hazard out, or clear it away."""
+
+    kind: Literal["remove_hazard"] = "remove_hazard"
+    name: str
+
+    def apply(self, sim: Simulation) -> None:
+        sim.world.hazards.remove(self.name)

@@ -1,0 +1,234 @@
+"""Hazards: fire, rubble, explosions. Round, with an inner radius where people die and an outer one where they shy away.
+
+After Banerjee, Abukmail & Kraemer (SIMULATION 85, 2009, section 5): a hazard is (centre, r_i, r_o, a), and a place at
+the distance d from its centre is worth 0 up to r_i, ((d - r_i) / (r_o - r_i))^a up to r_o, and 1 beyond. `influence.py`
+turns that into a sub-layer for crowds on a lattice. For all other models the inner disc is one more round obstacle of
+the type `kind` (`ObstacleSet.grid`) with one difference: it stops who walks into it, but it pushes nobody. Where fire
+comes over somebody, that one dies (`agents/deaths.py`) and is not shoved along.
+
+Sizes are functions of time, like motions: a resumed run finds every hazard as large as it was.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tropel.errors import GeometryError, ParameterError, named_parameters, suggest
+from tropel.world.motion import MotionLike, position_at, restored_motion, stored_motion
+from tropel.world.shapes import point
+
+#: The outer radius of those who give none, in inner radii (the default of the paper).
+OUTER_PER_INNER = 4.0
+
+
+@named_parameters
+@dataclass(frozen=True, kw_only=True)
+class Hazard:
+    """Something that kills who is within `inner` [m] of its centre and is avoided up to `outer` [m] (4 `inner`).
+
+    Give a position, or a motion that moves it. `inner` grows by `growth` [m/s] from the time it is added until it is
+    the `largest` [m]; `outer` keeps its ratio to it. At the time `until` [s] it is over.
+    """
+
+    inner: float
+    outer: float | None = None
+    position: Sequence[float] | None = None
+    motion: MotionLike | None = None
+    intensity: float = 1.0  #: a: 1 is avoided mildly all the way to `outer`, more is avoided more sharply
+    kind: str = "fire"  #: what it is: "fire", "rubble", "explosion" or anything else
+    growth: float = 0.0  #: [m/s]
+    largest: float | None = None  #: [m]
+    until: float | None = None  #: [s] of simulated time
+    replan: bool = False  #: whether planners look for ways around it; otherwise people only shy away
+    deadly: bool = True
+
+    def __post_init__(self) -> None:
+        if (self.position is None) == (self.motion is None):
+            raise GeometryError("a hazard needs either a position or a motion")
+        if not (math.isfinite(self.inner) and self.inner > 0.0):
+            raise GeometryError(f"a hazard needs a positive inner radius, not {self.inner!r}")
+        if self.outer is not None and not (math.isfinite(self.outer) and self.outer >= self.inner):
+            raise GeometryError(
+                f"a hazard's outer radius must not be below its inner radius of {self.inner:g} m, got {self.outer!r}"
+            )
+        for name in ("intensity", "growth"):
+            value = getattr(self, name)
+            if not (math.isfinite(value) and value >= 0.0):
+                raise GeometryError(f"a hazard's {name} must not be negative, got {value!r}")
+        if self.largest is not None and not self.largest >= self.inner:
+            raise GeometryError(
+                f"a hazard cannot stop growing at {self.largest!r} m: its inner radius is {self.inner:g} m already"
+            )
+        if self.until is not None and not self.until > 0.0:
+            raise GeometryError(f"a hazard must last until a time above zero, not {self.until!r} s")
+
+    @property
+    def outer_per_inner(self) -> float:
+        return OUTER_PER_INNER if self.outer is None else self.outer / self.inner
+
+    @property
+    def changes(self) -> bool:
+        """Whether it moves, grows or ends by itself."""
+        return self.motion is not None or self.growth > 0.0 or self.until is not None
+
+    def inner_after(self, seconds: float) -> float:
+        """The inner radius [m] so long after it was added."""
+        grown = self.inner + self.growth * seconds
+        return grown if self.largest is None else min(grown, self.largest)
+
+
+class HazardSet:
+    """The hazards of a world by name, and arrays with a row for each in the order of adding."""
+
+    def __init__(self, dim: int, low: NDArray[np.float64], high: NDArray[np.float64]) -> None:
+        self.dim = dim
+        self._low, self._high = low, high
+        self._items: dict[str, Hazard] = {}
+        self._since: dict[str, float] = {}  #: when they had the size they were given [s]
+        self.types: list[str] = []  #: every kind there has been, and every type of obstacle
+        self.version = 0  #: changes whenever a place or size does
+        self.position: NDArray[np.float64] = np.empty((0, dim))
+        self.velocity: NDArray[np.float64] = np.empty((0, dim))
+        self.inner: NDArray[np.float64] = np.empty(0)  #: [m]
+        self.outer: NDArray[np.float64] = np.empty(0)  #: [m]
+        self.type: NDArray[np.int32] = np.empty(0, dtype=np.int32)  #: numbers of `types`
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._items
+
+    def __getitem__(self, name: str) -> Hazard:
+        return self._items[name]
+
+    @property
+    def names(self) -> list[str]:
+        return list(self._items)
+
+    def rows_where(self, quality: str) -> NDArray[np.int64]:
+        """Rows of those that are `deadly`, or make planners `replan`."""
+        rows = [row for row, item in enumerate(self._items.values()) if getattr(item, quality)]
+        return np.array(rows, dtype=np.int64)
+
+    def check(self, name: str, hazard: Hazard, *, time: float = 0.0) -> None:
+        """Raise when a hazard's place, as it is at `time` [s], is not one in this world."""
+        what = f"hazard '{name}'"
+        if hazard.position is not None:
+            place = point(hazard.position, what, dim=self.dim)
+        else:
+            assert hazard.motion is not None
+            place = position_at(hazard.motion, time, what=what, dim=self.dim)
+        if (place < self._low).any() or (place > self._high).any():
+            raise GeometryError(
+                f"{what} at {_text(place)} lies outside the world, which reaches from {_text(self._low)} to "
+                f"{_text(self._high)}; put its centre inside"
+            )
+        if hazard.until is not None and hazard.until <= time:
+            raise GeometryError(f"{what} lasts until {hazard.until:g} s, which is over at {time:g} s, when it is added")
+
+    def add(self, name: str, hazard: Hazard, *, time: float = 0.0, dt: float = 0.0) -> None:
+        if name in self._items:
+            raise GeometryError(f"there is a hazard '{name}' already; remove it first or choose another name")
+        self.check(name, hazard, time=time)
+        self._put(name, hazard, since=time)
+        self._lay_out(time, dt)
+
+    def move(self, name: str, position: Sequence[float], *, time: float = 0.0, dt: float = 0.0) -> None:
+        """Put a hazard elsewhere, to stay there."""
+        moved = replace(self.find(name), position=tuple(position), motion=None)
+        self.check(name, moved, time=time)
+        self._items[name] = moved
+        self._lay_out(time, dt)
+
+    def grow(self, name: str, *, inner: float, outer: float | None = None, time: float = 0.0, dt: float = 0.0) -> None:
+        """Give a hazard another size now, from which it may go on growing; without `outer` the ratio stays."""
+        old = self.find(name)
+        self._put(name, replace(old, inner=inner, outer=inner * old.outer_per_inner if outer is None else outer), time)
+        self._lay_out(time, dt)
+
+    def remove(self, name: str) -> None:
+        self.find(name)
+        row = self.names.index(name)
+        del self._items[name], self._since[name]
+        for column in ("position", "velocity", "inner", "outer", "type"):
+            setattr(self, column, np.delete(getattr(self, column), row, axis=0))
+        self.version += 1
+
+    def find(self, name: str) -> Hazard:
+        if name not in self._items:
+            raise ParameterError(f"there is no hazard '{name}'; {suggest(name, self._items)}")
+        return self._items[name]
+
+    def advance(self, time: float, dt: float) -> None:
+        """Bring those that move or grow to how they are at `time` [s], and remove those that are over."""
+        for name, item in list(self._items.items()):
+            if item.until is not None and time >= item.until - 1e-9 * dt:
+                self.remove(name)
+        if any(item.changes for item in self._items.values()):
+            self._lay_out(time, dt)
+
+    def _put(self, name: str, hazard: Hazard, since: float) -> None:
+        self._items[name] = hazard
+        self._since[name] = since
+        if hazard.kind not in self.types:
+            self.types.append(hazard.kind)
+
+    def _lay_out(self, time: float, dt: float) -> None:
+        """Write the arrays. New ones, because kernels may still hold the old."""
+        before = (self.position, self.velocity, self.inner, self.outer)
+        count = len(self._items)
+        self.position, self.velocity = np.empty((count, self.dim)), np.zeros((count, self.dim))
+        self.inner, self.outer = np.empty(count), np.empty(count)
+        self.type = np.array([self.types.index(item.kind) for item in self._items.values()], dtype=np.int32)
+        for row, (name, item) in enumerate(self._items.items()):
+            self.inner[row] = item.inner_after(time - self._since[name])
+            self.outer[row] = item.outer_per_inner * self.inner[row]
+            if item.motion is None:
+                self.position[row] = item.position
+                continue
+            what = f"hazard '{name}'"
+            self.position[row] = position_at(item.motion, time, what=what, dim=self.dim)
+            if dt > 0.0:
+                ahead = position_at(item.motion, time + dt, what=what, dim=self.dim)
+                self.velocity[row] = (ahead - self.position[row]) / dt
+        now = (self.position, self.velocity, self.inner, self.outer)
+        if not all(np.array_equal(old, new) for old, new in zip(before, now, strict=True)):
+            self.version += 1
+
+    def state(self) -> dict[str, Any]:
+        """What a checkpoint stores: everything about each of them (a function is stored by its hazard's name)."""
+        stored: dict[str, Any] = {}
+        for name, item in self._items.items():
+            entry = {each.name: getattr(item, each.name) for each in fields(item)}
+            if item.position is not None:
+                entry["position"] = [float(c) for c in item.position]
+            if item.motion is not None:
+                entry["motion"] = stored_motion(item.motion)
+            stored[name] = {"since": self._since[name], **entry}
+        return stored
+
+    def restore(self, stored: Mapping[str, Any], *, time: float, dt: float) -> None:
+        declared = dict(self._items)
+        for name in self.names:
+            self.remove(name)
+        for name, entry in stored.items():
+            told = {key: value for key, value in entry.items() if key != "since"}
+            if told["motion"] == "function":
+                if name not in declared or declared[name].motion is None:
+                    raise ParameterError(f"hazard '{name}' moves by a function that this script does not define")
+                told["motion"] = declared[name].motion
+            elif told["motion"] is not None:
+                told["motion"] = restored_motion(told["motion"])
+            self._put(name, Hazard(**told), since=float(entry["since"]))
+        self._lay_out(time, dt)
+
+
+def _text(place: NDArray[np.float64]) -> str:
+    return "(" + ", ".join(f"{c:g}" for c in place) + ")"

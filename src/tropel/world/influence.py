@@ -1,0 +1,146 @@
+"""The influence of hazards on the cells around them, clipped by walls (Banerjee et al. 2009, sections 5.1 and 5.2).
+
+Equation 4 alone reaches through walls. The paper's cure is a discrete sort of sight: cells are visited from the
+periphery of the hazard's bounding box inwards, and a line rasterised after Bresenham leads from each cell that has not
+been processed to the hazard. Exactly:
+
+1. The box has the hazard's cell in the middle and reaches floor(outer / cell + ½) cells to each side. Its rings, the
+   cells at the same largest coordinate difference to the middle, are visited from the outermost to the middle; the
+   cells of a ring in the order of the array (row by row, from low columns to high). Cells off the map are left out.
+2. From a cell (r, c) that has no value yet a line goes to the middle. It has n = max(|dr|, |dc|) steps; after k of them
+   it is k cells on along the longer axis and floor((2 k m + n) / 2n) cells along the shorter, m = min(|dr|, |dc|).
+3. If a cell of the line is blocked, those from the selected cell up to the blocked one that is nearest to the hazard
+   are worth 1; those after it, or all of them if none is blocked, get equation 4. A cell that has a value keeps it.
+
+The hazard's own cell never counts as blocked, so that a pillar may burn; cells off the map hide nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tropel._kernels.grid_influence import HIDDEN, mark_influence
+from tropel.errors import ParameterError
+from tropel.world.lattice_cells import lattice_cells
+from tropel.world.raster import Raster, static_obstacles
+from tropel.world.terrain import Filter, Terrain, log_avoidance
+
+if TYPE_CHECKING:
+    from tropel.world.world import World
+
+
+def influence_filter(
+    raster: Raster,
+    centre: Sequence[float] | NDArray[np.float64],
+    inner: float,
+    outer: float,
+    intensity: float,
+    *,
+    clipped: bool = True,
+    spares_inside: bool = False,
+) -> Filter | None:
+    """What the cells within `outer` [m] of a centre are worth, or None when none of them is on the map.
+
+    Distances are those of the centres of cells. With `clipped` the influence ends at blocked cells.
+    """
+    place = np.asarray(centre, dtype=np.float64)
+    if raster.dim != 2 or place.shape != (2,):
+        raise ParameterError(f"an influence on cells needs a 2D raster and a centre (x, y), not {place.tolist()}")
+    if not (np.isfinite(place).all() and 0.0 <= inner <= outer < np.inf and 0.0 <= intensity < np.inf):
+        raise ParameterError(
+            f"an influence needs a finite centre, 0 ≤ inner ≤ outer and an intensity that is not negative; got "
+            f"{place.tolist()}, {inner!r} m, {outer!r} m and {intensity!r}"
+        )
+    # In cells, and as numbers that do not overflow while the centre is far off the map.
+    middle = np.floor((place - raster.origin) / raster.cell)[::-1]
+    reach = np.floor(outer / raster.cell + 0.5)
+    low = np.maximum(middle - reach, 0.0)
+    high = np.minimum(middle + reach, np.array(raster.shape) - 1.0)
+    if (low > high).any():
+        return None
+    # Rings without a cell on the map are not worth looking for.
+    reach = min(reach, float(max(np.abs(middle - low).max(), np.abs(high - middle).max())))
+    row, column = int(low[0]), int(low[1])
+    rows, columns = int(high[0]) - row + 1, int(high[1]) - column + 1
+    x = raster.origin[0] + (np.arange(column, column + columns) + 0.5) * raster.cell - place[0]
+    y = raster.origin[1] + (np.arange(row, row + rows) + 0.5) * raster.cell - place[1]
+    distance = np.sqrt(x[None, :] ** 2 + y[:, None] ** 2)
+    value = log_avoidance(distance, inner=inner, outer=outer, intensity=intensity)
+    if clipped:
+        mark = np.zeros((rows, columns), dtype=np.uint8)
+        mark_influence(raster.free, int(middle[0]), int(middle[1]), int(reach), row, column, mark)
+        value[mark == HIDDEN] = 0.0
+    return Filter(row=row, column=column, log_value=value, spares_inside=spares_inside)
+
+
+class HazardLayers:
+    """Keeps the sub-layers of a terrain in step with the hazards of the world: one for each, named "hazard NAME".
+
+    They are functions of the world as it is, so a checkpoint needs nothing of them.
+    """
+
+    def __init__(self) -> None:
+        self._laid: dict[str, tuple[object, ...]] = {}
+        self._terrain: Terrain | None = None
+        self._sight: Raster | None = None  #: the cells for which they were laid
+        self._drawn: Raster | None = None  #: cells without those that hazards block, and what they show
+        self._shown: tuple[object, ...] = ()
+
+    def update(self, world: World) -> None:
+        """Lay, replace and drop sub-layers, as far as hazards, doors or obstacles have changed."""
+        terrain, hazards = world.terrain, world.hazards
+        if terrain is None:
+            return
+        if terrain is not self._terrain:
+            self._terrain, self._laid = terrain, {}
+        for name in self._laid.keys() - set(hazards.names):
+            terrain.drop_filter(_layer(name))
+            del self._laid[name]
+        if not len(hazards):
+            return
+        sight = self._what_is_seen(world, terrain.raster)
+        if sight is not self._sight:
+            self._sight, self._laid = sight, dict.fromkeys(self._laid, ())
+        for row, name in enumerate(hazards.names):
+            hazard = hazards[name]
+            wanted = (
+                hazards.position[row].tobytes(),
+                float(hazards.inner[row]),
+                float(hazards.outer[row]),
+                hazard.intensity,
+                hazard.deadly,
+            )
+            if self._laid.get(name) == wanted:
+                continue
+            new = influence_filter(
+                sight,
+                hazards.position[row],
+                float(hazards.inner[row]),
+                float(hazards.outer[row]),
+                hazard.intensity,
+                # Out of what does not kill one may find a way.
+                spares_inside=not hazard.deadly,
+            )
+            if new is None:
+                terrain.drop_filter(_layer(name))
+            else:
+                terrain.set_filter(_layer(name), new)
+            self._laid[name] = wanted
+
+    def _what_is_seen(self, world: World, raster: Raster) -> Raster:
+        """The cells that hide influence: those of the terrain, but not the ones that hazards themselves block."""
+        if not len(world.hazards.rows_where("replan")):
+            return raster
+        position, radius = static_obstacles(world, hazards=False)
+        now = (raster.cell, world.blocking.tobytes(), position.tobytes(), radius.tobytes())
+        if now != self._shown or self._drawn is None:
+            self._shown, self._drawn = now, lattice_cells(world, raster.cell, hazards=False)
+        return self._drawn
+
+
+def _layer(name: str) -> str:
+    return f"hazard {name}"
