@@ -6,7 +6,9 @@ without the time of the move and the first of equal ones, and C(s) the number of
     s is a bottleneck  when  C(s) > C(T(s, pi(s))),                                                       equation 5
 
 a funnel in the graph of the flow. Goals are absorbing, so they are none. A policy that counts the time of moves, or
-breaks ties at random, finds dozens of them at every door instead of one to three.
+breaks ties at random, finds dozens of them at every door instead of one to three. What equation 5 misses: a door of
+three cells in whose axis the goal is a single cell, because three cells move into every cell of that axis, in the rooms
+as in the door; and an exit that is no opening but a piece of floor, because nothing narrows there.
 
 The bottlenecks of all goals are pooled, and those near each other become one at their centroid: clusters by single
 linkage, so a chain of near ones is one bottleneck. Beyond the paper, each has a width (`passages.py`), and those that
@@ -18,6 +20,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +28,7 @@ from numpy.typing import NDArray
 from tropel._kernels.grid_moves import DIAGONAL, MOVE_X, MOVE_Y, Ground, all_best_moves
 from tropel.errors import ParameterError
 from tropel.planning.passages import Passage, Walls, narrowest_passage
+from tropel.world.raster import Raster
 from tropel.world.terrain import Terrain
 
 #: Bottlenecks within so many cells are one, unless told otherwise.
@@ -80,7 +84,7 @@ def _funnels(onward: NDArray[np.int64]) -> NDArray[np.bool_]:
 
 
 def find_bottlenecks(
-    terrain: Terrain, *, merge_distance: float | None = None, widest: float = 25.0
+    terrain: Terrain, *, merge_distance: float | None = None, widest: float = 12.0
 ) -> list[Bottleneck]:
     """The bottlenecks of all path-plan layers of a terrain, merged, with their widths; in order of their cells.
 
@@ -94,18 +98,22 @@ def find_bottlenecks(
     if not (math.isfinite(widest) and widest > 0.0):
         raise ParameterError(f"find_bottlenecks: widest must be a positive length in metres, not {widest!r}")
     found: dict[int, Passage | None] = {}
-    walls = Walls(raster.free)
     for goal in sorted(terrain.units):
         units = terrain.units[goal]
         onward = onward_cells(units, terrain.moves)
-        for place in np.flatnonzero(_funnels(onward)).tolist():
+        walls = Walls(raster.free, units == 0)
+        places = np.flatnonzero(_funnels(onward))
+        found |= {place: found.get(place) for place in places.tolist()}
+        for members in _linked(places, _near_pairs(_cells(places, raster), near)):
+            # The staircase of a slanted wall is a chain of funnels: its width is wanted at its middle only.
+            place = _middle_one(members, raster)
             passage = narrowest_passage(
                 place, onward, units, walls, near=max(near, 1.0), widest=max(widest / raster.cell, 1.0)
             )
-            found[place] = _narrower(found.get(place), passage)
+            found[place] = _narrower(found[place], passage)
     merged: dict[tuple[int, int], Bottleneck] = {}
-    for members in _clusters(found, raster.shape[1], near):
-        new = _merged(members, found, near, terrain)
+    for members in _clusters(found, near, raster):
+        new = _merged(members, found, near, raster)
         same = merged.get(new.cell)
         # Rings of cells around one another may have one centroid.
         if same is None or new.width < same.width:
@@ -119,55 +127,70 @@ def _narrower(one: Passage | None, other: Passage | None) -> Passage | None:
     return other if other.width < one.width else one
 
 
-def _clusters(found: dict[int, Passage | None], across: int, near: float) -> list[NDArray[np.int64]]:
-    """The cells that were found, in groups that belong together."""
-    from scipy.sparse import coo_array
-    from scipy.sparse.csgraph import connected_components
+def _cells(places: NDArray[np.int64], raster: Raster) -> NDArray[np.int64]:
+    """Rows and columns (n, 2) of cells given by number."""
+    return np.stack(np.divmod(places, raster.shape[1]), axis=1)
+
+
+def _near_pairs(points: NDArray[Any], near: float) -> NDArray[np.int64]:
+    """Pairs (n, 2) of points that are within a distance of each other."""
     from scipy.spatial import cKDTree
 
+    if len(points) < 2:
+        return np.empty((0, 2), dtype=np.int64)
+    # Cells that are three cells apart are within three cells, whatever became of that in metres.
+    return np.asarray(cKDTree(points).query_pairs(near + 1e-9, output_type="ndarray"), dtype=np.int64)
+
+
+def _linked(places: NDArray[np.int64], pairs: NDArray[np.int64]) -> list[NDArray[np.int64]]:
+    """Places in groups that pairs (of their numbers in the list) hold together."""
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
+    graph = coo_array((np.ones(len(pairs)), (pairs[:, 0], pairs[:, 1])), shape=(places.size, places.size))
+    count, label = connected_components(graph, directed=False) if places.size else (0, places)
+    order = np.argsort(label, kind="stable")
+    return np.split(places[order], np.cumsum(np.bincount(label, minlength=count))[:-1]) if count else []
+
+
+def _clusters(found: dict[int, Passage | None], near: float, raster: Raster) -> list[NDArray[np.int64]]:
+    """The cells that were found, in groups of which each is one bottleneck."""
     places = np.array(sorted(found), dtype=np.int64)
-    if not places.size:
-        return []
-    cells = np.stack(np.divmod(places, across), axis=1).astype(np.float64)
-    links = [cKDTree(cells).query_pairs(near + 1e-9, output_type="ndarray")]
     passages = [(k, passage.middle) for k, place in enumerate(places.tolist()) if (passage := found[place])]
-    if passages:
-        number = np.array([k for k, _ in passages])
-        links.append(number[cKDTree([m for _, m in passages]).query_pairs(near + 1e-9, output_type="ndarray")])
-    one, other = np.concatenate(links).astype(np.int64).T
-    graph = coo_array((np.ones(one.size), (one, other)), shape=(places.size, places.size))
-    count, label = connected_components(graph, directed=False)
-    return [places[label == k] for k in range(count)]
+    number = np.array([k for k, _ in passages], dtype=np.int64)
+    one_passage = number[_near_pairs(np.array([middle for _, middle in passages]), near)]
+    return _linked(places, np.concatenate([_near_pairs(_cells(places, raster), near), one_passage]))
 
 
-def _merged(members: NDArray[np.int64], found: dict[int, Passage | None], near: float, terrain: Terrain) -> Bottleneck:
+def _middle_one(members: NDArray[np.int64], raster: Raster) -> int:
+    """The one of these places that is nearest to their centroid."""
+    cells = _cells(members, raster)
+    return int(members[np.argmin(((cells - cells.mean(axis=0)) ** 2).sum(axis=1))])
+
+
+def _merged(members: NDArray[np.int64], found: dict[int, Passage | None], near: float, raster: Raster) -> Bottleneck:
     """One bottleneck at the centroid, as wide as the narrowest passage there."""
-    raster = terrain.raster
-    cells = np.stack(np.divmod(members, raster.shape[1]), axis=1)
-    centroid = cells.mean(axis=0)
+    centroid = _cells(members, raster).mean(axis=0)
     row, column = np.rint(centroid).astype(np.int64).tolist()
     if not raster.free[row, column]:
-        row, column = cells[np.argmin(((cells - centroid) ** 2).sum(axis=1))].tolist()
+        row, column = divmod(_middle_one(members, raster), raster.shape[1])
     width, ends = math.inf, None
     passage = _passage_at(centroid, [found[member] for member in members.tolist()], near)
     if passage is not None:
         # Past a corner that may be cut a person gets through between walls that touch.
         width = max(passage.width, 1.0) * raster.cell
-        ends = (_metres(terrain, passage.ends[0]), _metres(terrain, passage.ends[1]))
-    return Bottleneck(cell=(row, column), position=_metres(terrain, centroid), width=width, passage=ends)
+        ends = (_metres(passage.ends[0], raster), _metres(passage.ends[1], raster))
+    return Bottleneck(cell=(row, column), position=_metres(centroid, raster), width=width, passage=ends)
 
 
 def _passage_at(place: NDArray[np.float64], passages: Sequence[Passage | None], near: float) -> Passage | None:
-    """The narrowest of the passages near a place, or the nearest one.
-
-    The staircase of a slanted wall is a chain of funnels, and where it meets another wall they are narrow.
-    """
+    """The narrowest of the passages near a place, or the nearest one."""
     known = [passage for passage in passages if passage is not None]
     away = [math.dist(passage.middle, place) for passage in known]
     close = [passage for passage, distance in zip(known, away, strict=True) if distance <= max(near, min(away))]
     return min(close, key=lambda passage: passage.width, default=None)
 
 
-def _metres(terrain: Terrain, cell: NDArray[np.float64] | Point) -> Point:
-    x, y = terrain.raster.origin + (np.asarray(cell, dtype=np.float64)[::-1] + 0.5) * terrain.raster.cell
+def _metres(cell: NDArray[np.float64] | Point, raster: Raster) -> Point:
+    x, y = raster.origin + (np.asarray(cell, dtype=np.float64)[::-1] + 0.5) * raster.cell
     return float(x), float(y)

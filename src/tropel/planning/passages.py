@@ -4,9 +4,10 @@ The width at a place is the length of the shortest straight line from wall to wa
 there. The way is what the policy walks: the longest tributary that leads to the place, then on towards the goal. A line
 that merely cuts off a corner of the room, or a notch of a wall, crosses the way twice or never, so only odd crossings
 count. Walls are squares of the raster, and lengths are taken between their nearest points: exact for walls along the
-axes; a slanted wall is a staircase and a door in it measures up to about a cell's diagonal less than it is drawn.
+axes; a slanted wall is a staircase of cells and a door in it up to two cells narrower than it is drawn.
 
-The edge of the raster counts as a wall. A pillar in the middle of a door makes two doors of it.
+The edge of the raster counts as a wall, and what is behind a goal does not: people leave there. A pillar in the middle
+of a door makes two doors of it.
 """
 
 from __future__ import annotations
@@ -17,12 +18,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from tropel._kernels.grid_passages import farthest_tributary, shortest_line
+
 Cells = NDArray[np.int64]
 
 #: How far around a place walls are looked for at first, in cells; doubled until a line is found that is no longer.
 _FIRST_LOOK = 8
-#: Lines that are tried at once, shortest first.
-_AT_ONCE = 256
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,32 +40,23 @@ class Passage:
 
 
 class Walls:
-    """The blocked cells of a raster that have a free neighbour: the faces of its walls."""
+    """The blocked cells of a raster that have a free neighbour which is no goal: the faces of its walls."""
 
-    def __init__(self, free: NDArray[np.bool_]) -> None:
-        self._blocked = np.pad(~free, 1, constant_values=True)
-        beside_free = np.zeros_like(self._blocked)
-        inside = np.pad(free, 1)
-        beside_free[1:] |= inside[:-1]
-        beside_free[:-1] |= inside[1:]
-        beside_free[:, 1:] |= inside[:, :-1]
-        beside_free[:, :-1] |= inside[:, 1:]
-        self._face = self._blocked & beside_free
+    def __init__(self, free: NDArray[np.bool_], goal: NDArray[np.bool_]) -> None:
+        self.blocked = np.pad(~free, 1, constant_values=True)
+        walked = np.pad(free & ~goal, 1)
+        beside = np.zeros_like(walked)
+        beside[1:] |= walked[:-1]
+        beside[:-1] |= walked[1:]
+        beside[:, 1:] |= walked[:, :-1]
+        beside[:, :-1] |= walked[:, 1:]
+        self._face = self.blocked & beside
 
     def around(self, row: int, column: int, reach: int) -> Cells:
         """Faces (n, 2) within a square around a cell, row by row."""
         first, left = max(row + 1 - reach, 0), max(column + 1 - reach, 0)
         window = self._face[first : row + 2 + reach, left : column + 2 + reach]
-        return np.argwhere(window) + np.array([first - 1, left - 1])
-
-    def clear(self, a: Cells, b: Cells) -> bool:
-        """Whether no wall stands between two faces."""
-        steps = max(int(4 * np.abs(b - a).max()), 1)
-        share = np.arange(1, steps)[:, None] / steps
-        on_the_way = np.rint(a + share * (b - a)).astype(np.int64)
-        inner = (on_the_way != a).any(axis=1) & (on_the_way != b).any(axis=1)
-        rows, columns = (on_the_way[inner] + 1).T
-        return not self._blocked[rows, columns].any()
+        return np.ascontiguousarray(np.argwhere(window) + np.array([first - 1, left - 1]))
 
 
 def narrowest_passage(
@@ -84,18 +76,8 @@ def narrowest_passage(
 
 def way_through(place: int, onward: Cells, units: NDArray[np.int64], reach: int) -> NDArray[np.float64]:
     """Cells (n, 2) of the longest way within `reach` cells that the policy leads to a place, and on from there."""
-    ny, nx = units.shape
-    row, column = divmod(place, nx)
-    rows = np.arange(max(row - reach, 0), min(row + reach + 1, ny))
-    columns = np.arange(max(column - reach, 0), min(column + reach + 1, nx))
-    start = (rows[:, None] * nx + columns).reshape(-1)
-    arrives = np.zeros(start.size, dtype=np.bool_)
-    now = start
-    for _ in range(2 * reach):
-        now = onward[now]
-        arrives |= now == place
-    length = np.where(arrives | (start == place), units.reshape(-1)[start], -1)
-    way = [int(start[np.argmax(length)])]
+    nx = units.shape[1]
+    way = [int(farthest_tributary(place, onward, units.reshape(-1), nx, reach))]
     while way[-1] != place:
         way.append(int(onward[way[-1]]))
     for _ in range(2 * reach):
@@ -114,54 +96,16 @@ def _shortest_line(
     place: int, onward: Cells, units: NDArray[np.int64], walls: Walls, near: float, longest: float
 ) -> Passage | None:
     """The shortest line of at most so many cells that crosses the way near a place an odd number of times."""
-    here = np.array(divmod(place, units.shape[1]))
-    faces = walls.around(int(here[0]), int(here[1]), math.ceil(near + longest) + 1)
-    one, other = np.triu_indices(len(faces), 1)
-    apart = np.maximum(np.abs(faces[one] - faces[other]) - 1, 0)
-    square = (apart * apart).sum(axis=1)
-    # Lines that end beside each other in one wall are most of them, and cross nothing.
-    kept = np.flatnonzero((square <= longest * longest) & _passes(here, faces[one], faces[other], near))
-    kept = kept[np.argsort(square[kept], kind="stable")]
-    if not kept.size:
+    row, column = divmod(place, units.shape[1])
+    reach = math.ceil(near + longest) + 1
+    faces = walls.around(row, column, reach)
+    way = way_through(place, onward, units, reach)
+    one, other = shortest_line(faces, way, walls.blocked, row, column, near, longest)
+    if one < 0:
         return None
-    way = way_through(place, onward, units, math.ceil(near + longest) + 1)
-    for first in range(0, kept.size, _AT_ONCE):
-        some = kept[first : first + _AT_ONCE]
-        for k in some[_crosses(faces[one[some]], faces[other[some]], way, here, near)]:
-            a, b = faces[one[k]], faces[other[k]]
-            if walls.clear(a, b):
-                return Passage(width=math.sqrt(float(square[k])), ends=_nearest_points(a, b))
-    return None
-
-
-def _passes(here: Cells, a: Cells, b: Cells, near: float) -> NDArray[np.bool_]:
-    """Which lines pass within a distance of a cell."""
-    along = (b - a).astype(np.float64)
-    share = ((here - a) * along).sum(axis=1) / np.maximum((along * along).sum(axis=1), 1.0)
-    off = a + np.clip(share, 0.0, 1.0)[:, None] * along - here
-    return np.asarray((off * off).sum(axis=1) <= near * near)
-
-
-def _crosses(a: Cells, b: Cells, way: NDArray[np.float64], here: Cells, near: float) -> NDArray[np.bool_]:
-    """Which lines from a to b cross a way an odd number of times, and that near a cell."""
-    if len(way) < 2:
-        return np.zeros(len(a), dtype=np.bool_)
-    line = (b - a).astype(np.float64)[:, None, :]
-    side = _cross(line, way - a[:, None, :])
-    step = np.diff(way, axis=0)
-    begin = _cross(step, a[:, None, :] - way[:-1])
-    end = _cross(step, b[:, None, :] - way[:-1])
-    # Half-open, so that a line through a corner of the way crosses one of the two steps there.
-    met = ((side[:, :-1] >= 0.0) != (side[:, 1:] >= 0.0)) & ((begin >= 0.0) != (end >= 0.0))
-    change = side[:, :-1] - side[:, 1:]
-    share = np.where(met, side[:, :-1], 0.0) / np.where(met, change, 1.0)
-    off = way[:-1] + share[..., None] * step - here
-    close = met & ((off * off).sum(axis=-1) <= near * near)
-    return np.asarray((met.sum(axis=1) % 2 == 1) & close.any(axis=1))
-
-
-def _cross(u: NDArray[np.float64], v: NDArray[np.float64]) -> NDArray[np.float64]:
-    return np.asarray(u[..., 0] * v[..., 1] - u[..., 1] * v[..., 0], dtype=np.float64)
+    a, b = faces[one], faces[other]
+    apart = np.maximum(np.abs(a - b) - 1, 0)
+    return Passage(width=math.sqrt(float((apart * apart).sum())), ends=_nearest_points(a, b))
 
 
 def _nearest_points(a: Cells, b: Cells) -> tuple[tuple[float, float], tuple[float, float]]:
