@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 
+import numba
 import numpy as np
 import pytest
 import shapely
 from numpy.typing import NDArray
 
 from tropel import World
+from tropel._kernels.compile import threads_restored
 from tropel._kernels.grid_moves import FAR, all_moves
 from tropel.errors import ParameterError
 from tropel.planning.bottlenecks import Bottleneck, bottleneck_cells, find_bottlenecks
@@ -304,6 +306,17 @@ def test_they_come_in_the_order_of_their_cells_and_goals_may_come_in_any() -> No
     assert all(free[cell] for cell in cells)
     layers.units = dict(reversed(layers.units.items()))
     assert find_bottlenecks(layers) == found
+
+
+def test_one_thread_and_two_find_the_same() -> None:
+    free, goal = drawn(ROOMS)
+    layers = terrain(free, goal)
+    found = []
+    with threads_restored():
+        for threads in (1, 2):
+            numba.set_num_threads(min(threads, numba.config.NUMBA_NUM_THREADS))
+            found.append(find_bottlenecks(layers))
+    assert found[0] == found[1]
 
 
 def test_a_map_without_goals_has_none() -> None:
