@@ -133,6 +133,24 @@ def _flow_fields() -> None:
     layer.policy()
 
 
+def _bottlenecks() -> None:
+    from tropel._kernels.grid_moves import all_moves
+    from tropel.planning.bottlenecks import find_bottlenecks
+    from tropel.planning.flow_layer import FlowLayer
+    from tropel.world.raster import Raster
+    from tropel.world.terrain import Terrain
+
+    free = np.ones((9, 9), dtype=np.bool_)
+    free[4, :4] = free[4, 5:] = False
+    goal = np.zeros_like(free)
+    goal[0, 0] = True
+    moves = np.empty(free.size, dtype=np.uint8)
+    all_moves(free, False, moves)
+    raster = Raster(origin=np.zeros(2), cell=0.4, free=free)
+    units = {0: FlowLayer(free, goal).units}
+    find_bottlenecks(Terrain(raster=raster, moves=moves.reshape(free.shape), log_gamma=-0.5, units=units))
+
+
 def _harmonic_fields() -> None:
     from tropel import Harmonic, Seek
     from tropel.planning.harmonic_grid import find_unknowns, first_estimate
@@ -188,6 +206,7 @@ PARTS: dict[str, Callable[[], None]] = {
     "a swarm in a box": _swarm_in_a_box,
     "competing behaviours": _competing_behaviours,
     "flow fields": _flow_fields,
+    "bottlenecks": _bottlenecks,
     "harmonic fields": _harmonic_fields,
     "painted fields": _painted_fields,
 }

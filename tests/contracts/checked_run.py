@@ -10,9 +10,11 @@ import shapely
 
 import tropel
 from tropel._kernels.compile import compiled_kernels, parallel_kernel
+from tropel._kernels.grid_moves import all_moves
 from tropel._kernels.philox import random_key, uniform
 from tropel.local.collision_free_speed import CollisionFreeSpeed
 from tropel.local.dynamical import Dynamical
+from tropel.planning.bottlenecks import find_bottlenecks
 from tropel.planning.flow_field import FlowField
 from tropel.planning.flow_layer import FlowLayer
 from tropel.planning.grid_field import GridField
@@ -21,7 +23,8 @@ from tropel.planning.harmonic_grid import find_unknowns, first_estimate
 from tropel.planning.harmonic_sweeps import solve_by_sweeps
 from tropel.planning.harmonic_vectors import unit_vectors
 from tropel.testing import check_neighbours, check_planner, check_steering
-from tropel.world.raster import rasterise
+from tropel.world.raster import Raster, rasterise
+from tropel.world.terrain import Terrain
 
 
 @parallel_kernel
@@ -48,6 +51,12 @@ def plan_and_repair() -> None:
         layer.change(free=np.roll(free, 1, axis=0) | goal, goal=np.flipud(goal), most_touched=1.0)
         layer.change(terrain=np.full(free.shape, 3.0), most_touched=1.0)
         layer.policy()
+        moves = np.empty(free.size, dtype=np.uint8)
+        all_moves(layer.free, corner_cutting, moves)
+        raster = Raster(origin=np.zeros(2), cell=0.4, free=layer.free)
+        find_bottlenecks(
+            Terrain(raster=raster, moves=moves.reshape(free.shape), log_gamma=-0.5, units={0: layer.units})
+        )
     hall = rasterise(tropel.World(shapely.box(0, 0, 8, 8), walls=[[(4, 1), (4, 8)]]))
     corner = np.zeros_like(hall.free)
     corner[2:4, 2:4] = True

@@ -90,10 +90,10 @@ def field_figure(scene: Scene, layer: FieldLayer, *, title: str = "", facts: Seq
     colours, norm = _colours(), _norm(layer)
     _draw_ground(axes, layer, colours, norm)
     _draw_lines(axes, layer.coarser(_MOST_CELLS), view, colours, norm)
-    moment = _as_declared(scene)
+    moment = as_declared(scene)
     draw_obstacles(axes, moment.obstacles.values(), view)
     draw_map(axes, scene, moment, view)
-    _name_axes(axes, view)
+    name_axes(axes, view)
     if layer.reachable.any():
         _draw_strip(figure, layer, colours, norm, (left + view.width + EDGE, HEADER, _STRIP, view.height))
     return figure
@@ -199,7 +199,8 @@ def _draw_strip(
     style.label_axes(strip, y=layer.far_means)
 
 
-def _name_axes(axes: Axes, view: View) -> None:
+def name_axes(axes: Axes, view: View) -> None:
+    """Metres along both sides of a map."""
     from matplotlib.ticker import MaxNLocator
 
     style.label_axes(axes, x="x [m]", y="y [m]")
@@ -208,7 +209,7 @@ def _name_axes(axes: Axes, view: View) -> None:
     axes.ticklabel_format(useOffset=False, style="plain")
 
 
-def _as_declared(scene: Scene) -> Moment:
+def as_declared(scene: Scene) -> Moment:
     """The world before anything has happened."""
     return Moment(
         area_wkt=scene.walkable_wkt,
