@@ -133,22 +133,26 @@ def _flow_fields() -> None:
     layer.policy()
 
 
-def _bottlenecks() -> None:
-    from tropel._kernels.grid_moves import all_moves
-    from tropel.planning.bottlenecks import find_bottlenecks
-    from tropel.planning.flow_layer import FlowLayer
-    from tropel.world.raster import Raster
-    from tropel.world.terrain import Terrain
+def _crowd_on_cells() -> None:
+    from tropel import Group, Hazard, Lattice, PathPlans, Seek, Simulation, World
 
-    free = np.ones((9, 9), dtype=np.bool_)
-    free[4, :4] = free[4, 5:] = False
-    goal = np.zeros_like(free)
-    goal[0, 0] = True
-    moves = np.empty(free.size, dtype=np.uint8)
-    all_moves(free, False, moves)
-    raster = Raster(origin=np.zeros(2), cell=0.4, free=free)
-    units = {0: FlowLayer(free, goal).units}
-    find_bottlenecks(Terrain(raster=raster, moves=moves.reshape(free.shape), log_gamma=-0.5, units=units))
+    world = World(
+        shapely.box(0, 0, 8, 8) - shapely.box(3.6, 0, 4.4, 3.6) - shapely.box(3.6, 4.4, 4.4, 8),
+        exits={"out": shapely.box(7.2, 3.2, 8, 4.8), "slit": shapely.box(7.9, 6.0, 8, 6.1)},
+        hazards={"fire": Hazard(position=(6.0, 1.0), inner=0.5)},
+    )
+    sim = Simulation(
+        world,
+        [
+            Group("cells", count=40, region=shapely.box(0, 0, 3, 8)),
+            Group("others", count=4),
+            Group("slit", count=2, goal="slit"),
+        ],
+        planning=PathPlans(congestion=True),
+        local={"cells": (crowd := Lattice()), "slit": crowd, "others": Seek()},
+    )
+    for _ in range(40):
+        sim.step()
 
 
 def _harmonic_fields() -> None:
@@ -206,7 +210,7 @@ PARTS: dict[str, Callable[[], None]] = {
     "a swarm in a box": _swarm_in_a_box,
     "competing behaviours": _competing_behaviours,
     "flow fields": _flow_fields,
-    "bottlenecks": _bottlenecks,
+    "a crowd on cells": _crowd_on_cells,
     "harmonic fields": _harmonic_fields,
     "painted fields": _painted_fields,
 }

@@ -10,7 +10,6 @@ import shapely
 
 import tropel
 from tropel._kernels.compile import compiled_kernels, parallel_kernel
-from tropel._kernels.grid_moves import all_moves
 from tropel._kernels.philox import random_key, uniform
 from tropel.local.collision_free_speed import CollisionFreeSpeed
 from tropel.local.dynamical import Dynamical
@@ -51,12 +50,9 @@ def plan_and_repair() -> None:
         layer.change(free=np.roll(free, 1, axis=0) | goal, goal=np.flipud(goal), most_touched=1.0)
         layer.change(terrain=np.full(free.shape, 3.0), most_touched=1.0)
         layer.policy()
-        moves = np.empty(free.size, dtype=np.uint8)
-        all_moves(layer.free, corner_cutting, moves)
         raster = Raster(origin=np.zeros(2), cell=0.4, free=layer.free)
-        find_bottlenecks(
-            Terrain(raster=raster, moves=moves.reshape(free.shape), log_gamma=-0.5, units={0: layer.units})
-        )
+        units = layer.units[None]
+        find_bottlenecks(Terrain(raster=raster, moves=layer.moves, log_gamma=-0.5, units=units, plan_of_goal={0: 0}))
     hall = rasterise(tropel.World(shapely.box(0, 0, 8, 8), walls=[[(4, 1), (4, 8)]]))
     corner = np.zeros_like(hall.free)
     corner[2:4, 2:4] = True

@@ -99,7 +99,8 @@ def terrain(free: Bools, *goals: Bools, cell: float = 1.0, corner_cutting: bool 
         raster=Raster(origin=np.zeros(2), cell=cell, free=free),
         moves=moves_on(free, corner_cutting=corner_cutting),
         log_gamma=math.log(0.6),
-        units={number: layer.units for number, layer in enumerate(layers)},
+        units=np.array([layer.units for layer in layers]),
+        plan_of_goal={number: number for number in range(len(layers))},
     )
 
 

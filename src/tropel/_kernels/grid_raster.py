@@ -127,3 +127,14 @@ def block_near_discs(position, radius, reach, origin, cell, free):
                     dx = origin[0] + (ix + 0.5) * cell - position[m, 0]
                     if dx * dx + dy * dy + dz * dz < grown * grown:
                         free[iz, iy, ix] = 0
+
+
+@kernel
+def mark_points(points, rows, origin, cell, marked):
+    """Set `marked` (ny, nx), uint8, to 1 in the cells that hold one of these rows of `points`."""
+    ny, nx = marked.shape
+    for k in range(rows.size):
+        ix = math.floor((points[rows[k], 0] - origin[0]) / cell)
+        iy = math.floor((points[rows[k], 1] - origin[1]) / cell)
+        if ix >= 0.0 and ix < nx and iy >= 0.0 and iy < ny:
+            marked[np.int64(iy), np.int64(ix)] = 1

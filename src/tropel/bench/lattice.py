@@ -66,8 +66,8 @@ def measure(progress: Progress, sizes: Sizes | None = None) -> BenchResult:
     result.ratios[f"flat_{_short(min(on_most))}_to_{_short(max(on_most))}"] = min(costs) / max(costs)
     result.ratios["250_bytes_over_ours"] = 250.0 / per_agent
     result.notes.append(
-        f"Whole steps of a simulation: planning, decisions, conflicts, walls and exits. {per_agent:.0f} bytes per agent "
-        f"besides the layers. Times are medians over frames from a random start, before crowds gather at the goals."
+        f"Whole steps of a simulation: planning, decisions, conflicts, walls and exits. {per_agent:.0f} bytes per "
+        f"agent besides the layers. Times are medians over frames from a random start, before crowds gather."
     )
     return result
 

@@ -42,10 +42,9 @@ class NumpyLattice:
         wanted = candidates[np.arange(len(choice)), choice]
         number = wanted[:, 0] * occupied.shape[1] + wanted[:, 1]
         order = np.lexsort([self.rng.random(len(number)), number])
-        first = np.ones(len(order), dtype=np.bool_)
-        first[1:] = number[order][1:] != number[order][:-1]
+        first = np.append(True, np.diff(number[order]) != 0)
         goes = np.zeros(len(order), dtype=np.bool_)
         goes[order[first]] = True
-        goes &= best[:, 0] > -np.inf
+        goes &= worth.max(axis=1) > -np.inf
         self.cells[goes] = wanted[goes]
         return int(goes.sum())

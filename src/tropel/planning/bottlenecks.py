@@ -98,8 +98,8 @@ def find_bottlenecks(
     if not (math.isfinite(widest) and widest > 0.0):
         raise ParameterError(f"find_bottlenecks: widest must be a positive length in metres, not {widest!r}")
     found: dict[int, Passage | None] = {}
-    for goal in sorted(terrain.units):
-        units = terrain.units[goal]
+    for goal in sorted(terrain.plan_of_goal):
+        units = terrain.units[terrain.plan_of_goal[goal]]
         onward = onward_cells(units, terrain.moves)
         walls = Walls(raster.free, units == 0)
         places = np.flatnonzero(_funnels(onward))

@@ -123,6 +123,10 @@ class CongestionWatch:
 
     # What a planner calls ---------------------------------------------------------------------------------------
 
+    def is_due(self, step: int) -> bool:
+        """Whether there is anything to look at in this step."""
+        return step % self.parameters.every < len(self._bottlenecks)
+
     def look(self, step: int, occupied: NDArray[Any], dead: NDArray[Any] | None = None) -> None:
         """Count where it is time to, and place or take away congestions.
 

@@ -10,16 +10,22 @@ Agents with other models may follow the same plan; for them it is a flow field o
 from __future__ import annotations
 
 import warnings
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tropel._kernels.grid_moves import FAR
+from tropel._kernels.grid_raster import mark_points
 from tropel.agents.state import AgentState
+from tropel.planning.bottlenecks import find_bottlenecks
+from tropel.planning.congestion import Congestion, CongestionWatch
 from tropel.planning.field_goals import goals_among
 from tropel.planning.flow_field import FlowField
 from tropel.planning.flow_field import Terrain as TerrainFactor
 from tropel.world import World
+from tropel.world.influence import HazardLayers
 from tropel.world.lattice_cells import lattice_cells
 from tropel.world.raster import Raster
 from tropel.world.terrain import Terrain
@@ -31,7 +37,8 @@ class PathPlans(FlowField):
     `cell` [m] must be that of the lattice. `gamma` is the discount per cell of way: how much nearer a cell must be to
     make up for a neighbour more. Above 0.78 a neighbour outweighs any progress. `equal_moves` counts diagonal moves
     like straight ones (the paper's MDP instead of its semi-MDP), `corner_cutting` allows them past a blocked cell.
-    `terrain` makes ways longer, as for `FlowField`.
+    `terrain` makes ways longer, as for `FlowField`. With `congestion` bottlenecks that are full are shunned: true, or
+    the parameters of `Congestion`.
     """
 
     def __init__(
@@ -42,6 +49,7 @@ class PathPlans(FlowField):
         equal_moves: bool = False,
         corner_cutting: bool = False,
         terrain: TerrainFactor | None = None,
+        congestion: Congestion | Mapping[str, Any] | bool = False,
     ) -> None:
         super().__init__(
             cell=cell,
@@ -51,13 +59,25 @@ class PathPlans(FlowField):
             corner_cutting=corner_cutting,
             terrain=terrain,
         )
+        self.congestion = _congestion(congestion)
+        self.watch: CongestionWatch | None = None  #: counts people at bottlenecks, where congestion is shunned
+        self.keep_history = False  #: whether `watch` remembers what it counted
+        self._frame = 0
+        self._hazards = HazardLayers()
+
+    @property
+    def parameters(self) -> str:
+        return f"{super().parameters}, congestion={self.congestion}"
 
     def draw(self, world: World) -> Raster:
         return lattice_cells(world, self.cell)
 
     def prepare(self, state: AgentState, world: World, seed: int) -> None:
         super().prepare(state, world, seed)
+        self.watch, self._frame = None, 0
+        world.terrain = None
         self._lay()
+        self._hazards.update(world)
         self._warn_of_the_lost(state)
 
     def lay(self, state: AgentState, members: NDArray[np.int64], out: NDArray[np.float64]) -> None:
@@ -68,6 +88,13 @@ class PathPlans(FlowField):
         self._add_plans([goal for goal in present if goal not in self._plans])
         if known != [id(plan) for plan in self._plans.values()]:
             self._lay()
+        world, raster = self._known()
+        self._hazards.update(world)
+        if self.watch is not None and self.watch.is_due(self._frame):
+            occupied = np.zeros(raster.shape, dtype=np.uint8)
+            mark_points(state.position, members, raster.origin, raster.cell, occupied)
+            self.watch.look(self._frame, occupied)
+        self._frame += 1
 
     def _lay(self) -> None:
         """Publish the layers: all in one array, of which each `FlowLayer` has its own part to repair."""
@@ -79,13 +106,33 @@ class PathPlans(FlowField):
             for row, layer in enumerate(layers.values()):
                 units[row] = layer.units
                 layer.units = units[row]
-            filters = {} if ground is None else ground.filters
-            crowd = None if ground is None else ground.crowd
-            ground = Terrain(log_gamma=self._log_gamma, units=units, filters=filters, crowd=crowd)
+            if ground is None:
+                nothing = np.zeros(raster.shape, dtype=np.uint8)
+                ground = Terrain(raster=raster, moves=nothing, log_gamma=self._log_gamma, units=units)
+            ground.units = units
         ground.raster = raster
-        ground.moves = next(iter(layers.values())).moves if layers else np.zeros(raster.shape, dtype=np.uint8)
+        for layer in layers.values():
+            ground.moves = layer.moves
         ground.plan_of_goal = {goal: row for row, goal in enumerate(layers)}
         world.terrain = ground
+        if self.congestion is not None:
+            self._watch_bottlenecks(ground)
+
+    def _watch_bottlenecks(self, ground: Terrain) -> None:
+        bottlenecks = find_bottlenecks(ground)
+        if self.watch is None:
+            self.watch = CongestionWatch(ground, bottlenecks, self.congestion, keep_history=self.keep_history)
+        else:
+            self.watch.replan(ground, bottlenecks)
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """What the next look at the bottlenecks depends on; plans are functions of the world."""
+        return {} if self.watch is None else {"frame": np.array(self._frame), **self.watch.state()}
+
+    def restore(self, stored: Mapping[str, NDArray[Any]]) -> None:
+        if self.watch is not None:
+            self._frame = int(stored["frame"])
+            self.watch.restore(stored)
 
     def _warn_of_the_lost(self, state: AgentState) -> None:
         """Say how many agents have no way to their goal as the world is now, and where they are."""
@@ -101,3 +148,11 @@ class PathPlans(FlowField):
                     f"stand between ({low[0]:.4g}, {low[1]:.4g}) and ({high[0]:.4g}, {high[1]:.4g}) and wait there",
                     stacklevel=2,
                 )
+
+
+def _congestion(given: Congestion | Mapping[str, Any] | bool) -> Congestion | None:
+    if isinstance(given, Congestion):
+        return given
+    if isinstance(given, Mapping):
+        return Congestion(**given)
+    return Congestion() if given else None

@@ -33,10 +33,11 @@ class Filter:
 class Terrain:
     """The layers of a map."""
 
-    raster: Raster = field(init=False)
-    moves: NDArray[np.uint8] = field(init=False)  #: (ny, nx): bit m is set when move m of a cell is allowed
+    raster: Raster
+    moves: NDArray[np.uint8]  #: (ny, nx): bit m is set when move m of a cell is allowed
     log_gamma: float  #: logarithm of the discount per cell of way
-    units: NDArray[np.int64]  #: (plans, ny, nx): path-plan layers: lengths of ways, in units of `grid_moves`
+    #: (plans, ny, nx): path-plan layers: lengths of ways, in units of `grid_moves`
+    units: NDArray[np.int64] = field(default_factory=lambda: np.empty((0, 0, 0), dtype=np.int64))
     plan_of_goal: dict[int, int] = field(default_factory=dict)  #: which of the plans leads to a goal
     filters: dict[str, Filter] = field(default_factory=dict)  #: sub-layers by name
     version: int = 0  #: changes whenever a filter does
