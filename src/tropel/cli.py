@@ -1,4 +1,4 @@
-"""The command line: `tropel demo | run | list | validate | schema | plot | plan | sweep | bench | verify | warmup`.
+"""The command line: `tropel demo | run | list | validate | schema | plot | report | plan | sweep | bench | verify`, …
 
 Each command is a few lines around the library. Results go to standard output, progress and errors to standard error.
 """
@@ -14,8 +14,9 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from tropel.cli_options import NoCache, Out, Quiet, Seed, Threads, Until, picture_file, show
+from tropel.cli_options import NoCache, Out, Quiet, Report, Seed, Threads, Until, picture_file, show
 from tropel.cli_plan import plan
+from tropel.cli_report import report, write_report
 from tropel.errors import TropelError, suggest
 
 if TYPE_CHECKING:
@@ -63,6 +64,7 @@ def demo(
     threads: Threads = None,
     seed: Seed = None,
     until: Until = None,
+    report: Report = False,
     no_cache: NoCache = False,
     quiet: Quiet = False,
 ) -> None:
@@ -71,7 +73,17 @@ def demo(
 
     scenario = load_builtin(name)
     _warm_up_if_cold(quiet)
-    _run_and_draw(scenario, out=out, threads=threads, seed=seed, until=until, resume=None, gif=True, quiet=quiet)
+    _run_and_draw(
+        scenario,
+        out=out,
+        threads=threads,
+        seed=seed,
+        until=until,
+        resume=None,
+        gif=True,
+        with_report=report,
+        quiet=quiet,
+    )
 
 
 @app.command()
@@ -84,6 +96,7 @@ def run(
     resume: Annotated[Path | None, typer.Option(help="Continue from a checkpoint of the same scenario.")] = None,
     picture: Annotated[bool, typer.Option(help="Draw a PNG of the run.")] = True,
     gif: Annotated[bool, typer.Option(help="Draw an animated GIF too.")] = False,
+    report: Report = False,
     no_cache: NoCache = False,
     quiet: Quiet = False,
 ) -> None:
@@ -92,7 +105,16 @@ def run(
 
     scenario = load_scenario(file)
     _run_and_draw(
-        scenario, out=out, threads=threads, seed=seed, until=until, resume=resume, png=picture, gif=gif, quiet=quiet
+        scenario,
+        out=out,
+        threads=threads,
+        seed=seed,
+        until=until,
+        resume=resume,
+        png=picture,
+        gif=gif,
+        with_report=report,
+        quiet=quiet,
     )
 
 
@@ -205,6 +227,7 @@ def _draw_phase_plot(name: str, out: Path | None) -> Path:
     return draw_phase_plot(portraits, picture_file(out or Path("out"), name), title=_PHASE_PLOTS[name])
 
 
+app.command()(report)
 app.command()(plan)
 
 
@@ -341,6 +364,7 @@ def _run_and_draw(
     quiet: bool,
     png: bool = True,
     gif: bool,
+    with_report: bool,
 ) -> None:
     from tropel.scenario.execute import execute
 
@@ -352,7 +376,7 @@ def _run_and_draw(
     except KeyboardInterrupt:
         kept = f"what was simulated is in {folder}; go on with  --resume {folder / 'checkpoint.npz'}"
         raise _InterruptedError(kept if (folder / "checkpoint.npz").exists() else "nothing was simulated yet") from None
-    _report(summary, outputs)
+    _show_summary(summary, outputs)
     for path in _draw(outputs.trajectory, outputs.picture, outputs.animation, png=png, gif=gif, quiet=quiet):
         show(f"wrote {path}")
     if png:
@@ -360,9 +384,13 @@ def _run_and_draw(
 
         for path in draw_scenario_fields(scenario, folder):
             show(f"wrote {path}")
+    if with_report:
+        write_report(outputs.trajectory, pictures=png, with_table=False, quiet=quiet)
+    elif summary.evacuated:
+        show(f"who left when and where, density and flow:  tropel report {folder}")
 
 
-def _report(summary: Summary, outputs: Outputs) -> None:
+def _show_summary(summary: Summary, outputs: Outputs) -> None:
     show(summary.table())
     for path in (outputs.trajectory, outputs.summary):
         show(f"wrote {path}")
