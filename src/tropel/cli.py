@@ -14,14 +14,13 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
+from tropel.cli_list import PHASE_PLOTS, list_scenarios
 from tropel.cli_options import NoCache, Out, Quiet, Report, Seed, Threads, Until, picture_file, show
 from tropel.cli_plan import plan
 from tropel.cli_report import report, write_report
 from tropel.errors import TropelError, suggest
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
     from tropel.running import Summary
     from tropel.scenario import Scenario
     from tropel.scenario.execute import Outputs
@@ -118,47 +117,7 @@ def run(
     )
 
 
-#: Pictures that need no run: what `tropel plot NAME` draws, by the numbers of GAME's figures.
-_PHASE_PLOTS = {
-    "game_fig2": "A narrow gap repels an agent, a wide one leads it through",
-    "game_fig3": "A target behind a narrow gap: without and with competition of behaviours",
-}
-
-
-@app.command("list")
-def list_scenarios(
-    personalities: Annotated[bool, typer.Option("--personalities", help="Show the personalities instead.")] = False,
-) -> None:
-    """Show the built-in scenarios and phase plots, or the personalities that groups may have."""
-    from rich.table import Table
-
-    from tropel.scenario import builtin_names, load_builtin
-
-    if personalities:
-        show(_personality_table())
-        return
-    table = Table("name", "what happens")
-    for name in builtin_names():
-        spec = load_builtin(name).spec
-        table.add_row(name, f"[bold]{escape(spec.title)}[/]\n{escape(spec.about)}")
-    show(table)
-    plots = Table("name", "phase plot, drawn by  tropel plot NAME")
-    for name, title in _PHASE_PLOTS.items():
-        plots.add_row(name, title)
-    show(plots)
-
-
-def _personality_table() -> Table:
-    from rich.table import Table
-
-    from tropel.agents.personality import TRAITS
-    from tropel.agents.presets import PRESETS
-
-    table = Table("personality", *TRAITS, "speed", "in a word")
-    for name, preset in PRESETS.items():
-        means = [f"{getattr(getattr(preset, trait), 'mean', getattr(preset, trait)):g}" for trait in TRAITS]
-        table.add_row(name, *means, f"× {preset.speed:g}", preset.about)
-    return table
+app.command("list")(list_scenarios)
 
 
 @app.command()
@@ -217,14 +176,14 @@ def plot(
 
 
 def _draw_phase_plot(name: str, out: Path | None) -> Path:
-    if name not in _PHASE_PLOTS:
-        near = suggest(name, _PHASE_PLOTS)
+    if name not in PHASE_PLOTS:
+        near = suggest(name, PHASE_PLOTS)
         raise TropelError(f"there is no {name}; give the folder of a run, a trajectory file or a phase plot ({near})")
     from tropel.pictures.phase_plot import draw_phase_plot
     from tropel.scenario.phase_portraits import competition_portraits, gap_portraits
 
     portraits = gap_portraits() if name == "game_fig2" else competition_portraits()
-    return draw_phase_plot(portraits, picture_file(out or Path("out"), name), title=_PHASE_PLOTS[name])
+    return draw_phase_plot(portraits, picture_file(out or Path("out"), name), title=PHASE_PLOTS[name])
 
 
 app.command()(report)

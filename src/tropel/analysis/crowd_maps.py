@@ -1,7 +1,8 @@
 """Maps of where it was crowded and where people flowed, gathered frame by frame.
 
-The density of a cell is the number of people in it over its area, walls included [1/m²]; its mean is taken over the
-frames in which anybody was in the world, its peak over all frames. The flow is density times velocity [1/(m s)]:
+The density of a cell is the number of people in it over its area [1/m²]; its mean is taken over the frames in which
+anybody was in the world, its peak over all frames. Of a cell that a wall cuts, only the part where one can walk counts,
+but at least half of the cell: one person in a sliver makes no crowd. The flow is density times velocity [1/(m s)]:
 
     J = sum of all displacements in the cell / (area of the cell · time)
 
@@ -15,10 +16,11 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+import shapely
 from numpy.typing import NDArray
 
 from tropel.errors import ParameterError
-from tropel.recording import FrameData
+from tropel.recording import FrameData, Scene
 
 Floats = NDArray[np.float64]
 
@@ -26,6 +28,8 @@ Floats = NDArray[np.float64]
 CROWDED = 4.0
 #: A map of more cells than this would take gigabytes.
 _MOST_CELLS = 2**25
+#: Cells that a wall cuts are measured by so many points across.
+_SAMPLES = 8
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -61,11 +65,11 @@ class CrowdMaps:
 class CrowdMapsBuilder:
     """Takes one frame after the other and keeps grids only."""
 
-    def __init__(self, bounds: list[list[float]], *, cell: float) -> None:
+    def __init__(self, scene: Scene, *, cell: float) -> None:
         if not (math.isfinite(cell) and cell > 0.0):
             raise ParameterError(f"cell must be a positive number of metres, not {cell!r}")
-        self._low = np.array(bounds[0][:2])
-        extent = np.array(bounds[1][:2]) - self._low
+        self._low = np.array(scene.bounds[0][:2])
+        extent = np.array(scene.bounds[1][:2]) - self._low
         shape = np.maximum(np.ceil(extent / cell - 1e-9), 1.0)
         if shape.prod() > _MOST_CELLS:
             least = math.sqrt(float(extent.prod()) / _MOST_CELLS)
@@ -79,12 +83,13 @@ class CrowdMapsBuilder:
         self._sum = np.zeros(cells, dtype=np.int64)
         self._peak = np.zeros(cells, dtype=np.int64)
         self._way = np.zeros((2, cells))
+        self._area = self._walkable_areas(scene.walkable_wkt)
         self._occupied_frames = 0
         self._occupied_time = 0.0
         self._before: tuple[float, FrameData] | None = None
         self._times: list[float] = []
         self._there: list[int] = []
-        self._crowded: list[int] = []
+        self._crowded: list[float] = []
         self._outside = 0
 
     def add(self, time: float, frame: FrameData) -> None:
@@ -96,27 +101,44 @@ class CrowdMapsBuilder:
         self._occupied_frames += bool(len(frame.id))
         self._times.append(time)
         self._there.append(len(frame.id))
-        self._crowded.append(int(np.count_nonzero(count > CROWDED * self._cell**2)))
+        self._crowded.append(float(self._area[count > CROWDED * self._area].sum()))
         if self._before is not None and len(self._before[1].id):
             self._add_displacements(self._before[1], frame)
             self._occupied_time += time - self._before[0]
         self._before = (time, frame)
 
     def result(self) -> CrowdMaps:
-        area = self._cell**2
         shape = (self._rows, self._columns)
-        flow = self._way / (area * self._occupied_time) if self._occupied_time > 0.0 else np.zeros_like(self._way)
+        flow = self._way / (self._area * self._occupied_time) if self._occupied_time > 0.0 else self._way
         return CrowdMaps(
             cell=self._cell,
             corner=(float(self._low[0]), float(self._low[1])),
-            mean_density=(self._sum / (area * max(self._occupied_frames, 1))).reshape(shape),
-            peak_density=(self._peak / area).reshape(shape),
+            mean_density=(self._sum / (self._area * max(self._occupied_frames, 1))).reshape(shape),
+            peak_density=(self._peak / self._area).reshape(shape),
             flow=np.stack([part.reshape(shape) for part in flow], axis=2),
             times=np.array(self._times),
             there=np.array(self._there, dtype=np.int64),
-            crowded_area=area * np.array(self._crowded, dtype=np.float64),
+            crowded_area=np.array(self._crowded),
             outside=self._outside,
         )
+
+    def _walkable_areas(self, walkable_wkt: str) -> Floats:
+        """The area of every cell that counts [m²]."""
+        area = np.full(self._columns * self._rows, self._cell**2)
+        if not walkable_wkt:
+            return area
+        floor = shapely.from_wkt(walkable_wkt)
+        shapely.prepare(floor)
+        # A cell that walls cut has a point of them in it, when these are close enough to each other.
+        edges = shapely.segmentize(floor.boundary, self._cell / _SAMPLES)
+        cut = np.unique(self._cells(shapely.get_coordinates(edges))[0])
+        offset = self._cell * (np.arange(_SAMPLES) + 0.5) / _SAMPLES
+        row, column = np.divmod(cut, self._columns)
+        x = (self._low[0] + self._cell * column)[:, None, None] + offset[:, None]
+        y = (self._low[1] + self._cell * row)[:, None, None] + offset
+        share = shapely.contains_xy(floor, *np.broadcast_arrays(x, y)).mean(axis=(1, 2))
+        area[cut] *= np.maximum(share, 0.5)
+        return area
 
     def _add_displacements(self, before: FrameData, now: FrameData) -> None:
         if np.array_equal(before.id, now.id):

@@ -147,7 +147,7 @@ def evacuation_report(
     scene = trajectory.scene
     people = trajectory.people()
     seen = PeopleSeen(scene.dim)
-    builder = CrowdMapsBuilder(scene.bounds, cell=cell)
+    builder = CrowdMapsBuilder(scene, cell=cell)
     for done, number in enumerate(trajectory.frames.tolist(), start=1):
         frame = trajectory.frame(number)
         builder.add(trajectory.time(number), frame)

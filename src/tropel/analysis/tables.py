@@ -37,7 +37,12 @@ def report_tables(report: EvacuationReport) -> dict[str, Columns]:
             "fate": people.fate_names(),
             "through": people.place_names(),
         },
-        "evacuated": {"time": curve.times, "total": curve.total, "died": curve.died, **curve.by_exit},
+        "evacuated": {
+            "time": curve.times,
+            "total": curve.total,
+            "died": curve.died,
+            **{f"through_{name}": count for name, count in curve.by_exit.items()},
+        },
         "exits": {
             field.name: _column([getattr(use, field.name) for use in report.exits])
             for field in dataclasses.fields(ExitUse)

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from tropel.analysis import CrowdMaps, EvacuationReport
 from tropel.pictures import style
-from tropel.pictures.map import draw_map, margin_for
-from tropel.pictures.moments import Moments
+from tropel.pictures.map import draw_map, margin_for, outline_of
+from tropel.pictures.moments import Moments, parse_wkt
 from tropel.pictures.report_picture import write_report_header
 from tropel.pictures.saving import picture_path, save_figure
 from tropel.pictures.view import View, fit_view
@@ -54,34 +54,35 @@ def crowd_maps_figure(report: EvacuationReport, trajectory: Trajectory) -> Figur
     across, down = view.width + _AXIS_LEFT + _KEY_ROOM, view.height + _AXIS_BELOW + 42
     width = 2 * _EDGE + (across if wide else 3 * across)
     figure = style.new_figure(max(width, 620), _HEADER + (3 * down if wide else down) + 8)
-    write_report_header(figure, report)
+    write_report_header(figure, report, f"cells of {maps.cell:g} m", "means are over the time anybody was there")
     moment = Moments(trajectory).at(int(trajectory.frames[-1]))
-    note = f"cells of {maps.cell:g} m"
     panels = (
-        (f"mean density while anybody was there, {note}", "persons / m²", maps.mean_density),
-        (f"highest density, {note}", "persons / m²", maps.peak_density),
-        (f"mean flow and its direction, {note}", "persons / (m s)", maps.flow_strength),
+        ("mean density [persons / m²]", maps.mean_density),
+        ("highest density [persons / m²]", maps.peak_density),
+        ("mean flow [persons / (m s)] and its direction", maps.flow_strength),
     )
-    for number, (title, unit, grid) in enumerate(panels):
+    for number, (title, grid) in enumerate(panels):
         left = _EDGE + _AXIS_LEFT + (0 if wide else number * across)
         top = _HEADER + (number * down if wide else 0)
         axes = style.add_axes(figure, left, top, view.width, view.height)
         draw_map(axes, scene, moment, view)
-        shown = _draw_grid(axes, maps, grid)
-        _name_axes(axes, view, title)
+        shown = _draw_grid(axes, maps, grid, moment.area_wkt)
+        _name_axes(axes, view, title, name_y=wide or number == 0)
         key = style.add_axes(figure, left + view.width + 10, top, _KEY, min(view.height, 260))
-        _draw_key(figure, key, shown, unit)
+        _draw_key(figure, key, shown)
         if number == 2:
             _draw_arrows(axes, maps)
     return figure
 
 
-def _draw_grid(axes: Axes, maps: CrowdMaps, grid: NDArray[np.float64]) -> Any:
+def _draw_grid(axes: Axes, maps: CrowdMaps, grid: NDArray[np.float64], area_wkt: str) -> Any:
+    """Cells where anybody was, cut off at the walls."""
     from matplotlib.colors import Normalize
+    from matplotlib.patches import PathPatch
 
     rows, columns = grid.shape
     x0, y0 = maps.corner
-    return axes.imshow(
+    shown = axes.imshow(
         np.ma.masked_equal(grid, 0.0),
         origin="lower",
         extent=(x0, x0 + columns * maps.cell, y0, y0 + rows * maps.cell),
@@ -92,6 +93,12 @@ def _draw_grid(axes: Axes, maps: CrowdMaps, grid: NDArray[np.float64]) -> Any:
         # Above the floor, below walls, exits and names.
         zorder=2.5,
     )
+    outline = outline_of(parse_wkt(area_wkt, "walkable area")) if area_wkt else None
+    if outline is not None:
+        edge = PathPatch(outline, facecolor="none", edgecolor=style.WALL, linewidth=1.4, joinstyle="miter", zorder=2.6)
+        axes.add_patch(edge)
+        shown.set_clip_path(edge)
+    return shown
 
 
 def _crowd_colours() -> Colormap:
@@ -103,21 +110,24 @@ def _crowd_colours() -> Colormap:
 
 
 def _draw_arrows(axes: Axes, maps: CrowdMaps) -> None:
-    """Arrows of one length for the direction; the colour below says how much. Many cells share an arrow."""
+    """Arrows of one length for the direction; the colour below says how much. Where cells are small, some share one."""
     rows, columns = maps.mean_density.shape
     block = max(1, -(-max(rows, columns) // _ARROWS))
-    padded = np.zeros((-(-rows // block) * block, -(-columns // block) * block, 2))
-    padded[:rows, :columns] = maps.flow
-    flow = padded.reshape(padded.shape[0] // block, block, padded.shape[1] // block, block, 2).mean(axis=(1, 3))
-    strength = np.hypot(flow[..., 0], flow[..., 1])
-    strongest = float(strength.max())
-    row, column = np.nonzero(strength > 0.02 * strongest)
+    row, column = np.nonzero(maps.flow_strength > 0.02 * maps.flow_strength.max(initial=0.0))
     if len(row) == 0:
         return
+    flow, strength = maps.flow[row, column], maps.flow_strength[row, column]
+    _, group = np.unique((row // block) * columns + column // block, return_inverse=True)
+    # An arrow stands where most of its cells' flow is, and so not beyond the wall beside it.
+    total = np.bincount(group, weights=strength)
+    x, y = (np.bincount(group, weights=strength * place) / total for place in (maps.x[column], maps.y[row]))
+    along = np.stack([np.bincount(group, weights=part) for part in flow.T], axis=1)
+    direction = along / np.maximum(np.linalg.norm(along, axis=1, keepdims=True), 1e-12)
     size = block * maps.cell
-    direction = flow[row, column] / strength[row, column, None]
-    x, y = maps.corner[0] + size * (column + 0.5), maps.corner[1] + size * (row + 0.5)
-    dark = strength[row, column] > 0.5 * float(maps.flow_strength.max())
+    under = maps.flow_strength[
+        ((y - maps.corner[1]) / maps.cell).astype(int), ((x - maps.corner[0]) / maps.cell).astype(int)
+    ]
+    dark = under > 0.5 * maps.flow_strength.max()
     for chosen, colour in ((dark, style.PAPER), (~dark, style.INK)):
         axes.quiver(
             x[chosen],
@@ -137,7 +147,7 @@ def _draw_arrows(axes: Axes, maps: CrowdMaps) -> None:
         )
 
 
-def _draw_key(figure: Figure, axes: Axes, shown: Any, unit: str) -> None:
+def _draw_key(figure: Figure, axes: Axes, shown: Any) -> None:
     from matplotlib.ticker import MaxNLocator
 
     bar = figure.colorbar(shown, cax=axes)
@@ -145,13 +155,12 @@ def _draw_key(figure: Figure, axes: Axes, shown: Any, unit: str) -> None:
     bar.outline.set_linewidth(0.8)
     axes.yaxis.set_major_locator(MaxNLocator(nbins=6, steps=[1, 2, 2.5, 5, 10]))
     axes.tick_params(colors=style.FAINT_INK, labelcolor=style.INK, labelsize=style.SMALL_SIZE, length=3, width=0.8)
-    axes.set_ylabel(unit, fontsize=style.SMALL_SIZE, color=style.INK, family=style.FONT, labelpad=3)
 
 
-def _name_axes(axes: Axes, view: View, title: str) -> None:
+def _name_axes(axes: Axes, view: View, title: str, *, name_y: bool) -> None:
     from matplotlib.ticker import MaxNLocator
 
     view.frame(axes)
-    style.label_axes(axes, x="x [m]", y="y [m]", title=title)
+    style.label_axes(axes, x="x [m]", y="y [m]" if name_y else "", title=title)
     for axis, pixels in ((axes.xaxis, view.width), (axes.yaxis, view.height)):
         axis.set_major_locator(MaxNLocator(nbins=max(1, min(8, pixels // 60)), steps=[1, 2, 5, 10]))

@@ -25,7 +25,7 @@ _CURVES = (_EDGE + 66, _TOP, 620, 400)
 _TIMES = (_EDGE + 66 + 620 + 86, _TOP, 1220 - 22 - (_EDGE + 66 + 620 + 86), 400)
 _USE_TOP = _TOP + 400 + 104
 _NAMES = 150
-_NUMBERS = 330
+_NUMBERS = 356
 _BAR = 26
 #: More exits than this share one curve and one bar, the least used ones.
 _MOST_EXITS = 8
@@ -50,8 +50,8 @@ def report_figure(report: EvacuationReport) -> Figure:
     return figure
 
 
-def write_report_header(figure: Figure, report: EvacuationReport) -> None:
-    """Title, and what became of everybody."""
+def write_report_header(figure: Figure, report: EvacuationReport, *more: str) -> None:
+    """Title, what became of everybody, and more facts."""
     title = style.shortened(report.title, 80)
     style.add_text(figure, _EDGE, 16, title, fontsize=style.TITLE_SIZE, weight="bold")
     facts = [f"{report.agents:,} people", f"{report.end:.1f} s", f"{report.left:,} left"]
@@ -60,7 +60,7 @@ def write_report_header(figure: Figure, report: EvacuationReport) -> None:
         facts.append(f"{report.remaining:,} still there")
     if not report.exact:
         facts.append("the run did not get to its end: times and exits as the frames show them")
-    style.add_text(figure, _EDGE, 43, "  ·  ".join(facts), color=style.FAINT_INK)
+    style.add_text(figure, _EDGE, 43, "  ·  ".join([*facts, *more]), color=style.FAINT_INK)
 
 
 def _most_used(exits: tuple[ExitUse, ...]) -> list[ExitUse]:
@@ -103,7 +103,7 @@ def _draw_times(axes: Axes, report: EvacuationReport) -> None:
     from matplotlib.ticker import MaxNLocator
 
     style.open_panel(axes)
-    style.label_axes(axes, x="time a person needed, from coming in to leaving [s]", y="people")
+    style.label_axes(axes, x="time from coming in to leaving [s]", y="people")
     needed = report.needed[~np.isnan(report.needed)]
     if len(needed) == 0:
         axes.set_xticks([])
@@ -118,14 +118,12 @@ def _draw_times(axes: Axes, report: EvacuationReport) -> None:
     axes.set_ylim(0.0, 1.3 * counts.max())
     axes.xaxis.set_major_locator(MaxNLocator(nbins=6, steps=[1, 2, 2.5, 5, 10]))
     axes.yaxis.set_major_locator(MaxNLocator(nbins=6, integer=True, steps=[1, 2, 2.5, 5, 10]))
-    middle = edges[-1] / 2
-    for percent, height in ((50, 1.22), (95, 1.12), (100, 1.02)):
-        time = report.needed_by(percent)
-        top = height * counts.max()
+    # Each line is taller than those before it, so that a name at its left crosses none of them.
+    for percent, height in ((50, 1.02), (95, 1.12), (100, 1.22)):
+        time, top = report.needed_by(percent), height * counts.max()
         axes.plot([time, time], [0.0, top + 0.05 * counts.max()], color=style.INK, linewidth=1.0, linestyle=(0, (3, 2)))
-        side = "right" if time > middle else "left"
-        words = f"{percent} % in {time:.1f} s"
-        _note(axes, time, top, words, ha=side, transform=axes.transData, shift=-5 if side == "right" else 5)
+        side, shift = ("right", -5) if time > 0.3 * edges[-1] else ("left", 5)
+        _note(axes, time, top, f"{percent} % in {time:.1f} s", ha=side, transform=axes.transData, shift=shift)
 
 
 def _draw_uses(figure: Figure, report: EvacuationReport, colours: dict[str, str]) -> None:
@@ -151,8 +149,8 @@ def _draw_uses(figure: Figure, report: EvacuationReport, colours: dict[str, str]
     axes.set_yticks(range(len(rows)), [style.shortened(row[0], 20, end=6) for row in rows], parse_math=False)
     axes.tick_params(axis="y", length=0)
     style.label_axes(axes, title="left through")
-    heads = ("people", "share", "from – to [s]", "per s", "per m and s")
-    rights = (52, 104, 206, 256, 330)
+    heads = ("people", "share", "from – to [s]", "1 / s", "1 / (m s)")
+    rights = (52, 104, 206, 266, 356)
     for head, right in zip(heads, rights, strict=True):
         place = left + width + right
         small: dict[str, Any] = {"ha": "right", "fontsize": style.SMALL_SIZE, "va": "center"}
