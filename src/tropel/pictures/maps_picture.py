@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -34,8 +35,8 @@ _MAP_WIDTH = 520
 _MAP_HEIGHT = 560
 #: Maps wider than so many times their height stand one below the other.
 _WIDE = 2.0
-#: Arrows across the longer side of a map, at most.
-_ARROWS = 34
+#: Room of an arrow at least.
+_ARROW = 17
 
 
 def draw_crowd_maps(report: EvacuationReport, trajectory: Trajectory, path: str | os.PathLike[str]) -> Path:
@@ -71,7 +72,7 @@ def crowd_maps_figure(report: EvacuationReport, trajectory: Trajectory) -> Figur
         key = style.add_axes(figure, left + view.width + 10, top, _KEY, min(view.height, 260))
         _draw_key(figure, key, shown)
         if number == 2:
-            _draw_arrows(axes, maps)
+            _draw_arrows(axes, maps, view)
     return figure
 
 
@@ -109,10 +110,10 @@ def _crowd_colours() -> Colormap:
     return ListedColormap(colormaps["magma_r"](np.linspace(0.04, 0.95, 256)), name="tropel crowd")
 
 
-def _draw_arrows(axes: Axes, maps: CrowdMaps) -> None:
+def _draw_arrows(axes: Axes, maps: CrowdMaps, view: View) -> None:
     """Arrows of one length for the direction; the colour below says how much. Where cells are small, some share one."""
-    rows, columns = maps.mean_density.shape
-    block = max(1, -(-max(rows, columns) // _ARROWS))
+    columns = maps.mean_density.shape[1]
+    block = max(1, math.ceil(_ARROW / (maps.cell * view.scale)))
     row, column = np.nonzero(maps.flow_strength > 0.02 * maps.flow_strength.max(initial=0.0))
     if len(row) == 0:
         return
