@@ -20,7 +20,7 @@ def report_of(path: Path, **options: float) -> EvacuationReport:
 
 
 def line_people() -> People:
-    """What the run of `in_line` would have said of itself, with the second and third half a second late."""
+    """What the run of `in_line` would have said, if two had come at 3 s and the last had taken another exit."""
     return People.from_names(
         id=range(10),
         group=[0, 1] * 5,

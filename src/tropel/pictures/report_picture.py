@@ -59,7 +59,7 @@ def write_report_header(figure: Figure, report: EvacuationReport, *more: str) ->
     if report.remaining:
         facts.append(f"{report.remaining:,} still there")
     if not report.exact:
-        facts.append("the run did not get to its end: times and exits as the frames show them")
+        facts.append("times and exits as the frames show them")
     style.add_text(figure, _EDGE, 43, "  ·  ".join([*facts, *more]), color=style.FAINT_INK)
 
 
