@@ -2,7 +2,8 @@
 
 The density of a cell is the number of people in it over its area [1/m²]; its mean is taken over the frames in which
 anybody was in the world, its peak over all frames. Of a cell that a wall cuts, only the part where one can walk counts,
-but at least half of the cell: one person in a sliver makes no crowd. The flow is density times velocity [1/(m s)]:
+but at least half of the cell: one person in a sliver makes no crowd. In cells below a metre a single person is a high
+density too, so that peaks say little there. The flow is density times velocity [1/(m s)]:
 
     J = sum of all displacements in the cell / (area of the cell · time)
 
