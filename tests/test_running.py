@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 import shapely
 
-from tropel import Group, Simulation, Source, World, events, read_trajectory
+from tropel import CollisionFreeSpeed, Group, Simulation, Source, Target, World, events, read_trajectory
 from tropel.errors import EventError, ModelError, ParameterError
 from tropel.timing import STAGES
 
@@ -383,3 +383,23 @@ def test_a_run_that_goes_on_from_a_checkpoint_ends_like_one_that_never_stopped(t
         assert whole.frames.tolist() == halves.frames.tolist()
         for name, column in whole.table().items():
             np.testing.assert_array_equal(column, halves.table()[name])
+
+
+def test_the_summary_says_when_half_and_nearly_all_had_left_and_how_fast() -> None:
+    """Ten people on a line, two metres apart, leave two seconds apart."""
+    world = World(bounds=(0, 0, 40, 4), targets={"gate": Target(position=(30, 2), radius=1.0, absorbs=True)})
+    places = [(27.5 - 2 * k, 2.0) for k in range(10)]
+    line = Group("line", positions=places, goal="gate", desired_speed=1.0, radius=0.1)
+    summary = Simulation(world, line, local=CollisionFreeSpeed(), dt=0.1).run(until="empty", limit=60.0)
+    assert summary.evacuated == 10
+    assert summary.flows["gate"] == pytest.approx(0.5, rel=0.02)
+    assert summary.left_50 is not None
+    assert summary.left_95 == summary.evacuation_time
+    assert summary.left_95 - summary.left_50 == pytest.approx(10.0, rel=0.02)
+
+
+def test_a_summary_without_departures_shows_no_shares() -> None:
+    sim = simulation()
+    summary = sim.run(until=0.2)
+    assert (summary.left_50, summary.left_95, summary.flows) == (None, None, {})
+    assert summary.table().row_count

@@ -1,4 +1,4 @@
-"""The command line: `tropel demo | run | list | validate | schema | plot | plan | sweep | bench | verify | warmup`.
+"""The command line: `tropel demo | run | list | validate | schema | plot | report | plan | sweep | bench | verify`, …
 
 Each command is a few lines around the library. Results go to standard output, progress and errors to standard error.
 """
@@ -14,13 +14,13 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from tropel.cli_options import NoCache, Out, Quiet, Seed, Threads, Until, picture_file, show
+from tropel.cli_list import PHASE_PLOTS, list_scenarios
+from tropel.cli_options import NoCache, Out, Quiet, Report, Seed, Threads, Until, picture_file, show
 from tropel.cli_plan import plan
+from tropel.cli_report import report, write_report
 from tropel.errors import TropelError, suggest
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
     from tropel.running import Summary
     from tropel.scenario import Scenario
     from tropel.scenario.execute import Outputs
@@ -63,6 +63,7 @@ def demo(
     threads: Threads = None,
     seed: Seed = None,
     until: Until = None,
+    report: Report = False,
     no_cache: NoCache = False,
     quiet: Quiet = False,
 ) -> None:
@@ -71,7 +72,17 @@ def demo(
 
     scenario = load_builtin(name)
     _warm_up_if_cold(quiet)
-    _run_and_draw(scenario, out=out, threads=threads, seed=seed, until=until, resume=None, gif=True, quiet=quiet)
+    _run_and_draw(
+        scenario,
+        out=out,
+        threads=threads,
+        seed=seed,
+        until=until,
+        resume=None,
+        gif=True,
+        with_report=report,
+        quiet=quiet,
+    )
 
 
 @app.command()
@@ -84,6 +95,7 @@ def run(
     resume: Annotated[Path | None, typer.Option(help="Continue from a checkpoint of the same scenario.")] = None,
     picture: Annotated[bool, typer.Option(help="Draw a PNG of the run.")] = True,
     gif: Annotated[bool, typer.Option(help="Draw an animated GIF too.")] = False,
+    report: Report = False,
     no_cache: NoCache = False,
     quiet: Quiet = False,
 ) -> None:
@@ -92,51 +104,20 @@ def run(
 
     scenario = load_scenario(file)
     _run_and_draw(
-        scenario, out=out, threads=threads, seed=seed, until=until, resume=resume, png=picture, gif=gif, quiet=quiet
+        scenario,
+        out=out,
+        threads=threads,
+        seed=seed,
+        until=until,
+        resume=resume,
+        png=picture,
+        gif=gif,
+        with_report=report,
+        quiet=quiet,
     )
 
 
-#: Pictures that need no run: what `tropel plot NAME` draws, by the numbers of GAME's figures.
-_PHASE_PLOTS = {
-    "game_fig2": "A narrow gap repels an agent, a wide one leads it through",
-    "game_fig3": "A target behind a narrow gap: without and with competition of behaviours",
-}
-
-
-@app.command("list")
-def list_scenarios(
-    personalities: Annotated[bool, typer.Option("--personalities", help="Show the personalities instead.")] = False,
-) -> None:
-    """Show the built-in scenarios and phase plots, or the personalities that groups may have."""
-    from rich.table import Table
-
-    from tropel.scenario import builtin_names, load_builtin
-
-    if personalities:
-        show(_personality_table())
-        return
-    table = Table("name", "what happens")
-    for name in builtin_names():
-        spec = load_builtin(name).spec
-        table.add_row(name, f"[bold]{escape(spec.title)}[/]\n{escape(spec.about)}")
-    show(table)
-    plots = Table("name", "phase plot, drawn by  tropel plot NAME")
-    for name, title in _PHASE_PLOTS.items():
-        plots.add_row(name, title)
-    show(plots)
-
-
-def _personality_table() -> Table:
-    from rich.table import Table
-
-    from tropel.agents.personality import TRAITS
-    from tropel.agents.presets import PRESETS
-
-    table = Table("personality", *TRAITS, "speed", "in a word")
-    for name, preset in PRESETS.items():
-        means = [f"{getattr(getattr(preset, trait), 'mean', getattr(preset, trait)):g}" for trait in TRAITS]
-        table.add_row(name, *means, f"× {preset.speed:g}", preset.about)
-    return table
+app.command("list")(list_scenarios)
 
 
 @app.command()
@@ -195,16 +176,17 @@ def plot(
 
 
 def _draw_phase_plot(name: str, out: Path | None) -> Path:
-    if name not in _PHASE_PLOTS:
-        near = suggest(name, _PHASE_PLOTS)
+    if name not in PHASE_PLOTS:
+        near = suggest(name, PHASE_PLOTS)
         raise TropelError(f"there is no {name}; give the folder of a run, a trajectory file or a phase plot ({near})")
     from tropel.pictures.phase_plot import draw_phase_plot
     from tropel.scenario.phase_portraits import competition_portraits, gap_portraits
 
     portraits = gap_portraits() if name == "game_fig2" else competition_portraits()
-    return draw_phase_plot(portraits, picture_file(out or Path("out"), name), title=_PHASE_PLOTS[name])
+    return draw_phase_plot(portraits, picture_file(out or Path("out"), name), title=PHASE_PLOTS[name])
 
 
+app.command()(report)
 app.command()(plan)
 
 
@@ -341,6 +323,7 @@ def _run_and_draw(
     quiet: bool,
     png: bool = True,
     gif: bool,
+    with_report: bool,
 ) -> None:
     from tropel.scenario.execute import execute
 
@@ -352,7 +335,7 @@ def _run_and_draw(
     except KeyboardInterrupt:
         kept = f"what was simulated is in {folder}; go on with  --resume {folder / 'checkpoint.npz'}"
         raise _InterruptedError(kept if (folder / "checkpoint.npz").exists() else "nothing was simulated yet") from None
-    _report(summary, outputs)
+    _show_summary(summary, outputs)
     for path in _draw(outputs.trajectory, outputs.picture, outputs.animation, png=png, gif=gif, quiet=quiet):
         show(f"wrote {path}")
     if png:
@@ -360,9 +343,13 @@ def _run_and_draw(
 
         for path in draw_scenario_fields(scenario, folder):
             show(f"wrote {path}")
+    if with_report:
+        write_report(outputs.trajectory, pictures=png, with_table=False, quiet=quiet)
+    elif summary.evacuated:
+        show(f"who left when and where, density and flow:  tropel report {folder}")
 
 
-def _report(summary: Summary, outputs: Outputs) -> None:
+def _show_summary(summary: Summary, outputs: Outputs) -> None:
     show(summary.table())
     for path in (outputs.trajectory, outputs.summary):
         show(f"wrote {path}")

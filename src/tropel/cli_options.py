@@ -15,6 +15,7 @@ Out = Annotated[Path | None, typer.Option("--out", "-o", help="Folder for the re
 Threads = Annotated[int | None, typer.Option(min=1, help="Threads; all cores when left out.")]
 Seed = Annotated[int | None, typer.Option(help="Seed; that of the scenario when left out.")]
 Until = Annotated[float | None, typer.Option(min=0.0, help="Simulated seconds; as the scenario says when left out.")]
+Report = Annotated[bool, typer.Option("--report", help="Write tables and pictures of the evacuation too.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress bar.")]
 
 

@@ -15,10 +15,12 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from tropel.analysis.rates import flow_rate, time_by_share
 from tropel.errors import ParameterError
 from tropel.event_queue import step_at
-from tropel.recording.recorder import Recorder
+from tropel.recording.recorder import Recorder, people_of
 from tropel.timing import STAGES
 
 if TYPE_CHECKING:
@@ -42,7 +44,10 @@ class Summary:
     deaths: int = 0
     evacuation_time: float | None  #: when the last survivor left [s]; None while somebody is still there
     mean_exit_time: float | None  #: [s]
+    left_50: float | None = None  #: when half of everybody had left [s]; None if so many never did
+    left_95: float | None = None  #: when 95 % of everybody had left [s]
     exits: dict[str, int] = field(default_factory=dict)  #: how many left where
+    flows: dict[str, float] = field(default_factory=dict)  #: persons per second there, from the first to the last
     steps: int
     agent_steps: int
     wall_time: float  #: [s]
@@ -73,9 +78,13 @@ class Summary:
         if self.deaths:
             table.add_row("died", f"{self.deaths:,}")
         for name, count in self.exits.items():
-            table.add_row(f"  through {name}", f"{count:,}")
+            flow = f", {self.flows[name]:.2f} / s" if name in self.flows else ""
+            table.add_row(f"  through {name}", f"{count:,} ({100 * count / self.evacuated:.0f} %){flow}")
         if self.evacuation_time is not None:
             table.add_row("evacuation time", f"{self.evacuation_time:.1f} s")
+        if self.left_50 is not None:
+            most = "" if self.left_95 is None else f", 95 % at {self.left_95:.1f} s"
+            table.add_row("half had left at", f"{self.left_50:.1f} s{most}")
         if self.mean_exit_time is not None:
             table.add_row("mean exit time", f"{self.mean_exit_time:.1f} s")
         if self.collisions is not None:
@@ -117,6 +126,7 @@ class Run:
         self.progress = progress
         self.agent_steps = 0
         self.interrupted = False
+        self.whole = True  # whether the state is that of a step boundary, fit to be resumed from
         self.first_step = sim.step_number
         self.seconds_before = dict(sim.timing.seconds)
         self.begin = perf_counter()
@@ -139,23 +149,22 @@ class Run:
 
     def _loop(self, tick: Callable[[Simulation], None]) -> str:
         sim = self.sim
-        whole = True  # whether the state is that of a step boundary, fit to be resumed from
         try:
             while True:
                 reason = self._why_stop()
                 if reason is not None:
                     return reason
                 self.agent_steps += len(sim.agents)
-                whole = False
+                self.whole = False
                 sim.guarded_step()
-                whole = True
+                self.whole = True
                 if self.checkpoint is not None and sim.step_number % self.checkpoint_steps == 0:
                     self._save()
                 tick(sim)
                 if self.interrupted:
                     raise KeyboardInterrupt
         finally:
-            if self.checkpoint is not None and whole:
+            if self.checkpoint is not None and self.whole:
                 self._save()
 
     @contextmanager
@@ -200,6 +209,7 @@ class Run:
     def _close_recorder(self) -> None:
         recorder, self.sim.recorder = self.sim.recorder, None
         if recorder is not None:
+            recorder.people = people_of(self.sim) if self.whole else None
             recorder.close()
 
     def _summary(self, reason: str) -> Summary:
@@ -207,6 +217,7 @@ class Run:
         left = sim.population.departures()
         names = {number: name for name, number in sim.world.goal_numbers.items()}
         counts = {names[int(g)]: int(n) for g, n in zip(*np.unique(left["goal"], return_counts=True), strict=True)}
+        rates = {name: flow_rate(left["time"][left["goal"] == sim.world.goal_numbers[name]]) for name in counts}
         gone = len(left["time"])
         living = sim.population.living
         seconds = {stage: sim.timing.seconds[stage] - self.seconds_before[stage] for stage in STAGES}
@@ -221,7 +232,10 @@ class Run:
             deaths=len(sim.population.deaths()["id"]),
             evacuation_time=float(left["time"].max()) if gone and living == 0 else None,
             mean_exit_time=float(left["time"].mean()) if gone else None,
+            left_50=_left_by(sim, left["time"], 0.5),
+            left_95=_left_by(sim, left["time"], 0.95),
             exits=counts,
+            flows={name: rate for name, rate in rates.items() if math.isfinite(rate)},
             steps=sim.step_number - self.first_step,
             agent_steps=self.agent_steps,
             wall_time=perf_counter() - self.begin,
@@ -231,6 +245,12 @@ class Run:
             trajectory=None if self.record is None else str(self.record),
             collisions=None if sim.collision_watch is None else sim.collision_watch.report(),
         )
+
+
+def _left_by(sim: Simulation, times: NDArray[np.float64], share: float) -> float | None:
+    """When a share of everybody had left; None if so many never did."""
+    time = time_by_share(times, total=sim.agents.next_id, share=share)
+    return time if math.isfinite(time) else None
 
 
 def _add_collisions(table: Table, collisions: CollisionReport) -> None:

@@ -7,6 +7,7 @@ import pytest
 
 from tropel.recording.background import Background
 from tropel.recording.frames import RecordedEvent, RecordedFrame
+from tropel.recording.people import People
 
 
 def frame(number: int, agents: int = 1) -> RecordedFrame:
@@ -54,7 +55,7 @@ class GatedList:
         self.committed_one.set()
         return True
 
-    def finish(self, summary: str | None) -> None:
+    def finish(self, summary: str | None, people: People | None) -> None:
         self.commit()
         self.ended = f"finished with {summary}"
 

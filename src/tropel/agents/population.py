@@ -52,6 +52,10 @@ class Population:
         self.state = AgentState(world.dim)
         self.waiting: list[int] = [0] * len(self.sources)  #: arrived at the source but found no room yet
         self.emitted: list[int] = [0] * len(self.sources)
+        # Ids are given out in order, so how many came together says who they were.
+        self._came_count: list[int] = []
+        self._came_group: list[int] = []
+        self._came_time: list[float] = []
         self._left_id: list[NDArray[np.int64]] = []
         self._left_goal: list[NDArray[np.int32]] = []
         self._left_time: list[NDArray[np.float64]] = []
@@ -118,7 +122,7 @@ class Population:
         values = group.values(world=self.world, seed=self.seed, group=group.name, ids=ids, time=time)
         if group.positions is None:
             positions = self._places(number, values["radius"], group.region, group.name, first_draw=step)
-        return self._append(number, positions, values)
+        return self._append(number, positions, values, time)
 
     def _places(
         self,
@@ -154,9 +158,14 @@ class Population:
         assert cell is not None
         return CellRoom(self.world, cell=cell, taken=self.state.position, taken_radius=self.state.radius)
 
-    def _append(self, number: int, positions: NDArray[np.float64], values: Mapping[str, Any]) -> NDArray[np.int64]:
+    def _append(
+        self, number: int, positions: NDArray[np.float64], values: Mapping[str, Any], time: float
+    ) -> NDArray[np.int64]:
         first = len(self.state)
         ids = self.state.add(len(positions), {**values, "position": positions, "group": number})
+        self._came_count.append(len(ids))
+        self._came_group.append(number)
+        self._came_time.append(time)
         self._members.clear()
         self._face_goals(np.arange(first, len(self.state)))
         return ids
@@ -185,9 +194,18 @@ class Population:
             placed = len(positions)
             if placed:
                 values = {name: v[:placed] if np.ndim(v) else v for name, v in values.items()}
-                self._append(group, positions, values)
+                self._append(group, positions, values, step * dt)
                 self.waiting[number] -= placed
                 self.emitted[number] += placed
+
+    def arrivals(self) -> dict[str, NDArray[Any]]:
+        """Who has come in: `id`, `group` (number) and `time` [s], of everybody who was ever there, by id."""
+        count = np.array(self._came_count, dtype=np.int64)
+        return {
+            "id": np.arange(count.sum(), dtype=np.int64),
+            "group": np.repeat(np.array(self._came_group, dtype=np.int32), count),
+            "time": np.repeat(np.array(self._came_time, dtype=np.float64), count),
+        }
 
     def more_will_come(self, time: float) -> bool:
         """Whether a source has somebody waiting or still to send at a time [s]."""
@@ -289,12 +307,18 @@ class Population:
             **{f"agents/{name}": array for name, array in self.state.snapshot().items()},
             **{f"left/{name}": array for name, array in self.departures().items()},
             **{f"died/{name}": array for name, array in self.deaths().items()},
+            "came/count": np.array(self._came_count, dtype=np.int64),
+            "came/group": np.array(self._came_group, dtype=np.int32),
+            "came/time": np.array(self._came_time, dtype=np.float64),
             "sources/waiting": np.array(self.waiting, dtype=np.int64),
             "sources/emitted": np.array(self.emitted, dtype=np.int64),
         }
 
     def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
         self.state.restore({name[7:]: array for name, array in arrays.items() if name.startswith("agents/")})
+        self._came_count = [int(v) for v in arrays["came/count"]]
+        self._came_group = [int(v) for v in arrays["came/group"]]
+        self._came_time = [float(v) for v in arrays["came/time"]]
         self._left_id = [arrays["left/id"].astype(np.int64)]
         self._left_goal = [arrays["left/goal"].astype(np.int32)]
         self._left_time = [arrays["left/time"].astype(np.float64)]

@@ -165,7 +165,7 @@ def _draw_box(axes: Axes, scene: Scene, view: View) -> list[Label]:
 def _fill(axes: Axes, shape: Any, *, facecolor: str, edgecolor: str, zorder: float, dashed: bool = False) -> None:
     from matplotlib.patches import PathPatch
 
-    outline = _outline(shape)
+    outline = outline_of(shape)
     if outline is not None:
         axes.add_patch(
             PathPatch(
@@ -180,7 +180,7 @@ def _fill(axes: Axes, shape: Any, *, facecolor: str, edgecolor: str, zorder: flo
         )
 
 
-def _outline(shape: Any) -> Outline | None:
+def outline_of(shape: Any) -> Outline | None:
     """All rings as one path. Holes run the other way round, which is how matplotlib knows them."""
     from matplotlib.path import Path as Outline
 

@@ -2,6 +2,7 @@
 
 from tropel.recording.checkpoint import environment_differences, load_checkpoint, save_checkpoint
 from tropel.recording.frames import FrameData, RecordedEvent
+from tropel.recording.people import People
 from tropel.recording.reading import read_trajectory
 from tropel.recording.scene import Scene, geometry_key
 from tropel.recording.trajectory import Trajectory
@@ -9,6 +10,7 @@ from tropel.recording.writing import TrajectoryWriter, open_trajectory
 
 __all__ = [
     "FrameData",
+    "People",
     "RecordedEvent",
     "Scene",
     "Trajectory",

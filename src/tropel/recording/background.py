@@ -11,6 +11,7 @@ from collections import deque
 from typing import Protocol
 
 from tropel.recording.frames import RecordedEvent, RecordedFrame
+from tropel.recording.people import People
 
 #: Seconds of wall time between commits: about what a killed process loses.
 COMMIT_INTERVAL = 1.0
@@ -33,8 +34,8 @@ class Sink(Protocol):
     def commit(self) -> bool:
         """Make everything so far readable; False if a reader is in the way and it should be tried again later."""
 
-    def finish(self, summary: str | None) -> None:
-        """Commit, store the summary (JSON) if there is one, close."""
+    def finish(self, summary: str | None, people: People | None) -> None:
+        """Commit, store the summary (JSON) and the table of people if there are any, close."""
 
     def abandon(self) -> None:
         """Close after an error; what was committed stays readable, the rest is forgotten."""
@@ -63,6 +64,7 @@ class Background:
         self._flush_wanted = False
         self._stopping = False
         self._summary: str | None = None
+        self._people: People | None = None
         self._failure: BaseException | None = None
         self.last_committed_frame: int | None = None
         # A daemon, so that a program that ends without closing does not hang; the writer in front closes it at exit.
@@ -94,12 +96,13 @@ class Background:
             self._changed.wait_for(lambda: self._failure is not None or self._committed == self._accepted)
             return self._failure is None
 
-    def close(self, summary: str | None = None) -> bool:
+    def close(self, summary: str | None = None, people: People | None = None) -> bool:
         """Write what is waiting, finish the file and end the thread. False if writing has failed."""
         with self._changed:
             if not self._stopping:
                 self._stopping = True
                 self._summary = summary
+                self._people = people
             self._changed.notify_all()
         self._thread.join()
         return self._failure is None
@@ -147,7 +150,7 @@ class Background:
                 if due is None:
                     due = time.monotonic() + self._interval
             if stop:
-                self._sink.finish(self._summary)
+                self._sink.finish(self._summary, self._people)
                 self._note_commit(written, last_frame)
                 return
             if flush or self._sink.full or (due is not None and time.monotonic() >= due):

@@ -6,6 +6,7 @@
       obstacles/part-000000.…    frame, name, x, y(, z), radius of moving obstacles, if there are any
       geometry/<digest>.wkt      walkable areas
       events.jsonl               one event a line
+      people.parquet             at the end of the run: id, group, came, gone, fate, through of everybody
       summary.json               at the end of the run
 
 Each part's footer lists its frames, with those in which nobody was, their numbers of rows, and their geometry.
@@ -34,8 +35,9 @@ PARTS = "parts"
 OBSTACLES = "obstacles"
 GEOMETRY = "geometry"
 EVENTS = "events.jsonl"
+PEOPLE = "people.parquet"
 SUMMARY = "summary.json"
-ENTRIES = frozenset({SCENE, PARTS, OBSTACLES, GEOMETRY, EVENTS, SUMMARY})
+ENTRIES = frozenset({SCENE, PARTS, OBSTACLES, GEOMETRY, EVENTS, PEOPLE, SUMMARY})
 
 _FOOTER_KEY = b"tropel"
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from tropel.errors import RecordingError
 from tropel.recording import parquet_format as layout
 from tropel.recording.frames import FrameData, Ints, RecordedEvent
+from tropel.recording.people import People
 from tropel.recording.trajectory import Trajectory, vector_columns
 
 #: Row groups kept in memory (8 MB each); a replay visits one after the other.
@@ -79,6 +80,21 @@ class ParquetTrajectory(Trajectory):
     def summary(self) -> dict[str, Any] | None:
         path = self.path / layout.SUMMARY
         return layout.read_json(path) if path.exists() else None
+
+    def people(self) -> People | None:
+        path = self.path / layout.PEOPLE
+        if not path.exists():
+            return None
+        table = layout.open_part(path).read()
+        with layout.explaining(path):
+            return People.from_names(
+                id=_numbers(table.column("id")),
+                group=_numbers(table.column("group")),
+                came=_numbers(table.column("came")),
+                gone=_numbers(table.column("gone")),
+                fate=table.column("fate").to_pylist(),
+                through=table.column("through").to_pylist(),
+            )
 
     def obstacles(self, k: int) -> dict[str, dict[str, Any]]:
         path = self.path / layout.OBSTACLES / layout.part_name(int(self._part[self._index_of(k)]))

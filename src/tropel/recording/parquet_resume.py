@@ -28,7 +28,8 @@ def cut_back(directory: Path, *, scene: Scene, fps: float, after: int, resume_st
             f"{directory} holds {held} and cannot be continued after frame {after}: "
             "resume from an earlier checkpoint, or record to a new directory"
         )
-    (directory / layout.SUMMARY).unlink(missing_ok=True)
+    for name in (layout.SUMMARY, layout.PEOPLE):
+        (directory / name).unlink(missing_ok=True)
     _cut_events(directory, after, resume_step)
     while parts and indices[-1].frames[0] > after:
         parts.pop().unlink()

@@ -18,6 +18,7 @@ from tropel.recording.atomic import replacing, temporary_name
 from tropel.recording.directory_lock import DirectoryLock
 from tropel.recording.frames import RecordedEvent, RecordedFrame
 from tropel.recording.parquet_format import PartIndex
+from tropel.recording.people import People
 from tropel.recording.scene import Scene
 from tropel.recording.trajectory import vector_columns
 
@@ -133,8 +134,10 @@ class ParquetSink:
             self._rows = 0
         return True
 
-    def finish(self, summary: str | None) -> None:
+    def finish(self, summary: str | None, people: People | None) -> None:
         self.commit()
+        if people is not None:
+            write_table(self._directory / layout.PEOPLE, people_columns(people), None)
         if summary is not None:
             with replacing(self._directory / layout.SUMMARY) as file:
                 file.write(summary.encode() + b"\n")
@@ -181,16 +184,27 @@ def obstacle_columns(frames: list[RecordedFrame], dim: int) -> dict[str, Any]:
     return columns
 
 
+def people_columns(people: People) -> dict[str, Any]:
+    return {
+        "id": people.id,
+        "group": people.group,
+        "came": people.came,
+        "gone": people.gone,
+        "fate": people.fate_names(),
+        "through": people.place_names(),
+    }
+
+
 def write_table(path: Path, columns: dict[str, Any], index: PartIndex | None) -> None:
     """Write a closed Parquet file under a hidden name, then give it its own."""
     import pyarrow
     import pyarrow.parquet
 
-    repeated = [name for name in columns if name in ("frame", "name", "group", "radius")]
+    repeated = [name for name in columns if name in ("frame", "name", "group", "radius", "fate", "through")]
     encoding = {name: "BYTE_STREAM_SPLIT" for name in columns if name not in (*repeated, "id")}
     if "id" in columns:
         encoding["id"] = "DELTA_BINARY_PACKED"
-    table = pyarrow.table({name: _arrow_column(values) for name, values in columns.items()})
+    table = pyarrow.table({name: arrow_column(values) for name, values in columns.items()})
     if index is not None:
         table = table.replace_schema_metadata(index.to_metadata())
     with replacing(path) as file:
@@ -205,7 +219,7 @@ def write_table(path: Path, columns: dict[str, Any], index: PartIndex | None) ->
         )
 
 
-def _arrow_column(values: Any) -> Any:
+def arrow_column(values: Any) -> Any:
     """Numbers or a list of texts as Arrow's own.
 
     Not through `pyarrow.array`, which imports pandas to see that its argument is not a column of it: that takes half a

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from tropel.errors import ParameterError
 from tropel.recording.notes import deaths_note, hazards_note
+from tropel.recording.people import DIED, LEFT, NOWHERE, REMOVED, THERE, People
 from tropel.recording.scene import Scene
 from tropel.recording.writing import TrajectoryWriter, open_trajectory
 
@@ -27,6 +28,7 @@ class Recorder:
         self.every = every
         self.resumed = resumed
         self.summary: dict[str, Any] | None = None
+        self.people: People | None = None
         self._doors: dict[str, bool] | None = None
         self._compared_version = -1
         self._differ = False
@@ -121,7 +123,7 @@ class Recorder:
         self.writer.flush()
 
     def close(self) -> None:
-        self.writer.close(self.summary)
+        self.writer.close(self.summary, people=self.people)
 
 
 def steps_per_frame(fps: float, dt: float) -> int:
@@ -140,6 +142,34 @@ def walkable_now(sim: Simulation) -> str:
     if closed:
         area = area.difference(shapely.union_all(closed))
     return str(shapely.to_wkt(area, rounding_precision=-1))
+
+
+def people_of(sim: Simulation) -> People:
+    """Everybody who has been there, and what became of them, as it is known now."""
+    population = sim.population
+    came, left = population.arrivals(), population.departures()
+    count = len(came["id"])
+    fate = np.full(count, REMOVED, dtype=np.int8)
+    gone = np.full(count, np.nan)
+    through = np.full(count, NOWHERE, dtype=np.int32)
+    fate[population.state.id] = THERE
+    fate[left["id"]] = LEFT
+    gone[left["id"]] = left["time"]
+    through[left["id"]] = left["goal"]
+    deaths = population.deaths() if hasattr(population, "deaths") else {"id": [], "time": []}
+    # The dead stay among the agents.
+    fate[deaths["id"]] = DIED
+    gone[deaths["id"]] = deaths["time"]
+    places = sorted(sim.world.goal_numbers, key=sim.world.goal_numbers.__getitem__)
+    return People(
+        id=came["id"],
+        group=came["group"],
+        came=came["time"],
+        gone=gone,
+        fate=fate,
+        through=through,
+        places=tuple(places),
+    )
 
 
 def scene_of(sim: Simulation) -> Scene:

@@ -36,6 +36,12 @@ CREATE TABLE tropel_obstacles(
 CREATE INDEX tropel_obstacles_frame ON tropel_obstacles(frame);
 """
 
+#: Made at the end of a run, so that the file of a killed one has no such table. Times in seconds.
+PEOPLE = """
+CREATE TABLE tropel_people(
+  id INTEGER PRIMARY KEY, agent_group INTEGER NOT NULL, came REAL NOT NULL, gone REAL, fate TEXT NOT NULL, through TEXT)
+"""
+
 _HEADER = b"SQLite format 3\x00"
 _TABLES = frozenset({"trajectory_data", "metadata", "geometry", "frame_data"})
 #: Files SQLite keeps beside a database; one that was left by another database would be applied to the new one.

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from tropel.errors import RecordingError
 from tropel.recording import sqlite_format
 from tropel.recording.frames import FrameData, Ints, RecordedEvent
+from tropel.recording.people import People
 from tropel.recording.scene import Scene
 from tropel.recording.trajectory import Trajectory
 
@@ -83,6 +84,23 @@ class SqliteTrajectory(Trajectory):
     def summary(self) -> dict[str, Any] | None:
         text = self._own.get("summary")
         return None if text is None else self._json(text)
+
+    def people(self) -> People | None:
+        if "tropel_people" not in self._tables:
+            return None
+        query = "SELECT id, agent_group, came, gone, fate, through FROM tropel_people ORDER BY id"
+        with sqlite_format.explaining(self.path):
+            rows = self._connection.execute(query).fetchall()
+            columns = zip(*rows, strict=True) if rows else [()] * 6
+            number, group, came, gone, fate, through = columns
+            return People.from_names(
+                id=number,
+                group=group,
+                came=came,
+                gone=[np.nan if time is None else time for time in gone],
+                fate=fate,
+                through=[name or "" for name in through],
+            )
 
     def obstacles(self, k: int) -> dict[str, dict[str, Any]]:
         self._index_of(k)

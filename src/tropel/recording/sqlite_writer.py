@@ -22,6 +22,7 @@ from tropel.errors import RecordingError
 from tropel.recording import sqlite_format
 from tropel.recording.atomic import temporary_name
 from tropel.recording.frames import Floats, Ints, RecordedEvent, RecordedFrame
+from tropel.recording.people import People
 from tropel.recording.scene import Scene, geometry_key
 
 #: Rows of trajectory_data per statement. Few different sizes, so that every statement stays compiled.
@@ -130,7 +131,9 @@ class SqliteSink:
         self._connection.execute("BEGIN IMMEDIATE")
         return True
 
-    def finish(self, summary: str | None) -> None:
+    def finish(self, summary: str | None, people: People | None) -> None:
+        if people is not None:
+            self._insert_people(people)
         if summary is not None:
             self._connection.execute("INSERT OR REPLACE INTO tropel_metadata VALUES('summary', ?)", (summary,))
         for _ in range(_LAST_TRIES):
@@ -192,6 +195,15 @@ class SqliteSink:
         self._agent_id = merged[order]
         self._agent_group = np.concatenate([self._agent_group[gone], columns[1]])[order]
         self._agent_radius = np.concatenate([self._agent_radius[gone], columns[2]])[order]
+
+    def _insert_people(self, people: People) -> None:
+        self._connection.execute(sqlite_format.PEOPLE)
+        # Python turns NaN into NULL by itself, but says so nowhere.
+        gone = [None if time != time else time for time in people.gone.tolist()]
+        columns = (people.id.tolist(), people.group.tolist(), people.came.tolist(), gone)
+        through = (name or None for name in people.place_names())
+        rows = zip(*columns, people.fate_names(), through, strict=True)
+        self._connection.executemany("INSERT INTO tropel_people VALUES(?, ?, ?, ?, ?, ?)", rows)
 
     def _store_geometry(self, wkt: str) -> int:
         key = geometry_key(wkt)
@@ -315,6 +327,7 @@ def _cut_back(connection: sqlite3.Connection, after: int, resume_step: int | Non
     if resume_step is not None:
         connection.execute("DELETE FROM tropel_events WHERE step >= ?", (resume_step,))
     connection.execute("DELETE FROM tropel_metadata WHERE key = 'summary'")
+    connection.execute("DROP TABLE IF EXISTS tropel_people")
     # The first geometry is the scene's own and stays, even if no frame is left to point to it.
     connection.execute(
         "DELETE FROM geometry WHERE hash NOT IN (SELECT geometry_hash FROM frame_data)"

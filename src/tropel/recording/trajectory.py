@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from tropel.errors import RecordingError
 from tropel.recording.frames import AXES, FrameData, Ints, RecordedEvent
 from tropel.recording.notes import Notes, is_note
+from tropel.recording.people import People
 from tropel.recording.scene import Scene
 
 
@@ -69,6 +70,10 @@ class Trajectory(ABC):
     @abstractmethod
     def summary(self) -> dict[str, Any] | None:
         """What the run reported at its end; None if it did not get there."""
+
+    def people(self) -> People | None:
+        """Who was there, and when and how they were gone; None if the run was killed or another program wrote it."""
+        return None
 
     @abstractmethod
     def obstacles(self, k: int) -> dict[str, dict[str, Any]]:

@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from tropel.errors import RecordingError
 from tropel.recording.background import Background, Sink
 from tropel.recording.frames import RecordedEvent, RecordedFrame, RecordedObstacles
+from tropel.recording.people import People
 from tropel.recording.plain import plain_data
 from tropel.recording.scene import Scene
 
@@ -190,8 +191,8 @@ class TrajectoryWriter:
         if not self._background.flush():
             raise self._error()
 
-    def close(self, summary: Mapping[str, Any] | None = None) -> None:
-        """Write what is waiting and the summary, and close the file. Closing again does nothing."""
+    def close(self, summary: Mapping[str, Any] | None = None, *, people: People | None = None) -> None:
+        """Write what is waiting, the summary and who was there, and close the file. Closing again does nothing."""
         if self._closed:
             return
         text = None
@@ -200,7 +201,7 @@ class TrajectoryWriter:
                 text = json.dumps(plain_data(dict(summary), where="summary", error=RecordingError), ensure_ascii=False)
         finally:
             # Also when the summary cannot be stored: the frames can.
-            finished = _close(self._background, self._newest, text)
+            finished = _close(self._background, self._newest, text, people)
             self._closed = True
             self._finalizer.detach()
         if not finished and not self._failed:
@@ -273,11 +274,13 @@ def _failure(path: Path, background: Background) -> RecordingError:
     return error
 
 
-def _close(background: Background, newest: list[RecordedFrame], summary: str | None) -> bool:
+def _close(
+    background: Background, newest: list[RecordedFrame], summary: str | None, people: People | None = None
+) -> bool:
     if newest:
         record = newest.pop()
         background.put(record, record.size)
-    return background.close(summary)
+    return background.close(summary, people)
 
 
 def _close_unattended(path: Path, background: Background, newest: list[RecordedFrame]) -> None:

@@ -1,0 +1,168 @@
+"""Maps of where it was crowded and where people flowed, gathered frame by frame.
+
+The density of a cell is the number of people in it over its area [1/m²]; its mean is taken over the frames in which
+anybody was in the world, its peak over all frames. Of a cell that a wall cuts, only the part where one can walk counts,
+but at least half of the cell: one person in a sliver makes no crowd. In cells below a metre a single person is a high
+density too, so that peaks say little there. The flow is density times velocity [1/(m s)]:
+
+    J = sum of all displacements in the cell / (area of the cell · time)
+
+A displacement between two frames belongs to the cell of its middle. People who go opposite ways cancel each other.
+Those who died and stay where they are count as people who stand. A world in 3D is seen from above.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import shapely
+from numpy.typing import NDArray
+
+from tropel.errors import ParameterError
+from tropel.recording import FrameData, Scene
+
+Floats = NDArray[np.float64]
+
+#: People feel crowded above so many per square metre, and no longer choose where they go [1/m²].
+CROWDED = 4.0
+#: A map of more cells than this would take gigabytes.
+_MOST_CELLS = 2**25
+#: Cells that a wall cuts are measured by so many points across.
+_SAMPLES = 8
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class CrowdMaps:
+    """Grids have a row per step in y and a column per step in x; `corner` is the lower left corner of [0, 0] [m]."""
+
+    cell: float  #: side of a cell [m]
+    corner: tuple[float, float]
+    mean_density: Floats  #: (rows, columns) [1/m²], while anybody was there
+    peak_density: Floats  #: (rows, columns) [1/m²]
+    flow: Floats  #: (rows, columns, 2): x and y [1/(m s)]
+    times: Floats  #: of the frames [s]
+    there: NDArray[np.int64]  #: people in each frame
+    crowded_area: Floats  #: in each frame, of the cells with more than `CROWDED` people per square metre [m²]
+    outside: int  #: positions that were not on the map, counted over all frames
+
+    @property
+    def x(self) -> Floats:
+        """Centres of the columns [m]."""
+        return _centres(self.corner[0], self.cell, self.mean_density.shape[1])
+
+    @property
+    def y(self) -> Floats:
+        """Centres of the rows [m]."""
+        return _centres(self.corner[1], self.cell, self.mean_density.shape[0])
+
+    @property
+    def flow_strength(self) -> Floats:
+        """(rows, columns): how much flows, whichever way [1/(m s)]."""
+        return np.hypot(self.flow[:, :, 0], self.flow[:, :, 1])
+
+
+class CrowdMapsBuilder:
+    """Takes one frame after the other and keeps grids only."""
+
+    def __init__(self, scene: Scene, *, cell: float) -> None:
+        if not (math.isfinite(cell) and cell > 0.0):
+            raise ParameterError(f"cell must be a positive number of metres, not {cell!r}")
+        self._low = np.array(scene.bounds[0][:2])
+        extent = np.array(scene.bounds[1][:2]) - self._low
+        shape = np.maximum(np.ceil(extent / cell - 1e-9), 1.0)
+        if shape.prod() > _MOST_CELLS:
+            least = math.sqrt(float(extent.prod()) / _MOST_CELLS)
+            raise ParameterError(
+                f"cells of {cell:g} m make a map of {shape[0]:.0f} × {shape[1]:.0f}: "
+                f"take cells of at least {least:.2g} m"
+            )
+        self._cell = float(cell)
+        self._columns, self._rows = int(shape[0]), int(shape[1])
+        cells = self._columns * self._rows
+        self._sum = np.zeros(cells, dtype=np.int64)
+        self._peak = np.zeros(cells, dtype=np.int64)
+        self._way = np.zeros((2, cells))
+        self._area = self._walkable_areas(scene.walkable_wkt)
+        self._occupied_frames = 0
+        self._occupied_time = 0.0
+        self._before: tuple[float, FrameData] | None = None
+        self._times: list[float] = []
+        self._there: list[int] = []
+        self._crowded: list[float] = []
+        self._outside = 0
+
+    def add(self, time: float, frame: FrameData) -> None:
+        cell, inside = self._cells(frame.position)
+        self._outside += len(inside) - len(cell)
+        count = np.bincount(cell, minlength=len(self._sum))
+        self._sum += count
+        np.maximum(self._peak, count, out=self._peak)
+        self._occupied_frames += bool(len(frame.id))
+        self._times.append(time)
+        self._there.append(len(frame.id))
+        self._crowded.append(float(self._area[count > CROWDED * self._area].sum()))
+        if self._before is not None and len(self._before[1].id):
+            self._add_displacements(self._before[1], frame)
+            self._occupied_time += time - self._before[0]
+        self._before = (time, frame)
+
+    def result(self) -> CrowdMaps:
+        shape = (self._rows, self._columns)
+        flow = self._way / (self._area * self._occupied_time) if self._occupied_time > 0.0 else self._way
+        return CrowdMaps(
+            cell=self._cell,
+            corner=(float(self._low[0]), float(self._low[1])),
+            mean_density=(self._sum / (self._area * max(self._occupied_frames, 1))).reshape(shape),
+            peak_density=(self._peak / self._area).reshape(shape),
+            flow=np.stack([part.reshape(shape) for part in flow], axis=2),
+            times=np.array(self._times),
+            there=np.array(self._there, dtype=np.int64),
+            crowded_area=np.array(self._crowded),
+            outside=self._outside,
+        )
+
+    def _walkable_areas(self, walkable_wkt: str) -> Floats:
+        """The area of every cell that counts [m²]."""
+        area = np.full(self._columns * self._rows, self._cell**2)
+        if not walkable_wkt:
+            return area
+        floor = shapely.from_wkt(walkable_wkt)
+        shapely.prepare(floor)
+        # A cell that walls cut has a point of them in it, when these are close enough to each other.
+        edges = shapely.segmentize(floor.boundary, self._cell / _SAMPLES)
+        cut = np.unique(self._cells(shapely.get_coordinates(edges))[0])
+        offset = self._cell * (np.arange(_SAMPLES) + 0.5) / _SAMPLES
+        row, column = np.divmod(cut, self._columns)
+        x = (self._low[0] + self._cell * column)[:, None, None] + offset[:, None]
+        y = (self._low[1] + self._cell * row)[:, None, None] + offset
+        share = shapely.contains_xy(floor, *np.broadcast_arrays(x, y)).mean(axis=(1, 2))
+        area[cut] *= np.maximum(share, 0.5)
+        return area
+
+    def _add_displacements(self, before: FrameData, now: FrameData) -> None:
+        if np.array_equal(before.id, now.id):
+            old, new = before.position[:, :2], now.position[:, :2]
+        else:
+            _, rows, places = np.intersect1d(before.id, now.id, assume_unique=True, return_indices=True)
+            old, new = before.position[rows, :2], now.position[places, :2]
+        cell, inside = self._cells(0.5 * (old + new))
+        step = (new - old)[inside]
+        for axis in range(2):
+            self._way[axis] += np.bincount(cell, weights=step[:, axis], minlength=len(self._sum))
+
+    def _cells(self, position: Floats) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+        """Numbers of the cells of those positions that are on the map, and which these are."""
+        place = np.floor((position[:, :2] - self._low) / self._cell)
+        # Who stands exactly on the upper border of the world is in the last cell.
+        size = np.array([self._columns, self._rows])
+        high = self._low + self._cell * size
+        place = np.where((place == size) & (position[:, :2] <= high), place - 1, place)
+        inside = ((place >= 0) & (place < size)).all(axis=1)
+        column, row = place[inside].astype(np.int64).T
+        return row * self._columns + column, inside
+
+
+def _centres(low: float, cell: float, count: int) -> Floats:
+    return np.asarray(low + cell * (np.arange(count) + 0.5), dtype=np.float64)

@@ -1,0 +1,114 @@
+"""A report as tables, for spreadsheets (CSV) and data tools (Parquet)."""
+
+from __future__ import annotations
+
+import csv
+import dataclasses
+import io
+import math
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tropel.analysis.evacuation import EvacuationReport, ExitUse
+from tropel.errors import ParameterError, RecordingError, suggest
+from tropel.recording.atomic import replacing
+from tropel.recording.parquet_writer import arrow_column
+
+#: A column is an array of numbers or a list of texts.
+Columns = dict[str, NDArray[Any] | list[str]]
+
+FORMATS = ("csv", "parquet")
+
+
+def report_tables(report: EvacuationReport) -> dict[str, Columns]:
+    """The tables of a report by name: people, evacuated, exits, crowding, density, flow. SI units."""
+    people, curve, maps = report.people, report.evacuated, report.maps
+    return {
+        "people": {
+            "id": people.id,
+            "group": [report.groups[number] for number in people.group.tolist()],
+            "came": people.came,
+            "gone": people.gone,
+            "needed": report.needed,
+            "fate": people.fate_names(),
+            "through": people.place_names(),
+        },
+        "evacuated": {
+            "time": curve.times,
+            "total": curve.total,
+            "died": curve.died,
+            **{f"through_{name}": count for name, count in curve.by_exit.items()},
+        },
+        "exits": {
+            field.name: _column([getattr(use, field.name) for use in report.exits])
+            for field in dataclasses.fields(ExitUse)
+        },
+        "crowding": {"time": maps.times, "there": maps.there, "crowded_area": maps.crowded_area},
+        "density": _grid(report, maps.peak_density > 0.0, {"mean": maps.mean_density, "max": maps.peak_density}),
+        "flow": _grid(
+            report,
+            maps.flow_strength > 0.0,
+            {"jx": maps.flow[:, :, 0], "jy": maps.flow[:, :, 1], "flow": maps.flow_strength},
+        ),
+    }
+
+
+def write_tables(report: EvacuationReport, folder: str | os.PathLike[str], *, format: str = "csv") -> list[Path]:
+    """Write every table of a report into a folder, which must exist; each file appears whole or not at all."""
+    if format not in FORMATS:
+        raise ParameterError(f"there is no table format '{format}'; {suggest(format, FORMATS)}")
+    written = []
+    for name, columns in report_tables(report).items():
+        path = Path(folder) / f"{name}.{format}"
+        try:
+            with replacing(path) as file:
+                file.write(_csv(columns) if format == "csv" else _parquet(columns))
+        except OSError as error:
+            raise RecordingError(
+                f"cannot write {path} ({error.strerror or error}): choose another folder with room to write"
+            ) from error
+        written.append(path)
+    return written
+
+
+def _grid(report: EvacuationReport, chosen: NDArray[np.bool_], values: dict[str, NDArray[np.float64]]) -> Columns:
+    """A row for each chosen cell, with its centre."""
+    row, column = np.nonzero(chosen)
+    maps = report.maps
+    return {"x": maps.x[column], "y": maps.y[row], **{name: grid[row, column] for name, grid in values.items()}}
+
+
+def _column(values: list[Any]) -> NDArray[Any] | list[str]:
+    if all(isinstance(value, str) for value in values):
+        return values
+    return np.array(values)
+
+
+def _csv(columns: Columns) -> bytes:
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows(zip(*(_texts(values) for values in columns.values()), strict=True))
+    return text.getvalue().encode()
+
+
+def _texts(values: NDArray[Any] | list[str]) -> list[Any]:
+    """Numbers that do not exist are empty, and ten digits hide that 0.15 has no exact binary form."""
+    if isinstance(values, list) or values.dtype.kind != "f":
+        return list(values)
+    return ["" if math.isnan(value) else f"{value:.10g}" for value in values.tolist()]
+
+
+def _parquet(columns: Columns) -> bytes:
+    import pyarrow
+    import pyarrow.parquet
+
+    contiguous = {n: v if isinstance(v, list) else np.ascontiguousarray(v) for n, v in columns.items()}
+    buffer = io.BytesIO()
+    table = pyarrow.table({name: arrow_column(values) for name, values in contiguous.items()})
+    pyarrow.parquet.write_table(table, buffer, compression="zstd")
+    return buffer.getvalue()

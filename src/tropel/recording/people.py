@@ -1,0 +1,77 @@
+"""Who was there in a run: when each person came, and when and how the person was gone.
+
+Frames alone cannot tell it. They are apart by a tenth of a second, and who is missing in the next one may have left
+through an exit, or may have been taken out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from tropel.errors import RecordingError
+from tropel.recording.frames import Floats, Ints
+
+#: What became of people, by number.
+FATES = ("there", "left", "died", "removed")
+THERE, LEFT, DIED, REMOVED = range(len(FATES))
+NOWHERE = -1
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class People:
+    """A row per person who was there at any time, by id. Times in simulated seconds."""
+
+    id: Ints
+    #: Number of the group; its name is `scene.groups[number]`.
+    group: NDArray[np.int32]
+    came: Floats
+    #: When the person left or died; NaN for who is still there, or was taken out at a time that nobody noted.
+    gone: Floats
+    #: Number in `FATES`.
+    fate: NDArray[np.int8]
+    #: Number in `places` of the exit or target through which the person left; NOWHERE for all others.
+    through: NDArray[np.int32]
+    places: tuple[str, ...]
+
+    def __len__(self) -> int:
+        return len(self.id)
+
+    def fate_names(self) -> list[str]:
+        return [FATES[number] for number in self.fate.tolist()]
+
+    def place_names(self) -> list[str]:
+        """Where each person left; empty for who did not."""
+        named = (*self.places, "")
+        return [named[number] for number in self.through.tolist()]
+
+    @classmethod
+    def from_names(
+        cls,
+        *,
+        id: ArrayLike,
+        group: ArrayLike,
+        came: ArrayLike,
+        gone: ArrayLike,
+        fate: Sequence[str],
+        through: Sequence[str],
+    ) -> People:
+        """From what a file holds, where fates and places are text."""
+        unknown = set(fate) - set(FATES)
+        if unknown:
+            raise RecordingError(f"the table of people knows the fate '{min(unknown)}': it is damaged or newer")
+        places = tuple(dict.fromkeys(name for name in through if name))
+        place_number = {name: number for number, name in enumerate(places)} | {"": NOWHERE}
+        fate_number = {name: number for number, name in enumerate(FATES)}
+        return cls(
+            id=np.asarray(id, dtype=np.int64),
+            group=np.asarray(group, dtype=np.int32),
+            came=np.asarray(came, dtype=np.float64),
+            gone=np.asarray(gone, dtype=np.float64),
+            fate=np.array([fate_number[name] for name in fate], dtype=np.int8),
+            through=np.array([place_number[name] for name in through], dtype=np.int32),
+            places=places,
+        )
