@@ -41,7 +41,7 @@ class NumpyLattice:
         choice = tied.argmax(axis=1)
         wanted = candidates[np.arange(len(choice)), choice]
         number = wanted[:, 0] * occupied.shape[1] + wanted[:, 1]
-        order = np.lexsort([self.rng.random(len(number)), number])
+        order = np.lexsort((self.rng.random(len(number)), number))
         first = np.append(True, np.diff(number[order]) != 0)
         goes = np.zeros(len(order), dtype=np.bool_)
         goes[order[first]] = True

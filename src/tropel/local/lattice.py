@@ -200,7 +200,9 @@ class Lattice:
     def _filters(self, terrain: Terrain) -> FilterTiles:
         if self._tiles is None or self._tiles_of != (terrain.version, terrain):
             # Sums of floats depend on their order, and that in which filters were added is lost over a resume.
-            self._tiles = filter_tiles([terrain.filters[name] for name in sorted(terrain.filters)], terrain.raster.shape)
+            self._tiles = filter_tiles(
+                [terrain.filters[name] for name in sorted(terrain.filters)], terrain.raster.shape
+            )
             self._tiles_of = (terrain.version, terrain)
         return self._tiles
 

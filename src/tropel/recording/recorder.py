@@ -156,7 +156,7 @@ def people_of(sim: Simulation) -> People:
     fate[left["id"]] = LEFT
     gone[left["id"]] = left["time"]
     through[left["id"]] = left["goal"]
-    deaths = population.deaths() if hasattr(population, "deaths") else {"id": [], "time": []}
+    deaths = population.deaths()
     # The dead stay among the agents.
     fate[deaths["id"]] = DIED
     gone[deaths["id"]] = deaths["time"]
