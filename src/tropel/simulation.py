@@ -205,6 +205,11 @@ class Simulation:
         return self.population.groups
 
     @property
+    def planners(self) -> dict[str, Planner]:
+        """Which planner each group follows."""
+        return {group: self._planners[number] for number, group in enumerate(self.groups)}
+
+    @property
     def time(self) -> float:
         """Simulated time [s]: the number of steps times dt, never accumulated."""
         return self.step_number * self.dt

@@ -44,11 +44,12 @@ class FieldPlanner(ABC):
     keeps where it can. With `line_of_sight` agents that see the goal go straight to it. With `cache` fields are kept on
     disk for the next run.
 
-    A planner of one's own implements `solve`.
+    A planner of one's own implements `solve`. Fields on disk are found by its name and `parameters`, so one that uses
+    the cache changes its `parameters` whenever `solve` changes.
     """
 
     def __init__(
-        self, *, cell: float = 0.2, clearance: float = 0.2, line_of_sight: bool = True, cache: bool = True
+        self, *, cell: float = 0.2, clearance: float = 0.2, line_of_sight: bool = True, cache: bool = False
     ) -> None:
         if not (np.isfinite(cell) and cell > 0.0):
             raise ParameterError(f"{type(self).__name__}: cell must be a positive length, not {cell!r} m")
@@ -130,6 +131,7 @@ class FieldPlanner(ABC):
 
     def unreachable(self) -> dict[str, Unreachable]:
         """For each goal with a field, where no way leads to it."""
+        self._keep_up()
         return {self._name(goal): plan.field.unreachable() for goal, plan in self._plans.items()}
 
     # Keeping up with the world ----------------------------------------------------------------------------------
@@ -202,7 +204,12 @@ def _what_is_drawn(world: World) -> tuple[bytes, ...]:
 
 
 def _to_arrays(field: GridField) -> dict[str, NDArray[Any]]:
-    return {"value": field.value, "vectors": field.vectors, "metres_per_value": np.array(field.metres_per_value)}
+    return {
+        "value": field.value,
+        "vectors": field.vectors,
+        "metres_per_value": np.array(field.metres_per_value),
+        "straighten": np.array(field.straighten),
+    }
 
 
 def _from_arrays(arrays: dict[str, NDArray[Any]], raster: Raster, goal: NDArray[np.bool_]) -> GridField:
@@ -212,4 +219,5 @@ def _from_arrays(arrays: dict[str, NDArray[Any]], raster: Raster, goal: NDArray[
         value=arrays["value"],
         vectors=arrays["vectors"],
         metres_per_value=float(arrays["metres_per_value"]),
+        straighten=bool(arrays["straighten"]),
     )

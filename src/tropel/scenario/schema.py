@@ -21,7 +21,6 @@ from pydantic import (
 from tropel import events
 from tropel.agents.distributions import Distribution, Finite
 from tropel.agents.presets import PersonalityField
-from tropel.errors import GeometryError
 from tropel.world import Hazard
 from tropel.world.maps import FloorPlan, read_plan
 from tropel.world.motion import Motion, PointField
@@ -158,10 +157,7 @@ class MapSpec(Model):
     def plan(self, folder: Path) -> FloorPlan:
         """What the file says about the world."""
         told = self.model_dump(exclude={"file"}, exclude_defaults=True)
-        path = folder / self.file
-        if path.suffix.lower() != ".png" and set(told) - {"scale"}:
-            raise GeometryError(f"{', '.join(sorted(set(told) - {'scale'}))}: only for PNG floor plans")
-        return read_plan(path, **told)
+        return read_plan(folder / self.file, **told)
 
 
 class WorldSpec(Model):
