@@ -22,6 +22,7 @@ from tropel.planning.harmonic_sweeps import solve_by_sweeps
 from tropel.planning.harmonic_vectors import unit_vectors
 from tropel.testing import check_neighbours, check_planner, check_steering
 from tropel.world.influence import influence_filter
+from tropel.world.lattice_cells import lattice_cells
 from tropel.world.raster import Raster, rasterise
 
 
@@ -67,6 +68,8 @@ def spread_influence() -> None:
     for centre in ((20.0, 15.0), (0.5, 29.5), (-3.0, 12.0), (45.0, 33.0)):
         influence_filter(raster, centre, 1.0, 8.0, 1.0)
     influence_filter(raster, (39.9, 0.1), 1.0, 500.0, 1.0)
+    hall = tropel.World(shapely.box(0, 0, 8, 8), walls=[[(4.1, 1), (4.1, 8)]])
+    influence_filter(lattice_cells(hall), (2.0, 4.0), 0.5, 3.0, 1.0)
 
 
 def solve_harmonic_fields() -> None:
