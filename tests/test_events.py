@@ -12,7 +12,21 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from tropel import Door, Group, Normal, Obstacle, Orbit, Simulation, Source, Target, Uniform, Waypoints, World, events
+from tropel import (
+    Door,
+    Group,
+    Hazard,
+    Normal,
+    Obstacle,
+    Orbit,
+    Simulation,
+    Source,
+    Target,
+    Uniform,
+    Waypoints,
+    World,
+    events,
+)
 from tropel.errors import EventError, ParameterError, TropelError
 from tropel.event_queue import event_from_json, event_json, step_at
 from tropel.events import KINDS
@@ -28,6 +42,7 @@ def hall(**more: Any) -> World:
         regions={"start": shapely.box(3, 1, 8, 9)},
         targets={"bar": (5, 5)},
         obstacles={"cart": Obstacle(radius=0.3, position=(12, 8))},
+        hazards={"fire": Hazard(inner=0.3, position=(16, 2))},
         **more,
     )
 
@@ -52,6 +67,11 @@ ONE_OF_EACH = [
     events.AddObstacle(name="fan", radius=0.5, motion=Orbit(center=(15, 5), radius=1, period=3)),
     events.MoveObstacle(name="cart", position=(13, 7)),
     events.RemoveObstacle(name="cart"),
+    events.AddHazard(name="spill", inner=0.5, position=(15, 8), type="water", until=9.0, replan=True, deadly=False),
+    events.AddHazard(name="cloud", inner=0.5, motion=Orbit(center=(15, 5), radius=1, period=3), growth=0.1, largest=2),
+    events.MoveHazard(name="fire", position=(17, 3)),
+    events.GrowHazard(name="fire", inner=0.5, outer=0.7),
+    events.RemoveHazard(name="fire"),
     events.AddTarget(name="new", position=(7, 7), radius=0.1, absorbs=True),
     events.AddTarget(name="train", motion=Waypoints(points=((1, 1), (9, 9)), speed=2.0, repeat="once")),
     events.MoveTarget(name="bar", position=(6, 2)),
