@@ -149,7 +149,8 @@ def _move_some(first, last, position, target, radius, dt, walls, discs, low, hig
         p = out_position[i]
         for axis in range(dim):
             p[axis] = target[i, axis]
-        if discs.radius.size > 0:
+        # Who stands on a cell is not pushed off it, into somebody else's: it has no radius here.
+        if discs.radius.size > 0 and radius[i] > 0.0:
             keep_out(position, i, p, radius[i], discs, dt)
         held = False
         if dim == 2:

@@ -56,6 +56,7 @@ class PathPlans(FlowField):
 
     def prepare(self, state: AgentState, world: World, seed: int) -> None:
         super().prepare(state, world, seed)
+        world.terrain = None  # what an earlier simulation of this world has laid is not ours
         self._lay()
         self._warn_of_the_lost(state)
 
