@@ -62,11 +62,11 @@ class PathPlans(FlowField):
 
     def lay(self, state: AgentState, members: NDArray[np.int64], out: NDArray[np.float64]) -> None:
         """Bring the layers up to date for these agents; the local layer reads them from the ground."""
-        known = [id(plan) for plan in self._plans.values()]
+        known = [id(part) for part in (self._raster, *self._plans.values())]
         self._keep_up()
         goals = np.flatnonzero(np.bincount(state.goal[members] - NO_GOAL)) + NO_GOAL if len(members) else np.empty(0)
         self._add_plans([int(goal) for goal in goals.tolist() if goal not in self._plans])
-        if known != [id(plan) for plan in self._plans.values()]:
+        if known != [id(part) for part in (self._raster, *self._plans.values())]:
             self._lay()
 
     def _lay(self) -> None:
@@ -82,7 +82,7 @@ class PathPlans(FlowField):
             filters = {} if ground is None else ground.filters
             crowd = None if ground is None else ground.crowd
             ground = Terrain(log_gamma=self._log_gamma, units=units, filters=filters, crowd=crowd)
-        ground.raster = raster
+        ground.raster, ground.drawn = raster, self._drawn
         ground.moves = next(iter(layers.values())).moves if layers else np.zeros(raster.shape, dtype=np.uint8)
         ground.plan_of_goal = {goal: row for row, goal in enumerate(layers)}
         world.terrain = ground
