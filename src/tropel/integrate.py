@@ -159,8 +159,9 @@ def _move_some(first, last, position, target, radius, dead, on_cells, dt, walls,
             continue
         for axis in range(dim):
             p[axis] = target[i, axis]
+        # Who stands on a cell is not pushed off it, into somebody else's.
         contact = 0.0 if on_cells.size > 0 and on_cells[i] else radius[i]
-        if discs.radius.size > 0:
+        if discs.radius.size > 0 and contact > 0.0:
             keep_out(position, i, p, contact, discs, dt)
         held = False
         if dim == 2:

@@ -156,7 +156,10 @@ class Population:
     def _cell_room(self, number: int) -> CellRoom:
         cell = self._cells[number]
         assert cell is not None
-        return CellRoom(self.world, cell=cell, taken=self.state.position, taken_radius=self.state.radius)
+        # Who stands on a cell takes no more than that, however wide.
+        on_cells = np.array([size is not None for size in self._cells])[self.state.group]
+        radius = np.where(on_cells, np.minimum(self.state.radius, 0.5 * cell), self.state.radius)
+        return CellRoom(self.world, cell=cell, taken=self.state.position, taken_radius=radius)
 
     def _append(
         self, number: int, positions: NDArray[np.float64], values: Mapping[str, Any], time: float

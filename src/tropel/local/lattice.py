@@ -38,7 +38,7 @@ from numpy.typing import NDArray
 
 from tropel._kernels.grid_moves import STRAIGHT
 from tropel._kernels.philox import random_key
-from tropel.agents.state import NEAREST_EXIT, NO_GOAL, AgentState, Column, Steered
+from tropel.agents.state import NEAREST_EXIT, NEAREST_TARGET, NO_GOAL, AgentState, Column, Steered
 from tropel.agents.towards_goal import offset_to_goal
 from tropel.errors import ModelError, ParameterError, named_parameters
 from tropel.local.lattice_bonds import Bonds, no_bonds
@@ -55,6 +55,7 @@ from tropel.local.lattice_steps import (
     step_on_cells,
 )
 from tropel.world import World
+from tropel.world.goals import GoalArrays
 from tropel.world.terrain import Terrain
 
 
@@ -139,9 +140,10 @@ class Lattice:
             step, dt, self._claim, self._draw, choice, goes, out.position, out.heading, credit)  # fmt: skip
         if hasty:
             fastest = float(state.desired_speed[members].max())
+            longest = math.floor(1e4 * self.cell / fastest) / 1e4  # rounded up it would be too long again
             raise ModelError(
                 f"a step of dt = {dt:g} s is too long for {hasty} agents on cells of {self.cell:g} m, of whom the "
-                f"fastest walks {fastest:g} m/s; dt must be at most {self.cell / fastest:.3g} s"
+                f"fastest walks {fastest:g} m/s; dt must be at most {longest:g} s"
             )
         self._step_into_goals(state, members[choice == ARRIVED], dt, out)
 
@@ -172,7 +174,7 @@ class Lattice:
             rows=rows,
             columns=columns,
             moves=terrain.moves.reshape(-1),
-            units=terrain.units.reshape(len(terrain.units), -1),
+            units=terrain.units.reshape(len(terrain.units), rows * columns),
             plan_of_goal=plans,
             way_weight=terrain.log_gamma / STRAIGHT,
             crowd_weight=math.log(self.parameters.separation),
@@ -212,11 +214,13 @@ class Lattice:
     def _step_into_goals(self, state: AgentState, rows: NDArray[np.int64], dt: float, out: Steered) -> None:
         """Who stands on the last cell of its way, but outside of an exit smaller than a cell, steps into it."""
         goals = self._known_world().goals()
-        goal = state.goal[rows]
-        rows = rows[(goal == NEAREST_EXIT) | ((goal >= 0) & (goals.absorbs[np.maximum(goal, 0)] > 0))]
+        goal = _number_of_goal(state.position[rows], state.goal[rows], goals)
+        # A closed exit lets nobody in, and who stood in it would share its cell with others.
+        lets_in = (goal == NEAREST_EXIT) | ((goal >= 0) & ((goals.absorbs & goals.usable)[np.maximum(goal, 0)] > 0))
+        rows, goal = rows[lets_in], goal[lets_in]
         if not rows.size:
             return
-        offset = offset_to_goal(state.position[rows], state.goal[rows], goals)
+        offset = offset_to_goal(state.position[rows], goal, goals)
         away = np.linalg.norm(offset, axis=1)
         rows, offset, away = rows[away > 0.0], offset[away > 0.0], away[away > 0.0]
         cost = away / state.desired_speed[rows]
@@ -225,3 +229,14 @@ class Lattice:
         out.memory["credit"][rows] = np.where(goes, credit - cost, credit)
         out.heading[rows] = offset / away[:, None]
         out.position[rows[goes]] = (state.position[rows] + offset)[goes]
+
+
+def _number_of_goal(position: NDArray[np.float64], goal: NDArray[np.int32], goals: GoalArrays) -> NDArray[np.int32]:
+    """Goals with the nearest target by its number, since some targets take people in and others do not."""
+    meant = goal.copy()
+    targets = np.flatnonzero(goals.is_exit == 0)
+    rows = np.flatnonzero(goal == NEAREST_TARGET)
+    if rows.size and targets.size:
+        away = np.linalg.norm(position[rows, None] - goals.position[targets], axis=2)
+        meant[rows] = targets[away.argmin(axis=1)]
+    return meant

@@ -216,6 +216,12 @@ def _one_of(bits, word):
     return trailing_zeros(bits)
 
 
+@inlined_kernel
+def _credit(i, dt, straight, crowd):
+    """Time that agent i has for a move. Who walked slower before, or not at all, may have saved up many moves."""
+    return min(crowd.credit[i], math.sqrt(2.0) * straight) + dt
+
+
 @kernel
 def _propose_some(rows, first, last, places, crowd, ground, occupied, tiles, bonds, key, step, dt, claim, draw, choice,
                   out_credit):  # fmt: skip
@@ -226,10 +232,10 @@ def _propose_some(rows, first, last, places, crowd, ground, occupied, tiles, bon
         choice[n] = STAYS
         if crowd.start_time[i] > time + 1e-9 * dt or places[n] < 0:
             continue
-        credit = crowd.credit[i] + dt
         speed = crowd.desired_speed[i]
         hasty += np.int64(speed * dt > ground.cell * (1.0 + _ALMOST))
         straight = ground.cell / speed
+        credit = _credit(i, dt, straight, crowd)
         if credit < straight * (1.0 - _ALMOST):
             out_credit[i] = credit
             continue
@@ -301,7 +307,7 @@ def _move_some(rows, first, last, places, crowd, ground, dt, claim, choice, goes
         dx, dy = MOVE_X[m], MOVE_Y[m]
         length = 1.0 if m < 4 else math.sqrt(2.0)
         cost = length * ground.cell / crowd.desired_speed[i]
-        credit = crowd.credit[i] + dt
+        credit = _credit(i, dt, ground.cell / crowd.desired_speed[i], crowd)
         if not goes[n]:
             out_credit[i] = min(credit, cost)
             continue

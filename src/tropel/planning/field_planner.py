@@ -24,7 +24,7 @@ from tropel.planning import plan_cache
 from tropel.planning.field_goals import goal_cells, goals_among, numbers_of, room_for_error, spec_of
 from tropel.planning.grid_field import GridField, Unreachable
 from tropel.world import World
-from tropel.world.raster import Raster, rasterise, static_obstacles
+from tropel.world.raster import Raster, rasterise, what_is_drawn
 
 
 @dataclass(kw_only=True)
@@ -93,7 +93,7 @@ class FieldPlanner(ABC):
         """Draw the world and solve the field of every goal that agents have."""
         self._world = world
         self._plans = {}
-        self._drawn = _what_is_drawn(world)
+        self._drawn = what_is_drawn(world)
         self._raster = self.draw(world)
         if not self._raster.free.any():
             raise GeometryError(f"{type(self).__name__}: {room_for_error(self._raster)}")
@@ -139,7 +139,7 @@ class FieldPlanner(ABC):
     def _keep_up(self) -> None:
         """Follow what has changed since the last step: doors and obstacles, then goals."""
         world, raster = self._known()
-        drawn = _what_is_drawn(world)
+        drawn = what_is_drawn(world)
         redrawn = drawn != self._drawn
         if redrawn:
             raster = self._raster = self.draw(world)
@@ -195,12 +195,6 @@ class FieldPlanner(ABC):
     def _name(self, goal: int) -> str:
         names = {number: name for name, number in self._known()[0].goal_numbers.items()}
         return names.get(goal, "nearest exit" if goal == NEAREST_EXIT else "nearest target")
-
-
-def _what_is_drawn(world: World) -> tuple[bytes, ...]:
-    """The part of the world that a raster shows and that may change: doors and static obstacles."""
-    position, radius = static_obstacles(world)
-    return world.blocking.tobytes(), position.tobytes(), radius.tobytes()
 
 
 def _to_arrays(field: GridField) -> dict[str, NDArray[Any]]:

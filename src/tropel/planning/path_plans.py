@@ -75,18 +75,18 @@ class PathPlans(FlowField):
     def prepare(self, state: AgentState, world: World, seed: int) -> None:
         super().prepare(state, world, seed)
         self.watch, self._frame = None, 0
-        world.terrain = None
+        world.terrain = None  # what an earlier simulation of this world has laid is not ours
         self._lay()
         self._hazards.update(world)
         self._warn_of_the_lost(state)
 
     def lay(self, state: AgentState, members: NDArray[np.int64], out: NDArray[np.float64]) -> None:
         """Bring the layers up to date for these agents; the local layer reads them from the ground."""
-        known = [id(plan) for plan in self._plans.values()]
+        known = [id(part) for part in (self._raster, *self._plans.values())]
         self._keep_up()
         present = goals_among(state.goal, members, self._known()[0])
         self._add_plans([goal for goal in present if goal not in self._plans])
-        if known != [id(plan) for plan in self._plans.values()]:
+        if known != [id(part) for part in (self._raster, *self._plans.values())]:
             self._lay()
         world, raster = self._known()
         self._hazards.update(world)
@@ -110,7 +110,7 @@ class PathPlans(FlowField):
                 nothing = np.zeros(raster.shape, dtype=np.uint8)
                 ground = Terrain(raster=raster, moves=nothing, log_gamma=self._log_gamma, units=units)
             ground.units = units
-        ground.raster = raster
+        ground.raster, ground.drawn = raster, self._drawn
         for layer in layers.values():
             ground.moves = layer.moves
         ground.plan_of_goal = {goal: row for row, goal in enumerate(layers)}
