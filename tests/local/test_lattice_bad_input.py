@@ -9,7 +9,7 @@ import pytest
 import shapely
 
 from tropel import Direct, FlowField, Group, Lattice, PathPlans, Simulation, World, events
-from tropel.errors import GeometryError, ParameterError, SpawnError
+from tropel.errors import EventError, GeometryError, ParameterError, SpawnError
 
 
 def hall(**parts: Any) -> World:
@@ -40,7 +40,9 @@ def test_all_cells_can_be_filled_by_several_groups_however_wide_people_are(cell:
 
 
 def test_goals_that_cannot_be_reached_are_a_warning_with_number_and_place() -> None:
-    world = hall(walls=[[(4.2, 0), (4.2, 2)]], regions={"west": shapely.box(0, 0, 4, 2), "east": shapely.box(5, 0, 7, 2)})
+    world = hall(
+        walls=[[(4.2, 0), (4.2, 2)]], regions={"west": shapely.box(0, 0, 4, 2), "east": shapely.box(5, 0, 7, 2)}
+    )
     with pytest.warns(UserWarning, match=r"12 of 17 agents have no way to 'nearest exit'") as caught:
         sim = simulate(world, Group("cut off", count=12, region="west"), Group("fine", count=5, region="east"))
     low, high = sim.agents.position[:12].min(axis=0), sim.agents.position[:12].max(axis=0)
@@ -109,12 +111,12 @@ def test_gamma_lies_between_zero_and_one(gamma: float) -> None:
 
 def test_a_hall_narrower_than_a_cell_has_no_place_to_stand() -> None:
     world = World(shapely.box(0, 0, 8, 0.3), exits={"out": shapely.box(7, 0, 8, 0.3)})
-    with pytest.raises((SpawnError, GeometryError), match="cells of 0.4 m"):
+    with pytest.raises((SpawnError, GeometryError), match=r"cells of 0\.4 m"):
         simulate(world, Group("people", count=1))
 
 
 def test_an_event_for_a_goal_that_does_not_exist_is_refused() -> None:
     sim = simulate(hall(), Group("people", count=3))
     sim.at(0.1, events.SetGoal(goal="outt"))
-    with pytest.raises(ParameterError, match="out"):
+    with pytest.raises(EventError, match="did you mean 'out'"):
         sim.run(until=1.0)

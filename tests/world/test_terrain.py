@@ -16,7 +16,9 @@ def equation_4(distance: float, inner: float, outer: float, intensity: float) ->
     return 1.0
 
 
-@pytest.mark.parametrize(("inner", "outer", "intensity"), [(1.0, 4.0, 1.0), (0.0, 3.0, 2.0), (2.0, 2.0, 1.0), (0.5, 9.0, 0.3)])
+@pytest.mark.parametrize(
+    ("inner", "outer", "intensity"), [(1.0, 4.0, 1.0), (0.0, 3.0, 2.0), (2.0, 2.0, 1.0), (0.5, 9.0, 0.3)]
+)
 def test_avoidance_is_equation_4(inner: float, outer: float, intensity: float) -> None:
     distance = np.concatenate([[0.0, inner, outer, np.nextafter(outer, 99.0)], np.linspace(0.0, 12.0, 200)])
     got = np.exp(log_avoidance(distance, inner=inner, outer=outer, intensity=intensity))
