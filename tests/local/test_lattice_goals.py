@@ -33,7 +33,10 @@ def unique_cells(sim: Simulation) -> int:
         shapely.box(7.85, 0.0, 8.2, 4.0),  # centres of all its cells are outside of it
         shapely.box(3.99, 2.01, 4.01, 2.03),  # in the middle of the hall, smaller than a cell
         shapely.Polygon([(7.2, 4.0), (8.0, 3.2), (8.0, 4.0)]),  # cuts cells
-        shapely.box(7.9, 0.0, 9.0, 4.0),  # mostly outside of the walkable area
+        pytest.param(
+            shapely.box(7.9, 0.0, 9.0, 4.0),  # mostly outside of the walkable area
+            marks=pytest.mark.xfail(reason="people aim at the inner part of exits, which is in the wall", strict=True),
+        ),
     ],
 )
 def test_everybody_leaves_through_exits_of_any_size(exit: shapely.Polygon) -> None:
@@ -147,6 +150,7 @@ def test_a_target_that_is_added_or_moved_while_running_gets_a_plan() -> None:
     np.testing.assert_allclose(sim.agents.position, [[1.0, 3.0]])
 
 
+@pytest.mark.filterwarnings("ignore:.*have no way to")
 def test_nearest_target_begins_to_mean_something_when_the_first_target_is_added() -> None:
     sim = simulate(hall(), Group("people", positions=[(1.0, 1.0)], goal="nearest target"))
     sim.run(until=1.0)

@@ -1,4 +1,4 @@
-"""Long runs in which everything happens: nobody is lost, doubled or in a wall, and the layers are what a recount says."""
+"""Long runs in which everything happens: nobody is lost, doubled or in a wall, and layers are what a recount says."""
 
 from __future__ import annotations
 
@@ -35,7 +35,10 @@ def busy_hall(*, seed: int = 5, crowd: int = 120, scale: int = 1, threads: int |
         doors={"door": Door([(wide / 2, 5), (wide / 2, 7)], open=True)},
         exits={"east": shapely.box(wide - 0.4, 4, wide, 6), "slit": shapely.box(0, 1.95, 0.05, 2.05)},
         obstacles={"pillar": Obstacle(radius=0.5, position=(13, 4))},
-        targets={"bar": Target(position=(15, 10), radius=0.5), "well": Target(position=(2, 10), radius=0.1, absorbs=True)},
+        targets={
+            "bar": Target(position=(15, 10), radius=0.5),
+            "well": Target(position=(2, 10), radius=0.1, absorbs=True),
+        },
         regions={"lobby": shapely.box(1, 4, 4, 8)},
     )  # fmt: skip
     agents = [
@@ -68,7 +71,7 @@ def schedule(sim: Simulation, seed: int, last: float) -> None:
         sim.at(begin + 0.3 * (last - begin), events.RemoveObstacle(name=f"rubble {number}"))
     for goal in ("bar", "well", "slit", "nearest target", "none", "nearest exit"):
         sim.at(at(), events.SetGoal(goal=goal, group=str(generator.choice(["walkers", "guests", "thirsty"]))))
-    sim.at(at(), events.AddTarget(name="stage", position=(17.0, 2.0)))
+    sim.at(0.5 * at(), events.AddTarget(name="stage", position=(17.0, 2.0)))
     sim.at(last - 1.0, events.SetGoal(goal="stage", group="guests"))
     # Between two changes of the ground: who comes in just then has a test of its own.
     sim.at(at() + 1e-3, events.AddAgents(group="guests", count=5, goal="slit"))
