@@ -10,6 +10,8 @@ Agents with other models may follow the same plan; for them it is a flow field o
 from __future__ import annotations
 
 import warnings
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,10 +20,12 @@ from tropel._kernels.grid_moves import FAR
 from tropel.agents.state import NO_GOAL, AgentState
 from tropel.planning.flow_field import FlowField
 from tropel.planning.flow_field import Terrain as TerrainFactor
+from tropel.planning.laid_layers import LaidLayers
 from tropel.world import World
 from tropel.world.lattice_cells import lattice_cells
 from tropel.world.raster import Raster
 from tropel.world.terrain import Terrain
+from tropel.world.user_layers import Layer
 
 
 class PathPlans(FlowField):
@@ -30,7 +34,8 @@ class PathPlans(FlowField):
     `cell` [m] must be that of the lattice. `gamma` is the discount per cell of way: how much nearer a cell must be to
     make up for a neighbour more. Above 0.78 a neighbour outweighs any progress. `equal_moves` counts diagonal moves
     like straight ones (the paper's MDP instead of its semi-MDP), `corner_cutting` allows them past a blocked cell.
-    `terrain` makes ways longer, as for `FlowField`.
+    `terrain` makes ways longer, as for `FlowField`. `layers` are layers of the user's own, by name; others can be added
+    and removed later.
     """
 
     def __init__(
@@ -41,6 +46,7 @@ class PathPlans(FlowField):
         equal_moves: bool = False,
         corner_cutting: bool = False,
         terrain: TerrainFactor | None = None,
+        layers: Mapping[str, Layer | Mapping[str, Any]] | None = None,
     ) -> None:
         super().__init__(
             cell=cell,
@@ -50,13 +56,20 @@ class PathPlans(FlowField):
             corner_cutting=corner_cutting,
             terrain=terrain,
         )
+        self.layers = LaidLayers(layers or {})
+
+    @property
+    def parameters(self) -> str:
+        return f"{super().parameters}, layers=({self.layers.parameters})"
 
     def draw(self, world: World) -> Raster:
         return lattice_cells(world, self.cell)
 
     def prepare(self, state: AgentState, world: World, seed: int) -> None:
         super().prepare(state, world, seed)
+        self.layers.begin()
         self._lay()
+        self._lay_layers(state)
         self._warn_of_the_lost(state)
 
     def lay(self, state: AgentState, members: NDArray[np.int64], out: NDArray[np.float64]) -> None:
@@ -67,6 +80,18 @@ class PathPlans(FlowField):
         self._add_plans([int(goal) for goal in goals.tolist() if goal not in self._plans])
         if known != [id(plan) for plan in self._plans.values()]:
             self._lay()
+        self._lay_layers(state)
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        return self.layers.state()
+
+    def restore(self, stored: Mapping[str, NDArray[Any]]) -> None:
+        self.layers.restore(stored)
+
+    def _lay_layers(self, state: AgentState) -> None:
+        world = self._known()[0]
+        assert world.terrain is not None
+        self.layers.lay(world.terrain, state.group_names, world.time)
 
     def _lay(self) -> None:
         """Publish the layers: all in one array, of which each `FlowLayer` has its own part to repair."""
