@@ -133,6 +133,14 @@ def _flow_fields() -> None:
     layer.policy()
 
 
+def _lattice_crowd() -> None:
+    from tropel import Group, Lattice, PathPlans, Simulation, World
+
+    world = World(shapely.box(0, 0, 8, 8), exits={"out": shapely.box(7.6, 3, 8, 5)})
+    agents = [Group("guide", count=1), Group("people", count=12, families=4, follow="guide")]
+    Simulation(world, agents, planning=PathPlans(), local=Lattice(), dt=0.2).run(until=1.0)
+
+
 def _harmonic_fields() -> None:
     from tropel import Harmonic, Seek
     from tropel.planning.harmonic_grid import find_unknowns, first_estimate
@@ -188,6 +196,7 @@ PARTS: dict[str, Callable[[], None]] = {
     "a swarm in a box": _swarm_in_a_box,
     "competing behaviours": _competing_behaviours,
     "flow fields": _flow_fields,
+    "a lattice crowd": _lattice_crowd,
     "harmonic fields": _harmonic_fields,
     "painted fields": _painted_fields,
 }

@@ -67,9 +67,9 @@ class LatticeParameters:
     separation: float = 0.5  #: what a cell is worth less per agent around it; 1 for no regard to others
     family_reach: float = 6.0  #: how far from the middle of their family people are drawn to it [m]
     family_strength: float = 9.0  #: exponent of the family's layer; 0 for no regard to it
-    leader_length: float = 4.0  #: long semi-axis of the ellipse on a leader, along its heading [m]
-    leader_width: float = 3.0  #: short semi-axis: how far beside the leader's way followers are drawn to it [m]
-    leader_strength: float = 4.0  #: exponent of the leader's layer; 0 for no regard to it
+    leader_length: float = 3.0  #: half of the axis that a leader has along its heading [m]
+    leader_width: float = 5.0  #: how far from that axis followers are drawn to it [m]
+    leader_strength: float = 8.0  #: exponent of the leader's layer; 0 for no regard to it
 
     def __post_init__(self) -> None:
         if not (math.isfinite(self.cell) and self.cell > 0.0):
@@ -154,8 +154,8 @@ class Lattice:
         choice, goes = np.empty(count, dtype=np.uint8), np.empty(count, dtype=np.bool_)
         credit = out.memory["credit"]
         self.decisions, self.moves, hasty = step_on_cells(
-            members, self._places, crowd, ground, self.occupied, self._filters(terrain),
-            self._bonds.bonds(state), self._key, step, dt, self._claim, self._draw, choice, goes, out.position, out.heading, credit)  # fmt: skip
+            members, self._places, crowd, ground, self.occupied, self._filters(terrain), self._bonds.bonds(state),
+            self._key, step, dt, self._claim, self._draw, choice, goes, out.position, out.heading, credit)  # fmt: skip
         if hasty:
             fastest = float(state.desired_speed[members].max())
             raise ModelError(

@@ -4,8 +4,8 @@ A bond is a layer of its own for those it binds, worth most on a short line and 
 
     max(least, 1 - d / reach)^strength
 
-For a family the line is a point, the centroid of its members. For followers it is the long axis of an ellipse on the
-leader, which lies along the leader's heading; `reach` is its short semi-axis. (Section 9 of the paper names both as
+For a family the line is a point, the centroid of its members. For followers it is an axis on the leader, along the
+leader's heading; all places of one worth lie around it like an ellipse. (Section 9 of the paper names both as
 future work: "a sink of values sloping in toward the centroid", "an ellipsoid filter attached to the leader, and sloping
 in toward the major axis".) `least` is positive, so that a bond never vetoes a cell.
 

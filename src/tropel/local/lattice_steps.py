@@ -140,7 +140,7 @@ def _three(word):
 
 @inlined_kernel
 def _worth(m, i, row, column, plan, words_around, sums, special, crowd, ground, tile, tiles, bonds):
-    """What the cell that move m leads to is worth; -inf when it is vetoed. Without branches where nothing is special."""
+    """What the cell that move m leads to is worth, -inf when vetoed; without branches where nothing is special."""
     dx, dy = MOVE_X[m], MOVE_Y[m]
     shift = np.uint64(8 * (dx + 1))
     taken = (words_around >> (shift + np.uint64(8))) & _BYTE

@@ -6,6 +6,7 @@ drawn anew.
 
 from __future__ import annotations
 
+import inspect
 import json
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -108,9 +109,15 @@ def _layer(name: str, given: Any) -> Layer:
         return given
     if not isinstance(given, Mapping):
         raise ParameterError(f"layer '{name}' must be given as Layer(…), not {given!r}")
+    known = list(inspect.signature(Layer).parameters)
+    for key in given:
+        if key not in known:
+            raise ParameterError(f"layer '{name}' has no '{key}'; {suggest(key, known)}")
+    if "values" not in given:
+        raise ParameterError(f"layer '{name}': its values are missing")
     try:
         return Layer(**given)
-    except (TypeError, ParameterError) as error:
+    except ParameterError as error:
         raise ParameterError(f"layer '{name}': {error}") from error
 
 

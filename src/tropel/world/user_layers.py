@@ -270,7 +270,7 @@ def _values(given: Any) -> Any:
                 f'the values of a layer are of the kind "disc" or "openness", not {given.get("kind")!r}'
             )
         return kinds[given["kind"]](**given)
-    if callable(given) and not isinstance(given, type) or isinstance(given, Disc | Openness):
+    if (callable(given) and not isinstance(given, type)) or isinstance(given, Disc | Openness):
         return given
     try:
         array = np.array(given, dtype=np.float64, order="C")
@@ -285,7 +285,7 @@ def _values(given: Any) -> Any:
     if len(bad):
         row, column = bad[0].tolist()
         raise ParameterError(
-            f"a layer's values lie between 0, which vetoes, and 1; row {row}, column {column} has {array[row, column]:g}"
+            f"a layer's values lie between 0, which vetoes, and 1; row {row}, column {column} is {array[row, column]:g}"
         )
     return array
 
