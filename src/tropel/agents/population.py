@@ -56,11 +56,11 @@ class Population:
         self._members: dict[tuple[int, ...], NDArray[np.int64]] = {}
         self._cells: Sequence[float | None] = ()
 
-    def spawn_all(self, columns: Iterable[Column], cells: Sequence[float | None]) -> None:
+    def spawn_all(self, columns: Iterable[Column], cells: Sequence[float | None] | None = None) -> None:
         """Place the declared groups, one after the other; `cells` are those each group stands on [m], if any."""
         self.state = AgentState(self.world.dim, columns)
         self.state.group_names = self.groups
-        self._cells = cells
+        self._cells = [None] * len(self.groups) if cells is None else cells
         for source in self.sources:
             self._check_source(source)
         placed = [(group, self._place(group, time=0.0, step=0)) for group in self._declared]
