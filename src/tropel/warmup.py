@@ -157,16 +157,15 @@ def _crowd_on_cells() -> None:
         exits={"out": shapely.box(7.2, 3.2, 8, 4.8), "slit": shapely.box(7.9, 6.0, 8, 6.1)},
         hazards={"fire": Hazard(position=(6.0, 1.0), inner=0.5)},
     )
-    sim = Simulation(
-        world,
-        [
-            Group("cells", count=40, region=shapely.box(0, 0, 3, 8)),
-            Group("others", count=4),
-            Group("slit", count=2, goal="slit"),
-        ],
-        planning=PathPlans(congestion=True),
-        local={"cells": (crowd := Lattice()), "slit": crowd, "others": Seek()},
-    )
+    agents = [
+        Group("guide", count=1),
+        Group("cells", count=40, region=shapely.box(0, 0, 3, 8), families=4, follow="guide"),
+        Group("slit", count=2, goal="slit"),
+        Group("others", count=4),
+    ]
+    crowd = Lattice()
+    models = {"guide": crowd, "cells": crowd, "slit": crowd, "others": Seek()}
+    sim = Simulation(world, agents, planning=PathPlans(congestion=True), local=models)
     for _ in range(40):
         sim.step()
 

@@ -42,6 +42,15 @@ def close_a_door_on_somebody() -> None:
     sim.step()
 
 
+def walk_on_cells() -> None:
+    """A lattice crowd with families, a leader and a layer that moves."""
+    world = tropel.World(shapely.box(0, 0, 8, 8), exits={"out": shapely.box(7.6, 3, 8, 5)})
+    agents = [tropel.Group("guide", count=1), tropel.Group("people", count=60, families=4, follow="guide")]
+    swing = tropel.Layer(tropel.Disc(outer=2.0), motion=tropel.Orbit(center=(4, 4), radius=5.0, period=5.0))
+    planner = tropel.PathPlans(layers={"swing": swing})
+    tropel.Simulation(world, agents, planning=planner, local=tropel.Lattice(), dt=0.2).run(until=4.0)
+
+
 def plan_and_repair() -> None:
     """Flow layers with everything they know, and a field in 3D."""
     free = np.random.default_rng(1).random((40, 50)) > 0.2
@@ -112,6 +121,7 @@ def main() -> None:
     uniform(random_key(1, "bounds"), 7, 3, 0)
     plan_and_repair()
     spread_influence()
+    walk_on_cells()
     solve_harmonic_fields()
     check_planner(tropel.Direct())
     check_planner(FlowField, dims=(2,))

@@ -177,7 +177,8 @@ def _best_moves(i, row, column, plan, crowd, ground, occupied, tiles, bonds):
     s1, s2, s3 = _three(w1), _three(w2), _three(w3)
     below, beside, above = _three(w0) + s1 + s2, s1 + s2 + s3, s2 + s3 + _three(w4)
     tile = tile_of(row, column, tiles)
-    special = tiles.start[tile] < tiles.start[tile + 1] or bonds.of.shape[0] > 0
+    bound = bonds.of.shape[0] > 0 and (bonds.of[i, 0] >= 0 or bonds.of[i, 1] >= 0)
+    special = tiles.start[tile] < tiles.start[tile + 1] or bound
     v0 = _worth(0, i, row, column, plan, w2, beside, special, crowd, ground, tile, tiles, bonds)
     v1 = _worth(1, i, row, column, plan, w3, above, special, crowd, ground, tile, tiles, bonds)
     v2 = _worth(2, i, row, column, plan, w2, beside, special, crowd, ground, tile, tiles, bonds)

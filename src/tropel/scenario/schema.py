@@ -216,6 +216,10 @@ class PersonalSpec(Model):
         PersonalityField | None, Field(description='such as "cautious", or shares: { cautious = 0.7, hasty = 0.3 }')
     ] = None
     parameters: Annotated[dict[str, Value], Field(description="columns of the planner or steering model")] = {}
+    families: Annotated[
+        int | None, Field(ge=2, description="people in a family: neighbours are cut into families that keep together")
+    ] = None
+    follow: Annotated[str | None, Field(description="a group, whose nearest agent is followed")] = None
 
 
 class GroupSpec(PersonalSpec):
