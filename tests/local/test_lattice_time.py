@@ -155,7 +155,6 @@ def test_headings_are_the_way_of_the_last_move() -> None:
     assert seen == {(1, 0), (1, 1)}
 
 
-@pytest.mark.xfail(reason="cells beside each other are equally near to a wide exit, and one is drawn", strict=True)
 def test_the_way_to_a_wide_exit_is_no_longer_than_that_to_a_narrow_one() -> None:
     times = []
     for low, high in ((2.0, 2.4), (0.0, 4.0)):

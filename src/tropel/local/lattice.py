@@ -12,7 +12,8 @@ An agent looks at the eight cells around it and takes the one where the product 
 - the filters that reach there: hazards, congestions, layers of the user's own (`world/terrain.py`);
 - its bonds to family or leader (`lattice_bonds.py`).
 
-Of equally good cells one is drawn at random.
+Of equally good cells the nearer ones count, and of those one is drawn at random. (The paper draws among all. Then
+people zigzag towards wide goals, to which neighbouring cells are equally near, and need up to a sixth longer.)
 
 **Time.** Agents have real speeds in m/s. Each keeps a time credit, which grows by dt a step; a move costs its length
 over the agent's speed, and what is left is kept. Who is blocked saves up no more than one move. So dt times the largest
@@ -155,8 +156,9 @@ class Lattice:
         choice, goes = np.empty(count, dtype=np.uint8), np.empty(count, dtype=np.bool_)
         credit = out.memory["credit"]
         self.decisions, self.moves, hasty = step_on_cells(
-            members, self._places, crowd, ground, self.occupied, self._filters(terrain), self._bonds.bonds(state),
-            self._key, step, dt, self._claim, self._draw, choice, goes, out.position, out.heading, credit)  # fmt: skip
+            members, self._places, crowd, ground, self._known_world().wall_grid(1.0), self.occupied,
+            self._filters(terrain), self._bonds.bonds(state), self._key, step, dt, self._claim, self._draw, choice,
+            goes, out.position, out.heading, credit)  # fmt: skip
         if hasty:
             fastest = float(state.desired_speed[members].max())
             longest = math.floor(1e4 * self.cell / fastest) / 1e4  # rounded up it would be too long again
@@ -211,12 +213,15 @@ class Lattice:
             moved = locate(members, state.position, ground, self._places) or True
         else:
             moved = locate(members, state.position, ground, self._places)
-        if moved or len(members) < len(state):
+        obstacles = self._known_world().obstacles
+        moving = np.array(obstacles.moving_rows, dtype=np.int64)
+        if moved or len(members) < len(state) or len(moving):
             self.occupied.fill(0)
             mark(self._places, ground.columns, self.occupied)
             if len(members) < len(state):
                 others = np.setdiff1d(np.arange(len(state)), members, assume_unique=True)
                 mark_bodies(others, state.position, state.radius, ground, self.occupied)
+            mark_bodies(moving, obstacles.position, obstacles.radius, ground, self.occupied)
 
     def _filters(self, terrain: Terrain) -> FilterTiles:
         if self._tiles is None or self._tiles_of != (terrain.version, terrain):

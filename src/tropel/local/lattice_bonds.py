@@ -106,8 +106,7 @@ class BondFinder:
             return no_bonds()
         if not self._is_known(state):
             self._look_up(state)
-        dead = state.columns.get("dead")
-        alive = np.ones(len(state), dtype=np.bool_) if dead is None else dead == 0
+        alive = state.dead == 0
         count = np.zeros(self._families, dtype=np.int64)
         total = np.zeros((self._families, 2), dtype=np.int64)
         _add_up_families(self._rows, self._family, state.position, alive, count, total)

@@ -20,6 +20,7 @@ from tropel._kernels.compile import inlined_kernel, kernel, parallel_kernel
 from tropel._kernels.grid_moves import FAR, MOVE_X, MOVE_Y
 from tropel._kernels.philox import words
 from tropel._kernels.simd import eight_bytes, trailing_zeros
+from tropel._kernels.walls import chord_blocked
 from tropel.agents.state import NO_GOAL
 from tropel.local.lattice_bonds import worth_of_bonds
 from tropel.local.lattice_filters import tile_of, worth_of_filters
@@ -37,6 +38,8 @@ _CHUNK = 512
 _ALMOST = 1e-9
 
 _ONE = np.uint64(1)
+#: The bits of moves that are not diagonal.
+_STRAIGHT_MOVES = np.uint64(15)
 _BYTE = np.uint64(0xFF)
 
 
@@ -138,14 +141,29 @@ def _three(word):
     return word + (word >> np.uint64(8)) + (word >> np.uint64(16))
 
 
+@kernel
+def _ways_out(x, y, row, column, plan, ground, walls):
+    """Moves, as bits, that lead out of a cell that is not free: somebody is caught under a closed door or in rubble."""
+    bits = 0
+    for m in range(8):
+        to_row, to_column = row + MOVE_Y[m], column + MOVE_X[m]
+        if to_row < 0 or to_column < 0 or to_row >= ground.rows or to_column >= ground.columns:
+            continue
+        if ground.units[plan, to_row * ground.columns + to_column] < FAR:
+            there_x, there_y = ground.x + (to_column + 0.5) * ground.cell, ground.y + (to_row + 0.5) * ground.cell
+            if not chord_blocked(x, y, there_x, there_y, walls):
+                bits |= 1 << m
+    return bits
+
+
 @inlined_kernel
-def _worth(m, i, row, column, plan, words_around, sums, special, crowd, ground, tile, tiles, bonds):
+def _worth(m, i, row, column, plan, moves, words_around, sums, special, crowd, ground, tile, tiles, bonds):
     """What the cell that move m leads to is worth, -inf when vetoed; without branches where nothing is special."""
     dx, dy = MOVE_X[m], MOVE_Y[m]
     shift = np.uint64(8 * (dx + 1))
     taken = (words_around >> (shift + np.uint64(8))) & _BYTE
     cell = row * ground.columns + column
-    allowed = ((ground.moves[cell] >> m) & 1) != 0
+    allowed = ((moves >> m) & 1) != 0
     there = cell + (dy * ground.columns + dx if allowed else 0)
     way = ground.units[plan, there]
     around = np.int64((sums >> shift) & _BYTE)
@@ -161,7 +179,7 @@ def _worth(m, i, row, column, plan, words_around, sums, special, crowd, ground, 
 
 
 @inlined_kernel
-def _best_moves(i, row, column, plan, crowd, ground, occupied, tiles, bonds):
+def _best_moves(i, row, column, plan, crowd, ground, walls, occupied, tiles, bonds):
     """Moves (as bits) to those of the neighbouring cells that are worth most and not vetoed.
 
     k, the number of agents around a cell, is the sum of nine bytes of the occupancy layer. Five words hold the five
@@ -179,14 +197,17 @@ def _best_moves(i, row, column, plan, crowd, ground, occupied, tiles, bonds):
     tile = tile_of(row, column, tiles)
     bound = bonds.of.shape[0] > 0 and (bonds.of[i, 0] >= 0 or bonds.of[i, 1] >= 0)
     special = tiles.start[tile] < tiles.start[tile + 1] or bound
-    v0 = _worth(0, i, row, column, plan, w2, beside, special, crowd, ground, tile, tiles, bonds)
-    v1 = _worth(1, i, row, column, plan, w3, above, special, crowd, ground, tile, tiles, bonds)
-    v2 = _worth(2, i, row, column, plan, w2, beside, special, crowd, ground, tile, tiles, bonds)
-    v3 = _worth(3, i, row, column, plan, w1, below, special, crowd, ground, tile, tiles, bonds)
-    v4 = _worth(4, i, row, column, plan, w3, above, special, crowd, ground, tile, tiles, bonds)
-    v5 = _worth(5, i, row, column, plan, w3, above, special, crowd, ground, tile, tiles, bonds)
-    v6 = _worth(6, i, row, column, plan, w1, below, special, crowd, ground, tile, tiles, bonds)
-    v7 = _worth(7, i, row, column, plan, w1, below, special, crowd, ground, tile, tiles, bonds)
+    moves = np.int64(ground.moves[row * ground.columns + column])
+    if moves == 0:
+        moves = _ways_out(crowd.position[i, 0], crowd.position[i, 1], row, column, plan, ground, walls)
+    v0 = _worth(0, i, row, column, plan, moves, w2, beside, special, crowd, ground, tile, tiles, bonds)
+    v1 = _worth(1, i, row, column, plan, moves, w3, above, special, crowd, ground, tile, tiles, bonds)
+    v2 = _worth(2, i, row, column, plan, moves, w2, beside, special, crowd, ground, tile, tiles, bonds)
+    v3 = _worth(3, i, row, column, plan, moves, w1, below, special, crowd, ground, tile, tiles, bonds)
+    v4 = _worth(4, i, row, column, plan, moves, w3, above, special, crowd, ground, tile, tiles, bonds)
+    v5 = _worth(5, i, row, column, plan, moves, w3, above, special, crowd, ground, tile, tiles, bonds)
+    v6 = _worth(6, i, row, column, plan, moves, w1, below, special, crowd, ground, tile, tiles, bonds)
+    v7 = _worth(7, i, row, column, plan, moves, w1, below, special, crowd, ground, tile, tiles, bonds)
     best = max(max(max(v0, v1), max(v2, v3)), max(max(v4, v5), max(v6, v7)))
     if best == -math.inf:
         return np.uint64(0)
@@ -224,8 +245,8 @@ def _credit(i, dt, straight, crowd):
 
 
 @kernel
-def _propose_some(rows, first, last, places, crowd, ground, occupied, tiles, bonds, key, step, dt, claim, draw, choice,
-                  out_credit):  # fmt: skip
+def _propose_some(rows, first, last, places, crowd, ground, walls, occupied, tiles, bonds, key, step, dt, claim, draw,
+                  choice, out_credit):  # fmt: skip
     decisions, hasty = 0, 0
     time = step * dt
     for n in range(first, last):
@@ -249,9 +270,11 @@ def _propose_some(rows, first, last, places, crowd, ground, occupied, tiles, bon
             choice[n] = ARRIVED
             continue
         decisions += 1
-        bits = _best_moves(i, row, column, plan, crowd, ground, occupied, tiles, bonds)
+        bits = _best_moves(i, row, column, plan, crowd, ground, walls, occupied, tiles, bonds)
         if bits == 0:
             continue
+        if bits & _STRAIGHT_MOVES:
+            bits &= _STRAIGHT_MOVES
         lot, tie, _, _ = words(key, crowd.id[i], step, 0)
         m = trailing_zeros(bits) if bits & (bits - _ONE) == 0 else _one_of(bits, tie)
         if m >= 4 and credit < math.sqrt(2.0) * straight * (1.0 - _ALMOST):
@@ -324,7 +347,7 @@ def _move_some(rows, first, last, places, crowd, ground, dt, claim, choice, goes
 
 
 @parallel_kernel
-def step_on_cells(rows, places, crowd, ground, occupied, tiles, bonds, key, step, dt, claim, draw, choice, goes,
+def step_on_cells(rows, places, crowd, ground, walls, occupied, tiles, bonds, key, step, dt, claim, draw, choice, goes,
                   out_position, out_heading, out_credit):  # fmt: skip
     """Everybody decides and moves. Returns how many decided, how many moved, and how many are too fast for dt."""
     count = rows.size
@@ -332,8 +355,8 @@ def step_on_cells(rows, places, crowd, ground, occupied, tiles, bonds, key, step
     decisions, hasty, moves = 0, 0, 0
     for chunk in numba.prange(chunks):
         decided, fast = _propose_some(
-            rows, chunk * _CHUNK, min((chunk + 1) * _CHUNK, count), places, crowd, ground, occupied, tiles, bonds, key,
-            step, dt, claim, draw, choice, out_credit)  # fmt: skip
+            rows, chunk * _CHUNK, min((chunk + 1) * _CHUNK, count), places, crowd, ground, walls, occupied, tiles,
+            bonds, key, step, dt, claim, draw, choice, out_credit)  # fmt: skip
         decisions += decided
         hasty += fast
     for chunk in numba.prange(chunks):

@@ -75,6 +75,10 @@ class ObstacleSet:
         return [name for _, name in self._moving]
 
     @property
+    def moving_rows(self) -> list[int]:
+        return [row for row, _ in self._moving]
+
+    @property
     def fastest(self) -> float:
         """Speed of the fastest of them [m/s]."""
         return float(np.linalg.norm(self.velocity, axis=1).max(initial=0.0)) if self._moving else 0.0

@@ -205,7 +205,7 @@ class World:
                 usable[number] = self.exits[name].open
                 polygon = self.exits[name].polygon
                 edges.append(shapes.segments_of(polygon))
-                approach.append(shapes.segments_of(_inset(polygon)))
+                approach.append(shapes.segments_of(_inset(self._walkable_part(polygon))))
             else:
                 target = self.targets[name]
                 position[number] = self._target_position[name]
@@ -214,6 +214,14 @@ class World:
                 edges.append(np.empty((0, 4)))
                 approach.append(np.empty((0, 4)))
         return GoalArrays(is_exit, usable, absorbs, position, radius, *_joined(edges), *_joined(approach))
+
+    def _walkable_part(self, polygon: Polygonal) -> Polygonal:
+        """The part of an exit that people can step into: exits often reach beyond the edge of the walkable area."""
+        if self.walkable is None or self.walkable.covers(polygon):
+            return polygon
+        inside = self.walkable.intersection(polygon)
+        parts = [part for part in shapely.get_parts(inside) if part.area > 0.0]
+        return shapely.union_all(parts) if parts else polygon
 
     def advance(self, time: float, dt: float) -> None:
         """Bring everything that moves by itself to where it is at `time` [s]."""
