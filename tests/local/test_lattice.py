@@ -135,7 +135,7 @@ def test_the_random_scenes_have_moves_ties_conflicts_and_vetoes() -> None:
         vetoed += sum(
             best[i] != bare.best_cells(one.before, one.goal, one.group, occupied) for i, one in enumerate(people)
         )
-    assert min(moves, ties, conflicts, vetoed) > 20
+    assert min(moves, ties, conflicts, vetoed) > 8
 
 
 # Chances -----------------------------------------------------------------------------------------------------------

@@ -181,19 +181,22 @@ def test_plans_that_were_repaired_are_those_of_a_plain_search(seed: int) -> None
                 assert units[cell] / 2744210 == pytest.approx(expected, abs=1e-6)
 
 
-def test_an_obstacle_that_falls_on_people_leaves_them_where_they_are() -> None:
+def test_who_is_deep_under_what_falls_stays_and_who_is_at_its_rim_walks_out() -> None:
     world = World(shapely.box(0, 0, 8, 4), targets={"there": Target(position=(7, 2))})
     people = Group("people", count=150, goal="there")
     sim = Simulation(world, people, planning=PathPlans(), local=Lattice(), dt=0.2, seed=1)
     sim.at(1.0, events.AddObstacle(name="rubble", position=(3, 2), radius=1.0))
     sim.run(until=1.0)
-    under = np.linalg.norm(sim.agents.position - (3, 2), axis=1) < 1.0
-    places = sim.agents.position[under].copy()
+    away = np.linalg.norm(sim.agents.position - (3, 2), axis=1)
+    deep, rim = away < 0.5, (away > 0.8) & (away < 1.0)
+    places = sim.agents.position.copy()
     watch = Watch(sim)
-    for _ in range(20):
+    for _ in range(40):
         watch.step()
-    assert under.sum() > 5
-    np.testing.assert_array_equal(sim.agents.position[under], places)
+    assert deep.any()
+    assert rim.any()
+    np.testing.assert_array_equal(sim.agents.position[deep], places[deep])
+    assert (np.linalg.norm(sim.agents.position[rim] - (3, 2), axis=1) > 1.0).all()
 
 
 # Determinism ------------------------------------------------------------------------------------------------------

@@ -194,6 +194,7 @@ class Lattice:
             cell=raster.cell,
             rows=rows,
             columns=columns,
+            free=raster.free.reshape(-1),
             moves=terrain.moves.reshape(-1),
             units=terrain.units.reshape(len(terrain.units), rows * columns),
             plan_of_goal=plans,

@@ -51,6 +51,7 @@ class Ground(NamedTuple):
     cell: float  #: [m]
     rows: int
     columns: int
+    free: NDArray[np.bool_]  #: (cells,)
     moves: NDArray[np.uint8]  #: (cells,): bit m is set when move m is allowed
     units: NDArray[np.int64]  #: (plans, cells): length of the way to each goal
     plan_of_goal: NDArray[np.int64]  #: by goal - NO_GOAL; NOWHERE when there is none
@@ -198,7 +199,7 @@ def _best_moves(i, row, column, plan, crowd, ground, walls, occupied, tiles, bon
     bound = bonds.of.shape[0] > 0 and (bonds.of[i, 0] >= 0 or bonds.of[i, 1] >= 0)
     special = tiles.start[tile] < tiles.start[tile + 1] or bound
     moves = np.int64(ground.moves[row * ground.columns + column])
-    if moves == 0:
+    if moves == 0 and not ground.free[row * ground.columns + column]:
         moves = _ways_out(crowd.position[i, 0], crowd.position[i, 1], row, column, plan, ground, walls)
     v0 = _worth(0, i, row, column, plan, moves, w2, beside, special, crowd, ground, tile, tiles, bonds)
     v1 = _worth(1, i, row, column, plan, moves, w3, above, special, crowd, ground, tile, tiles, bonds)
