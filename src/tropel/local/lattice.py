@@ -30,6 +30,7 @@ that is what makes it fair. (Random sequential updates are as fair, but not para
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -40,6 +41,7 @@ from tropel._kernels.grid_moves import STRAIGHT
 from tropel._kernels.philox import random_key
 from tropel.agents.state import NEAREST_EXIT, NO_GOAL, AgentState, Column, Steered
 from tropel.agents.towards_goal import offset_to_goal
+from tropel.behaviours import Behaviours
 from tropel.errors import ModelError, ParameterError, named_parameters
 from tropel.local.lattice_bonds import Bonds, no_bonds
 from tropel.local.lattice_filters import FilterTiles, filter_tiles
@@ -85,6 +87,7 @@ class Lattice:
 
     def __init__(self, **parameters: Any) -> None:
         self.parameters = LatticeParameters(**parameters)
+        self.behaviours = Behaviours("separation")  #: what can be switched off while it runs
         self.decisions = 0  #: how many agents decided in the last step
         self.moves = 0  #: how many moved
         self._world: World | None = None
@@ -102,6 +105,7 @@ class Lattice:
         """Take over the ground that the planner has laid."""
         self._world = world
         self._key = random_key(seed, "lattice")
+        self.behaviours.begin()
         self._ids = None
         terrain = self._terrain()
         if terrain.crowd is not None and terrain.crowd is not self:
@@ -145,6 +149,16 @@ class Lattice:
             )
         self._step_into_goals(state, members[choice == ARRIVED], dt, out)
 
+    def set_behaviour(self, name: str, on: bool) -> None:
+        """Without "separation" people mind no longer how many stand around a cell."""
+        self.behaviours.switch(name, on)
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        return self.behaviours.state()
+
+    def restore(self, stored: Mapping[str, NDArray[Any]]) -> None:
+        self.behaviours.restore(stored)
+
     # What is kept from step to step -----------------------------------------------------------------------------
 
     def _terrain(self) -> Terrain:
@@ -175,7 +189,7 @@ class Lattice:
             units=terrain.units.reshape(len(terrain.units), -1),
             plan_of_goal=plans,
             way_weight=terrain.log_gamma / STRAIGHT,
-            crowd_weight=math.log(self.parameters.separation),
+            crowd_weight=math.log(self.parameters.separation) if self.behaviours["separation"] else 0.0,
         )
 
     def _known_world(self) -> World:

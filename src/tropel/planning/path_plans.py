@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from tropel._kernels.grid_moves import FAR
 from tropel._kernels.grid_raster import mark_points
 from tropel.agents.state import AgentState
+from tropel.behaviours import Behaviours
 from tropel.planning.bottlenecks import find_bottlenecks
 from tropel.planning.congestion import Congestion, CongestionWatch
 from tropel.planning.field_goals import goals_among
@@ -63,7 +64,10 @@ class PathPlans(FlowField):
         self.watch: CongestionWatch | None = None  #: counts people at bottlenecks, where congestion is shunned
         self.keep_history = False  #: whether `watch` remembers what it counted
         self._frame = 0
+        self._stale = False  # whether plans may have changed while nobody watched bottlenecks
         self._hazards = HazardLayers()
+        watching = () if self.congestion is None else ("congestion",)
+        self.behaviours = Behaviours("hazard influence", *watching)  #: what can be switched off while it runs
 
     @property
     def parameters(self) -> str:
@@ -75,6 +79,7 @@ class PathPlans(FlowField):
     def prepare(self, state: AgentState, world: World, seed: int) -> None:
         super().prepare(state, world, seed)
         self.watch, self._frame = None, 0
+        self.behaviours.begin()
         world.terrain = None
         self._lay()
         self._hazards.update(world)
@@ -89,12 +94,24 @@ class PathPlans(FlowField):
         if known != [id(plan) for plan in self._plans.values()]:
             self._lay()
         world, raster = self._known()
-        self._hazards.update(world)
-        if self.watch is not None and self.watch.is_due(self._frame):
+        self._hazards.update(world, far=self.behaviours["hazard influence"])
+        if self._stale and self._watches() and world.terrain is not None:
+            self._watch_bottlenecks(world.terrain)
+        if self.watch is not None and self._watches() and self.watch.is_due(self._frame):
             occupied = np.zeros(raster.shape, dtype=np.uint8)
             mark_points(state.position, members, raster.origin, raster.cell, occupied)
             self.watch.look(self._frame, occupied)
         self._frame += 1
+
+    def set_behaviour(self, name: str, on: bool) -> None:
+        """Without "congestion" no bottleneck is shunned; without "hazard influence" people just keep out of hazards."""
+        self.behaviours.switch(name, on)
+        if name == "congestion" and not on and self.watch is not None:
+            self.watch.rest()
+            self._stale = True
+
+    def _watches(self) -> bool:
+        return self.behaviours.get("congestion", False)
 
     def _lay(self) -> None:
         """Publish the layers: all in one array, of which each `FlowLayer` has its own part to repair."""
@@ -115,10 +132,11 @@ class PathPlans(FlowField):
             ground.moves = layer.moves
         ground.plan_of_goal = {goal: row for row, goal in enumerate(layers)}
         world.terrain = ground
-        if self.congestion is not None:
+        if self._watches():
             self._watch_bottlenecks(ground)
 
     def _watch_bottlenecks(self, ground: Terrain) -> None:
+        self._stale = False
         bottlenecks = find_bottlenecks(ground)
         if self.watch is None:
             self.watch = CongestionWatch(ground, bottlenecks, self.congestion, keep_history=self.keep_history)
@@ -127,12 +145,15 @@ class PathPlans(FlowField):
 
     def state(self) -> dict[str, NDArray[Any]]:
         """What the next look at the bottlenecks depends on; plans are functions of the world."""
-        return {} if self.watch is None else {"frame": np.array(self._frame), **self.watch.state()}
+        watched = {} if self.watch is None else {"frame": np.array(self._frame), **self.watch.state()}
+        return watched | self.behaviours.state()
 
     def restore(self, stored: Mapping[str, NDArray[Any]]) -> None:
+        self.behaviours.restore(stored)
         if self.watch is not None:
             self._frame = int(stored["frame"])
             self.watch.restore(stored)
+            self._stale = True
 
     def _warn_of_the_lost(self, state: AgentState) -> None:
         """Say how many agents have no way to their goal as the world is now, and where they are."""
