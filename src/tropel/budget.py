@@ -89,7 +89,7 @@ class BudgetReport:
     """How well a budget was kept, and with what."""
 
     wanted: float  #: steps per second of wall time
-    reached: float | None  #: over all steps of the run
+    reached: float | None  #: over all steps that count
     last: float | None  #: in the last whole window
     windows: int
     held: int  #: windows in which the wanted rate was held
@@ -106,9 +106,9 @@ class BudgetReport:
 
     def add_to(self, table: Table) -> None:
         """Rows for the terminal."""
-        table.add_row("steps per second wanted", f"{self.wanted:,.5g}")
+        table.add_row("steps per second wanted", _rate(self.wanted))
         if self.reached is not None:
-            table.add_row("  reached", f"{self.reached:,.4g}, held in {self.held} of {self.windows} windows")
+            table.add_row("  reached", f"{_rate(self.reached)}, held in {self.held} of {self.windows} windows")
         table.add_row("  at the end", self.verdict)
         table.add_row("  behaviours left out", ", ".join(self.left_out) or "none")
         table.add_row("  behaviours kept", ", ".join(self.kept) or "none that could be left out")
@@ -118,10 +118,14 @@ class BudgetReport:
     def verdict(self) -> str:
         if self.last is None:
             return "not known: the run was shorter than a window"
-        rate = f"{self.last:,.4g}"
+        rate = _rate(self.last)
         if self.holds:
             return f"held: {rate}"
         return f"not held: {rate}" + ("" if self.can_leave_out else ", and there is nothing more to leave out")
+
+
+def _rate(steps_per_second: float) -> str:
+    return f"{steps_per_second:,.0f}" if steps_per_second >= 100.0 else f"{steps_per_second:.3g}"
 
 
 class BudgetKeeper:
@@ -133,7 +137,7 @@ class BudgetKeeper:
         self._names = budget.switchable(sim)
         self._allowed = 1.0 / budget.steps_per_second
         self._begin = 0.0
-        self._steps, self._total = 0, 0.0
+        self._steps, self._total = 0, 0.0  # of those that count
         self._unsettled = budget.settle
         self._measured, self._seconds = 0, 0.0
         self._windows, self._held, self._quiet = 0, 0, 0
@@ -152,11 +156,11 @@ class BudgetKeeper:
 
     def step_over(self) -> None:
         seconds = self.budget.clock() - self._begin
-        self._steps += 1
-        self._total += seconds
         if self._unsettled:
             self._unsettled -= 1
             return
+        self._steps += 1
+        self._total += seconds
         self._measured += 1
         self._seconds += seconds
 
