@@ -8,7 +8,8 @@ import pytest
 
 from tropel.errors import ScenarioError
 from tropel.recording import read_trajectory
-from tropel.scenario.loading import parse_scenario
+from tropel.scenario.execute import execute
+from tropel.scenario.loading import load_scenario, parse_scenario
 
 SHORT = """
 name = "short"
@@ -66,11 +67,14 @@ def test_a_run_with_a_budget_is_repeated_from_its_folder(tmp_path):
     # What is written by hand is taken as it is.
     events = [json.dumps({"step": each.step, "event": each.event}) for each in _events(tmp_path / "first")]
     (tmp_path / "told.jsonl").write_text("\n".join(events))
-    for source in ("first", "first/trajectory.sqlite", "told.jsonl"):
-        tropel("run", "short.toml", "--events", source, "--out", "again", "--no-picture", "-q", cwd=tmp_path)
-        again = summary(tmp_path / "again")
-        assert again["state_hash"] == first["state_hash"]
-        assert again["budget"] is None
+    tropel("run", "short.toml", "--events", "first", "--out", "again", "--no-picture", "-q", cwd=tmp_path)
+    again = summary(tmp_path / "again")
+    assert again["state_hash"] == first["state_hash"]
+    assert again["budget"] is None
+    scenario = load_scenario(tmp_path / "short.toml")
+    for source in ("first/trajectory.sqlite", "told.jsonl"):
+        done, _ = execute(scenario, out=tmp_path / "third", replay=tmp_path / source, progress=False)
+        assert done.state_hash == first["state_hash"]
     alone = tropel("run", "short.toml", "--steps-per-second", 1e-3, "--out", "slow", "--no-picture", "-q", cwd=tmp_path)
     assert "steps per second wanted" in alone.stdout
     assert summary(tmp_path / "slow")["budget"]["switches"] == []

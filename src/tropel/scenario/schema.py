@@ -262,7 +262,7 @@ class RecordingSpec(Model):
 
 
 class BudgetSpec(Model):
-    """Leave behaviours out where a run would otherwise be slower than wanted."""
+    """Leave behaviours out where a run would otherwise be slower than wanted; sweeps leave nothing out."""
 
     steps_per_second: Annotated[PositiveFloat, Field(description="of wall time")] = 60.0
     window: Annotated[PositiveInt, Field(description="steps over which the rate is measured")] = 30
