@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from tropel import (
+    Direct,
     Disc,
     Door,
     Group,
@@ -32,6 +33,7 @@ from tropel import (
     World,
     events,
 )
+from tropel.behaviours import Behaviours
 from tropel.errors import EventError, ParameterError, TropelError
 from tropel.event_queue import event_from_json, event_json, step_at
 from tropel.events import KINDS
@@ -52,8 +54,19 @@ def hall(**more: Any) -> World:
     )
 
 
+class Whistling(Direct):
+    """A planner with something to switch off."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.behaviours = Behaviours("whistling")
+        self.set_behaviour = self.behaviours.switch
+        self.state, self.restore = self.behaviours.state, self.behaviours.restore
+
+
 def simulation(**more: Any) -> Simulation:
-    return Simulation(hall(), [Group("a", count=5, region="start"), Group("b", count=5, region="start")], **more)
+    groups = [Group("a", count=5, region="start"), Group("b", count=5, region="start")]
+    return Simulation(hall(), groups, **{"planning": Whistling(), **more})
 
 
 def both_ways(event: Any) -> list[Any]:
@@ -87,6 +100,7 @@ ONE_OF_EACH = [
     events.Surge(name="desired_speed", factor=1.5, fade=0.5),
     events.Tire(over=0.3, group="b"),
     events.Alarm(fade=0.5),
+    events.SetBehaviour(name="whistling", on=False),
     events.AddAgents(
         group="a", count=3, region="start", radius=Uniform(0.1, 0.2), desired_speed=Normal(1, 0.2, low=0.5)
     ),

@@ -40,6 +40,7 @@ _WHERE = {
     "Lattice": "tropel.local.lattice",
     "CollisionFreeSpeed": "tropel.local.collision_free_speed",
     "Simulation": "tropel.simulation",
+    "Budget": "tropel.budget",
     "events": "tropel.events",
     "load_scenario": "tropel.scenario",
     "read_trajectory": "tropel.recording",

@@ -15,7 +15,19 @@ from rich.console import Console
 from rich.markup import escape
 
 from tropel.cli_list import PHASE_PLOTS, list_scenarios
-from tropel.cli_options import NoCache, Out, Quiet, Report, Seed, Threads, Until, picture_file, show
+from tropel.cli_options import (
+    Events,
+    NoCache,
+    Out,
+    Quiet,
+    Report,
+    Seed,
+    StepsPerSecond,
+    Threads,
+    Until,
+    picture_file,
+    show,
+)
 from tropel.cli_plan import plan
 from tropel.cli_report import report, write_report
 from tropel.errors import TropelError, suggest
@@ -93,6 +105,8 @@ def run(
     until: Until = None,
     seed: Seed = None,
     resume: Annotated[Path | None, typer.Option(help="Continue from a checkpoint of the same scenario.")] = None,
+    steps_per_second: StepsPerSecond = None,
+    events: Events = None,
     picture: Annotated[bool, typer.Option(help="Draw a PNG of the run.")] = True,
     gif: Annotated[bool, typer.Option(help="Draw an animated GIF too.")] = False,
     report: Report = False,
@@ -110,6 +124,8 @@ def run(
         seed=seed,
         until=until,
         resume=resume,
+        steps_per_second=steps_per_second,
+        events=events,
         png=picture,
         gif=gif,
         with_report=report,
@@ -321,16 +337,30 @@ def _run_and_draw(
     until: float | None,
     resume: Path | None,
     quiet: bool,
+    steps_per_second: float | None = None,
+    events: Path | None = None,
     png: bool = True,
     gif: bool,
     with_report: bool,
 ) -> None:
+    from tropel.budget import Budget
     from tropel.scenario.execute import execute
+
+    if steps_per_second is not None and events is not None:
+        raise TropelError("give either --steps-per-second or --events: what a recorded run left out is in its events")
 
     folder = out or (resume.parent if resume is not None else Path("out") / scenario.name)
     try:
         summary, outputs = execute(
-            scenario, out=folder, seed=seed, threads=threads, until=until, resume=resume, progress=not quiet
+            scenario,
+            out=folder,
+            seed=seed,
+            threads=threads,
+            until=until,
+            resume=resume,
+            budget=None if steps_per_second is None else Budget(steps_per_second=steps_per_second),
+            replay=events,
+            progress=not quiet,
         )
     except KeyboardInterrupt:
         kept = f"what was simulated is in {folder}; go on with  --resume {folder / 'checkpoint.npz'}"

@@ -15,6 +15,14 @@ Out = Annotated[Path | None, typer.Option("--out", "-o", help="Folder for the re
 Threads = Annotated[int | None, typer.Option(min=1, help="Threads; all cores when left out.")]
 Seed = Annotated[int | None, typer.Option(help="Seed; that of the scenario when left out.")]
 Until = Annotated[float | None, typer.Option(min=0.0, help="Simulated seconds; as the scenario says when left out.")]
+StepsPerSecond = Annotated[
+    float | None,
+    typer.Option(help="Wall-clock rate to hold: leave behaviours out where the run would be slower than that."),
+]
+Events = Annotated[
+    Path | None,
+    typer.Option(metavar="RUN", help="Repeat the events of a recorded run: its folder, trajectory, or .jsonl file."),
+]
 Report = Annotated[bool, typer.Option("--report", help="Write tables and pictures of the evacuation too.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress bar.")]
 

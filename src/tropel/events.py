@@ -184,6 +184,23 @@ class SetParameter(Event):
         sim.set_parameter(self.name, self.value, group=self.group)
 
 
+class SetBehaviour(Event):
+    """Switch a behaviour of the layers off or on, such as "congestion" or "hazard influence"."""
+
+    kind: Literal["set_behaviour"] = "set_behaviour"
+    name: str
+    on: bool
+    by: Annotated[
+        Literal["hand", "budget"], Field(description="who decided; a budget undoes only its own decisions")
+    ] = "hand"
+
+    def check(self, sim: Simulation) -> None:
+        sim.check_behaviour(self.name)
+
+    def apply(self, sim: Simulation) -> None:
+        sim.set_behaviour(self.name, self.on, by_budget=self.by == "budget")
+
+
 class AddAgents(Event):
     """Let agents appear in a region, where there is room for them."""
 
@@ -253,6 +270,7 @@ KINDS = (
     Surge,
     Tire,
     Alarm,
+    SetBehaviour,
     AddAgents,
     RemoveAgents,
     AddLayer,

@@ -13,6 +13,7 @@ up here with a default, so that the smallest useful extension is a few lines lon
 | `solid_bodies` | False | agents of such models never push into each other: `integrate` shortens their moves |
 | `prepare(state, world, seed)` | nothing | called once before the first step |
 | `state()`, `restore(stored)` | nothing | what a checkpoint must keep beyond the agents' columns |
+| `behaviours`, `set_behaviour(name, on)` | none | what can be switched off while it runs: name → whether it is on |
 | `parameters` | none | shown in digests: a resumed run must have the same |
 
 A model that reacts to collisions reads the column `state.collided`: 1 where a body overlapped another agent's or an
@@ -21,13 +22,14 @@ obstacle during the last step. The engine writes it after `integrate`, whatever 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tropel.agents.state import AgentState, Column, Steered
+from tropel.errors import ParameterError, suggest
 from tropel.world import World
 
 Rows = NDArray[np.int64]
@@ -90,6 +92,56 @@ def restore(layer: object, values: Mapping[str, NDArray[Any]]) -> None:
     method = getattr(layer, "restore", None)
     if method is not None:
         method(dict(values))
+
+
+def behaviours_of(all_layers: Iterable[object]) -> dict[str, bool]:
+    """What can be switched off in any of these layers, and whether it is on in one of them."""
+    found: dict[str, bool] = {}
+    for layer in all_layers:
+        for name, on in getattr(layer, "behaviours", {}).items():
+            found[name] = found.get(name, False) or on
+    return found
+
+
+def check_behaviour(all_layers: Iterable[object], name: str) -> None:
+    """Raise when no layer has such a behaviour."""
+    known = behaviours_of(all_layers)
+    if name not in known:
+        raise ParameterError(f"no layer here has the behaviour '{name}'; {suggest(name, known)}")
+
+
+def set_behaviour(all_layers: Iterable[object], name: str, on: bool) -> None:
+    """Switch a behaviour in every layer that has it."""
+    for layer in all_layers:
+        if name in getattr(layer, "behaviours", {}):
+            layer.set_behaviour(name, on)  # type: ignore[attr-defined]
+
+
+def with_groups(per_group: Sequence[Any]) -> list[tuple[Any, tuple[int, ...]]]:
+    """Each distinct layer with the numbers of all groups that use it."""
+    distinct = {id(layer): layer for layer in per_group}
+    return [
+        (layer, tuple(number for number, candidate in enumerate(per_group) if candidate is layer))
+        for layer in distinct.values()
+    ]
+
+
+def ways_to_plan(planners: Sequence[Planner], models: Sequence[Steering]) -> list[tuple[Any, tuple[int, ...]]]:
+    """What planners do for which groups: `direct` those who follow directions, `lay` layers for those who read them."""
+    ways: list[tuple[Any, tuple[int, ...]]] = []
+    for planner, groups in with_groups(planners):
+        readers = tuple(number for number in groups if getattr(models[number], "follows_layers", False))
+        others = tuple(number for number in groups if number not in readers)
+        if readers and not hasattr(planner, "lay"):
+            raise ParameterError(
+                f"{type(models[readers[0]]).__name__} reads layers of the ground, which {type(planner).__name__} does "
+                f'not lay; plan with PathPlans (in files: model = "path_plans")'
+            )
+        if readers:
+            ways.append((planner.lay, readers))
+        if others:
+            ways.append((planner.direct, others))
+    return ways
 
 
 def describe(layer: object) -> str:

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tropel.analysis.rates import flow_rate, time_by_share
+from tropel.budget import Budget, BudgetKeeper, BudgetReport
 from tropel.errors import ParameterError
 from tropel.event_queue import step_at
 from tropel.recording.recorder import Recorder, people_of
@@ -55,6 +56,7 @@ class Summary:
     reason: str  #: why the run ended
     state_hash: str
     trajectory: str | None = None
+    budget: BudgetReport | None = None  #: None when there was none
     collisions: CollisionReport | None = None  #: of bodies; None when they were not watched
 
     @property
@@ -92,6 +94,8 @@ class Summary:
         table.add_row("ended because", self.reason)
         table.add_row("wall time", f"{self.wall_time:.2f} s on {self.threads} thread{'s' * (self.threads != 1)}")
         table.add_row("agent-steps per second", f"{self.agent_steps_per_second:,.0f}")
+        if self.budget is not None:
+            self.budget.add_to(table)
         table.add_section()
         total = sum(self.stages.values()) or 1.0
         for stage in STAGES:
@@ -114,6 +118,7 @@ class Run:
         checkpoint: str | os.PathLike[str] | None,
         checkpoint_every: float,
         progress: bool | Callable[[Simulation], None],
+        budget: Budget | None = None,
     ) -> None:
         self.sim = sim
         self.until, self.limit_step = _stop_rule(sim, until, limit)
@@ -124,6 +129,11 @@ class Run:
             raise ParameterError(f"checkpoint_every must be a positive number of seconds, not {checkpoint_every!r}")
         self.checkpoint_steps = max(1, round(checkpoint_every / sim.dt))
         self.progress = progress
+        if budget is not None and sim.replayed is not None:
+            raise ParameterError(
+                "a run that is replayed has no budget: its record says what was left out; give one of the two"
+            )
+        self.keeper = None if budget is None else BudgetKeeper(budget, sim)
         self.agent_steps = 0
         self.interrupted = False
         self.whole = True  # whether the state is that of a step boundary, fit to be resumed from
@@ -156,7 +166,11 @@ class Run:
                     return reason
                 self.agent_steps += len(sim.agents)
                 self.whole = False
+                if self.keeper is not None:
+                    self.keeper.step_begins()
                 sim.guarded_step()
+                if self.keeper is not None:
+                    self.keeper.step_over()
                 self.whole = True
                 if self.checkpoint is not None and sim.step_number % self.checkpoint_steps == 0:
                     self._save()
@@ -198,6 +212,7 @@ class Run:
                 sim.population.living == 0
                 and not sim.population.more_will_come(sim.time)
                 and not sim.events.adds_agents()
+                and not (sim.replayed is not None and sim.replayed.adds_agents(sim.step_number))
             ):
                 return "everybody has left" if len(sim.agents) == 0 else "nobody alive is left"
         elif self.until is not None and self.until(sim):
@@ -243,6 +258,7 @@ class Run:
             reason=reason,
             state_hash=sim.state_hash(),
             trajectory=None if self.record is None else str(self.record),
+            budget=None if self.keeper is None else self.keeper.report(),
             collisions=None if sim.collision_watch is None else sim.collision_watch.report(),
         )
 

@@ -29,6 +29,7 @@ from tropel.agents.presets import check_has_traits
 from tropel.agents.sources import Source
 from tropel.agents.state import AgentState, Steered
 from tropel.bodies import Bodies
+from tropel.budget import Budget
 from tropel.environment.collisions import CollisionLog, CollisionWatch
 from tropel.errors import ModelError, ParameterError, TropelError, suggest
 from tropel.event_queue import EventLike, EventQueue, Repeated, apply_event, event_json, is_news, step_at
@@ -37,6 +38,7 @@ from tropel.integrate import integrate
 from tropel.layers import Environment, Planner, Steering
 from tropel.planning.laid_layers import LaidLayers
 from tropel.recording.recorder import Recorder, scene_of
+from tropel.replay import Replay
 from tropel.running import Run, Summary
 from tropel.snapshot import digest_of_setup, hash_simulation, restore_simulation, save_simulation
 from tropel.timing import Timing
@@ -89,8 +91,8 @@ class Simulation:
         self.environment = Grid() if environment is None else environment
         self._planners = self._per_group(Direct() if planning is None else planning, Planner, "planning")
         self._models = self._per_group(Seek() if local is None else local, Steering, "local")
-        self._ways_to_plan = _ways_to_plan(self._planners, self._models)
-        self._models_in_use = _with_groups(self._models)
+        self._ways_to_plan = layers.ways_to_plan(self._planners, self._models)
+        self._models_in_use = layers.with_groups(self._models)
         self._sensing = not all(getattr(model, "follows_layers", False) for model in self._models)
         if isinstance(self.environment, type) or not isinstance(self.environment, Environment):
             raise ParameterError(f"environment needs a method sense(state, world); got {self.environment!r}")
@@ -98,6 +100,8 @@ class Simulation:
             self.check_newcomers(item, group=item.name if isinstance(item, Group) else item.group)
         self.population.spawn_all(self._columns(), [getattr(model, "cell", None) for model in self._models])
         self.events = EventQueue()
+        self.replayed: Replay | None = None
+        self.spared: set[str] = set()  #: behaviours that a budget has switched off
         self.timing = Timing()
         self.recorder: Recorder | None = None
         self.collision_watch = CollisionWatch() if watch_collisions else None
@@ -141,7 +145,8 @@ class Simulation:
     def _apply_events(self) -> None:
         use_threads(self.threads, len(self.agents))
         self.world.advance(self.time, self.dt)
-        for event in self.events.due(self.step_number):
+        due = self.events.due(self.step_number) if self.replayed is None else self.replayed.due(self)
+        for event in due:
             apply_event(event, self)
             if self.recorder is not None and is_news(event):
                 self.recorder.event(self.step_number, event_json(event))
@@ -351,6 +356,23 @@ class Simulation:
                 return laid
         raise ParameterError('nobody lays layers here; plan with PathPlans (in files: model = "path_plans")')
 
+    @property
+    def behaviours(self) -> dict[str, bool]:
+        """What layers do that can be switched off, and whether it is on."""
+        return layers.behaviours_of(self.all_layers())
+
+    def check_behaviour(self, name: str) -> None:
+        """Raise when no layer has a behaviour of that name."""
+        layers.check_behaviour(self.all_layers(), name)
+
+    def set_behaviour(self, name: str, on: bool, *, by_budget: bool = False) -> None:
+        """Switch a behaviour on or off; a budget switches on again only what it has switched off itself."""
+        self.check_behaviour(name)
+        layers.set_behaviour(self.all_layers(), name, on)
+        self.spared.discard(name)
+        if by_budget and not on:
+            self.spared.add(name)
+
     def clear_doorway(self, door: str) -> None:
         """Nobody may stand exactly on the line of a door that closes: such agents step back to where they came from."""
         step_off(self.agents, self.world, door, dt=self.dt)
@@ -367,12 +389,14 @@ class Simulation:
         checkpoint: str | os.PathLike[str] | None = None,
         checkpoint_every: float = 60.0,
         progress: bool | Callable[[Simulation], None] = False,
+        budget: Budget | None = None,
     ) -> Summary:
         """Step until a time [s], until "empty", or until a predicate of the simulation holds.
 
         `limit` [s] ends the run in any case. `record` names a trajectory file (`.sqlite` or `.parquet`) with `fps`
         frames per simulated second; `checkpoint` a file that is rewritten every `checkpoint_every` simulated seconds
-        and at the end. Ctrl-C and errors close the files properly before they are raised again.
+        and at the end. Ctrl-C and errors close the files properly before they are raised again. With a `budget`
+        behaviours are left out where the wanted number of steps per second would not be held.
         """
         return Run(
             self,
@@ -383,7 +407,16 @@ class Simulation:
             checkpoint=checkpoint,
             checkpoint_every=checkpoint_every,
             progress=progress,
+            budget=budget,
         ).go()
+
+    def replay(self, record: str | os.PathLike[str]) -> None:
+        """Let what happened in a recorded run happen again: at each step, the events that its file holds.
+
+        `record` is a trajectory, or a file with a JSON object per line that has `step` and `event`. Events that this
+        simulation has scheduled itself happen once. A run that was recorded with a budget ends in the same state.
+        """
+        self.replayed = Replay.read(Path(record), self)
 
     def guarded_step(self) -> None:
         """`step`, with errors of a layer's own code turned into a ModelError that says when and where."""
@@ -410,30 +443,3 @@ class Simulation:
     def state_hash(self) -> str:
         """Digest of everything the future depends on."""
         return hash_simulation(self)
-
-
-def _with_groups(per_group: list[Any]) -> list[tuple[Any, tuple[int, ...]]]:
-    """Each distinct layer with the numbers of all groups that use it."""
-    distinct = {id(layer): layer for layer in per_group}
-    return [
-        (layer, tuple(number for number, candidate in enumerate(per_group) if candidate is layer))
-        for layer in distinct.values()
-    ]
-
-
-def _ways_to_plan(planners: list[Planner], models: list[Steering]) -> list[tuple[Any, tuple[int, ...]]]:
-    """What planners do for which groups: `direct` those who follow directions, `lay` layers for those who read them."""
-    ways: list[tuple[Any, tuple[int, ...]]] = []
-    for planner, groups in _with_groups(planners):
-        readers = tuple(number for number in groups if getattr(models[number], "follows_layers", False))
-        others = tuple(number for number in groups if number not in readers)
-        if readers and not hasattr(planner, "lay"):
-            raise ParameterError(
-                f"{type(models[readers[0]]).__name__} reads layers of the ground, which {type(planner).__name__} does "
-                f'not lay; plan with PathPlans (in files: model = "path_plans")'
-            )
-        if readers:
-            ways.append((planner.lay, readers))
-        if others:
-            ways.append((planner.direct, others))
-    return ways

@@ -37,7 +37,12 @@ def _below(prefix: str, arrays: dict[str, NDArray[Any]]) -> dict[str, NDArray[An
 
 def _changing(sim: Simulation) -> dict[str, Any]:
     """The part of the state that is not arrays."""
-    return {"step": sim.step_number, "world": sim.world.state(), "events": sim.events.state()}
+    return {
+        "step": sim.step_number,
+        "world": sim.world.state(),
+        "events": sim.events.state(),
+        "spared": sorted(sim.spared),
+    }
 
 
 def _digest(meta: Any, arrays: dict[str, NDArray[Any]]) -> str:
@@ -50,7 +55,7 @@ def _digest(meta: Any, arrays: dict[str, NDArray[Any]]) -> str:
 
 
 def hash_simulation(sim: Simulation) -> str:
-    """Digest of step, agents, world, pending events, the memory of every layer and the log of collisions."""
+    """Digest of everything the future depends on, and of the log of collisions."""
     return _digest(_changing(sim), sim.population.stored() | _stored_layers(sim))
 
 
@@ -88,6 +93,7 @@ def restore_simulation(sim: Simulation, path: Path) -> None:
         # Events first: they may be refused, and then nothing has been changed yet.
         sim.events.restore(meta["events"])
         sim.step_number = int(meta["step"])
+        sim.spared = set(meta["spared"])
         sim.world.restore(meta["world"], dt=sim.dt)
         sim.population.restore(arrays)
         for number, layer in enumerate(sim.all_layers()):

@@ -31,6 +31,7 @@ that is what makes it fair. (Random sequential updates are as fair, but not para
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -41,8 +42,9 @@ from tropel._kernels.grid_moves import STRAIGHT
 from tropel._kernels.philox import random_key
 from tropel.agents.state import NEAREST_EXIT, NEAREST_TARGET, NO_GOAL, AgentState, Column, Steered
 from tropel.agents.towards_goal import offset_to_goal
+from tropel.behaviours import Behaviours
 from tropel.errors import ModelError, ParameterError, named_parameters
-from tropel.local.lattice_bonds import BOND_COLUMNS, BondFinder
+from tropel.local.lattice_bonds import BOND_COLUMNS, BondFinder, Bonds, no_bonds
 from tropel.local.lattice_filters import FilterTiles, filter_tiles
 from tropel.local.lattice_steps import (
     ARRIVED,
@@ -99,6 +101,7 @@ class Lattice:
 
     def __init__(self, **parameters: Any) -> None:
         self.parameters = LatticeParameters(**parameters)
+        self.behaviours = Behaviours("separation", "bonds")  #: what can be switched off while it runs
         self.decisions = 0  #: how many agents decided in the last step
         self.moves = 0  #: how many moved
         self._world: World | None = None
@@ -123,6 +126,7 @@ class Lattice:
         """Take over the ground that the planner has laid."""
         self._world = world
         self._key = random_key(seed, "lattice")
+        self.behaviours.begin()
         self._ids = None
         terrain = self._terrain()
         if terrain.crowd is not None and terrain.crowd is not self:
@@ -157,7 +161,7 @@ class Lattice:
         credit = out.memory["credit"]
         self.decisions, self.moves, hasty = step_on_cells(
             members, self._places, crowd, ground, self._known_world().wall_grid(1.0), self.occupied,
-            self._filters(terrain), self._bonds.bonds(state), self._key, step, dt, self._claim, self._draw, choice,
+            self._filters(terrain), self._bonds_now(state), self._key, step, dt, self._claim, self._draw, choice,
             goes, out.position, out.heading, credit)  # fmt: skip
         if hasty:
             fastest = float(state.desired_speed[members].max())
@@ -167,6 +171,16 @@ class Lattice:
                 f"fastest walks {fastest:g} m/s; dt must be at most {longest:g} s"
             )
         self._step_into_goals(state, members[choice == ARRIVED], dt, out)
+
+    def set_behaviour(self, name: str, on: bool) -> None:
+        """Without "separation" people mind no longer how many stand around a cell."""
+        self.behaviours.switch(name, on)
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        return self.behaviours.state()
+
+    def restore(self, stored: Mapping[str, NDArray[Any]]) -> None:
+        self.behaviours.restore(stored)
 
     # What is kept from step to step -----------------------------------------------------------------------------
 
@@ -199,7 +213,7 @@ class Lattice:
             units=terrain.units.reshape(len(terrain.units), rows * columns),
             plan_of_goal=plans,
             way_weight=terrain.log_gamma / STRAIGHT,
-            crowd_weight=math.log(self.parameters.separation),
+            crowd_weight=math.log(self.parameters.separation) if self.behaviours["separation"] else 0.0,
         )
 
     def _known_world(self) -> World:
@@ -232,6 +246,9 @@ class Lattice:
             )
             self._tiles_of = (terrain.version, terrain)
         return self._tiles
+
+    def _bonds_now(self, state: AgentState) -> Bonds:
+        return self._bonds.bonds(state) if self.behaviours["bonds"] else no_bonds()
 
     def _step_into_goals(self, state: AgentState, rows: NDArray[np.int64], dt: float, out: Steered) -> None:
         """Who stands on the last cell of its way, but outside of an exit smaller than a cell, steps into it."""

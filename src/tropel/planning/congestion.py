@@ -165,6 +165,11 @@ class CongestionWatch:
         self._congested = np.array([k is not None and congested[k] for k in before], dtype=np.bool_)
         self._show_all()
 
+    def rest(self) -> None:
+        """Take all congestions away; the next look finds them anew."""
+        self._clear()
+        self._congested[:] = False
+
     # Checkpoints ------------------------------------------------------------------------------------------------
 
     def state(self) -> dict[str, NDArray[Any]]:

@@ -54,16 +54,17 @@ class LaidLayers:
             raise ParameterError(f"there is no layer '{name}'; {suggest(name, self._layers)}")
         del self._layers[name]
 
-    def lay(self, ground: Terrain, groups: Sequence[str], time: float) -> None:
-        """Bring the filters on the ground up to date."""
+    def lay(self, ground: Terrain, groups: Sequence[str], time: float, *, on: bool = True) -> None:
+        """Bring the filters on the ground up to date; there are none while they are not `on`."""
+        wanted = self._layers if on else {}
         if ground.raster is not self._raster:
             self._raster = ground.raster
             self._laid.clear()
         for name in [name.removeprefix(_PREFIX) for name in ground.filters if name.startswith(_PREFIX)]:
-            if name not in self._layers:
+            if name not in wanted:
                 ground.drop_filter(_PREFIX + name)
-        self._laid = {name: laid for name, laid in self._laid.items() if name in self._layers}
-        for name, layer in self._layers.items():
+        self._laid = {name: laid for name, laid in self._laid.items() if name in wanted}
+        for name, layer in wanted.items():
             now = (layer, layer.moment(time))
             if self._laid.get(name) == now:
                 continue

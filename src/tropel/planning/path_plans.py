@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from tropel._kernels.grid_moves import FAR
 from tropel._kernels.grid_raster import mark_points
 from tropel.agents.state import AgentState
+from tropel.behaviours import Behaviours
 from tropel.planning.bottlenecks import find_bottlenecks
 from tropel.planning.congestion import Congestion, CongestionWatch
 from tropel.planning.field_goals import goals_among
@@ -67,7 +68,12 @@ class PathPlans(FlowField):
         self.keep_history = False  #: whether `watch` remembers what it counted
         self.layers = LaidLayers(layers or {})
         self._frame = 0
+        self._stale = False  # whether plans may have changed while nobody watched bottlenecks
         self._hazards = HazardLayers()
+        watching = () if self.congestion is None else ("congestion",)
+        self.behaviours = Behaviours(
+            "hazard influence", "user layers", *watching
+        )  #: what can be switched off while it runs
 
     @property
     def parameters(self) -> str:
@@ -80,6 +86,7 @@ class PathPlans(FlowField):
         super().prepare(state, world, seed)
         self.watch, self._frame = None, 0
         self.layers.begin()
+        self.behaviours.begin()
         world.terrain = None  # what an earlier simulation of this world has laid is not ours
         self._lay()
         self._lay_filters(state)
@@ -94,8 +101,10 @@ class PathPlans(FlowField):
         if known != [id(part) for part in (self._raster, *self._plans.values())]:
             self._lay()
         self._lay_filters(state)
-        if self.watch is not None and self.watch.is_due(self._frame):
-            raster = self._known()[1]
+        world, raster = self._known()
+        if self._stale and self._watches() and world.terrain is not None:
+            self._watch_bottlenecks(world.terrain)
+        if self.watch is not None and self._watches() and self.watch.is_due(self._frame):
             occupied = np.zeros(raster.shape, dtype=np.uint8)
             mark_points(state.position, members, raster.origin, raster.cell, occupied)
             self.watch.look(self._frame, occupied)
@@ -104,8 +113,18 @@ class PathPlans(FlowField):
     def _lay_filters(self, state: AgentState) -> None:
         world = self._known()[0]
         assert world.terrain is not None
-        self._hazards.update(world)
-        self.layers.lay(world.terrain, state.group_names, world.time)
+        self._hazards.update(world, far=self.behaviours["hazard influence"])
+        self.layers.lay(world.terrain, state.group_names, world.time, on=self.behaviours["user layers"])
+
+    def set_behaviour(self, name: str, on: bool) -> None:
+        """Without "congestion" no bottleneck is shunned; without "hazard influence" people just keep out of hazards."""
+        self.behaviours.switch(name, on)
+        if name == "congestion" and not on and self.watch is not None:
+            self.watch.rest()
+            self._stale = True
+
+    def _watches(self) -> bool:
+        return self.behaviours.get("congestion", False)
 
     def _lay(self) -> None:
         """Publish the layers: all in one array, of which each `FlowLayer` has its own part to repair."""
@@ -126,10 +145,11 @@ class PathPlans(FlowField):
             ground.moves = layer.moves
         ground.plan_of_goal = {goal: row for row, goal in enumerate(layers)}
         world.terrain = ground
-        if self.congestion is not None:
+        if self._watches():
             self._watch_bottlenecks(ground)
 
     def _watch_bottlenecks(self, ground: Terrain) -> None:
+        self._stale = False
         bottlenecks = find_bottlenecks(ground)
         if self.watch is None:
             self.watch = CongestionWatch(ground, bottlenecks, self.congestion, keep_history=self.keep_history)
@@ -139,13 +159,19 @@ class PathPlans(FlowField):
     def state(self) -> dict[str, NDArray[Any]]:
         """Layers that were added, and what the next look at the bottlenecks depends on; the rest follows the world."""
         watched = {} if self.watch is None else {"frame": np.array(self._frame), **self.watch.state()}
-        return {**self.layers.state(), **{f"watch/{name}": array for name, array in watched.items()}}
+        return {
+            **self.layers.state(),
+            **self.behaviours.state(),
+            **{f"watch/{name}": array for name, array in watched.items()},
+        }
 
     def restore(self, stored: Mapping[str, NDArray[Any]]) -> None:
-        self.layers.restore({name: array for name, array in stored.items() if not name.startswith("watch/")})
+        self.layers.restore(stored)
+        self.behaviours.restore(stored)
         if self.watch is not None:
             self._frame = int(stored["watch/frame"])
             self.watch.restore({name.removeprefix("watch/"): array for name, array in stored.items()})
+            self._stale = True
 
     def _warn_of_the_lost(self, state: AgentState) -> None:
         """Say how many agents have no way to their goal as the world is now, and where they are."""

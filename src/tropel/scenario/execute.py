@@ -7,6 +7,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
+from tropel.budget import Budget
 from tropel.errors import RecordingError, ScenarioError
 from tropel.recording.atomic import replacing
 from tropel.running import Summary
@@ -46,13 +47,23 @@ def execute(
     threads: int | None = None,
     until: float | None = None,
     resume: Path | None = None,
+    budget: Budget | None = None,
+    replay: Path | None = None,
     progress: bool = True,
 ) -> tuple[Summary, Outputs]:
-    """Run a scenario into a folder. Nothing is written before the scenario has been built without errors."""
+    """Run a scenario into a folder. Nothing is written before the scenario has been built without errors.
+
+    `budget` takes the place of the one in the file. With `replay`, a recorded run, there is none: its events say what
+    was left out.
+    """
     spec = scenario.spec
     sim = scenario.build(seed=seed, threads=threads)
     if resume is not None:
         sim.restore(resume)
+    if replay is not None:
+        sim.replay(replay if replay.suffix == ".jsonl" else trajectory_in(replay))
+    elif budget is None and spec.budget is not None:
+        budget = spec.budget.budget()
     kind = spec.recording.format or ("sqlite" if sim.world.dim == 2 else "parquet")
     if kind == "sqlite" and sim.world.dim == 3:
         raise scenario.error(("recording", "format"), "a 3D run cannot be recorded as sqlite; use parquet")
@@ -72,6 +83,7 @@ def execute(
         checkpoint=outputs.checkpoint,
         checkpoint_every=spec.recording.checkpoint_every,
         progress=progress,
+        budget=budget,
     )
     _write_text(outputs.summary, json.dumps(summary.as_dict(), indent=2) + "\n")
     return summary, outputs

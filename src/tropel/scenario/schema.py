@@ -21,6 +21,7 @@ from pydantic import (
 from tropel import events
 from tropel.agents.distributions import Distribution, Finite
 from tropel.agents.presets import PersonalityField
+from tropel.budget import Budget
 from tropel.world import Hazard
 from tropel.world.maps import FloorPlan, read_plan
 from tropel.world.motion import Motion, PointField
@@ -260,6 +261,26 @@ class RecordingSpec(Model):
     checkpoint_every: Annotated[PositiveFloat, Field(description="simulated seconds")] = 60.0
 
 
+class BudgetSpec(Model):
+    """Leave behaviours out where a run would otherwise be slower than wanted; sweeps leave nothing out."""
+
+    steps_per_second: Annotated[PositiveFloat, Field(description="of wall time")] = 60.0
+    window: Annotated[PositiveInt, Field(description="steps over which the rate is measured")] = 30
+    settle: Annotated[int, Field(ge=0, description="steps after a switch that do not count")] = 3
+    room: Annotated[
+        float, Field(ge=0.0, lt=1.0, description="a behaviour comes back when this share of the time is to spare")
+    ] = 0.1
+    patience: Annotated[
+        PositiveInt, Field(description="quiet windows before something is tried that is not known to fit")
+    ] = 4
+    order: Annotated[
+        tuple[str, ...] | None, Field(description="behaviours that may be left out, those missed least first")
+    ] = None
+
+    def budget(self) -> Budget:
+        return Budget(**self.model_dump())
+
+
 def _timed(kind: type[Any]) -> Any:
     return create_model(f"{kind.__name__}At", __base__=kind, __doc__=kind.__doc__, at=(NonNegativeFloat, ...))
 
@@ -289,6 +310,7 @@ class ScenarioSpec(Model):
     environment: LayerSpec = LayerSpec(model="grid")
     local: LayerSpec = LayerSpec(model="seek")
     recording: RecordingSpec = RecordingSpec()
+    budget: BudgetSpec | None = None
     watch_collisions: Annotated[bool, Field(description="report who touches whom, when and how deeply")] = True
 
     @model_validator(mode="after")

@@ -90,8 +90,11 @@ class HazardLayers:
         self._drawn: Raster | None = None  #: cells without those that hazards block, and what they show
         self._shown: tuple[object, ...] = ()
 
-    def update(self, world: World) -> None:
-        """Lay, replace and drop sub-layers, as far as hazards, doors or obstacles have changed."""
+    def update(self, world: World, *, far: bool = True) -> None:
+        """Lay, replace and drop sub-layers, as far as hazards, doors or obstacles have changed.
+
+        Unless `far`, only the inner discs are laid: nobody steps into a hazard, but nobody keeps away from it either.
+        """
         terrain, hazards = world.terrain, world.hazards
         if terrain is None:
             return
@@ -107,10 +110,12 @@ class HazardLayers:
             self._sight, self._laid = sight, dict.fromkeys(self._laid, ())
         for row, name in enumerate(hazards.names):
             hazard = hazards[name]
+            inner = float(hazards.inner[row])
+            outer = float(hazards.outer[row]) if far else inner
             wanted = (
                 hazards.position[row].tobytes(),
-                float(hazards.inner[row]),
-                float(hazards.outer[row]),
+                inner,
+                outer,
                 hazard.intensity,
                 hazard.deadly,
             )
@@ -119,8 +124,8 @@ class HazardLayers:
             new = influence_filter(
                 sight,
                 hazards.position[row],
-                float(hazards.inner[row]),
-                float(hazards.outer[row]),
+                inner,
+                outer,
                 hazard.intensity,
                 # Out of what does not kill one may find a way.
                 spares_inside=not hazard.deadly,
