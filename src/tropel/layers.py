@@ -9,7 +9,7 @@ up here with a default, so that the smallest useful extension is a few lines lon
 | `memory` | none | per-agent columns that `steer` writes anew each step (into `out.memory`) |
 | `moves_itself` | False | `steer` writes `out.position` instead of `out.velocity` |
 | `follows_layers` | False | reads the layers that a planner's `lay` puts on the ground, not who is near |
-| `cell` | none | its agents stand on cells of this size [m], one each |
+| `cell` | none | its agents stand on cells of this size [m], one each, as wide as the cell |
 | `solid_bodies` | False | agents of such models never push into each other: `integrate` shortens their moves |
 | `prepare(state, world, seed)` | nothing | called once before the first step |
 | `state()`, `restore(stored)` | nothing | what a checkpoint must keep beyond the agents' columns |
@@ -17,6 +17,12 @@ up here with a default, so that the smallest useful extension is a few lines lon
 
 A model that reacts to collisions reads the column `state.collided`: 1 where a body overlapped another agent's or an
 obstacle during the last step. The engine writes it after `integrate`, whatever the model.
+
+`state.velocity` is the displacement of the last step over dt. Only people on cells jump from one to the next and stand
+in between; their model writes `out.velocity` as well: speed and direction of the move they are in while they make
+headway, zero when they are held up. That is what others see, what is recorded, and over time adds up to their way.
+
+Models that follow layers move before the others (`tropel.turns`): who senses finds them where they have gone.
 """
 
 from __future__ import annotations

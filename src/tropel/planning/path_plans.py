@@ -63,6 +63,7 @@ class PathPlans(FlowField):
         self.watch: CongestionWatch | None = None  #: counts people at bottlenecks, where congestion is shunned
         self.keep_history = False  #: whether `watch` remembers what it counted
         self._frame = 0
+        self._laid: list[int] = []  #: the plans that have been published
         self._hazards = HazardLayers()
 
     @property
@@ -82,11 +83,11 @@ class PathPlans(FlowField):
 
     def lay(self, state: AgentState, members: NDArray[np.int64], out: NDArray[np.float64]) -> None:
         """Bring the layers up to date for these agents; the local layer reads them from the ground."""
-        known = [id(plan) for plan in self._plans.values()]
         self._keep_up()
         present = goals_among(state.goal, members, self._known()[0])
         self._add_plans([goal for goal in present if goal not in self._plans])
-        if known != [id(plan) for plan in self._plans.values()]:
+        # Other agents may have had plans made or repaired that were not needed on the ground then.
+        if self._laid != [id(plan) for plan in self._plans.values()]:
             self._lay()
         world, raster = self._known()
         self._hazards.update(world)
@@ -115,6 +116,7 @@ class PathPlans(FlowField):
             ground.moves = layer.moves
         ground.plan_of_goal = {goal: row for row, goal in enumerate(layers)}
         world.terrain = ground
+        self._laid = [id(plan) for plan in self._plans.values()]
         if self.congestion is not None:
             self._watch_bottlenecks(ground)
 
