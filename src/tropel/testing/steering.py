@@ -63,8 +63,8 @@ def check_steering(
     `model` is a steering model, or a class or function that makes one. `planner` and `environment` say what it is given
     (straight lines to goals and a grid when left out; a model that follows layers needs a planner that lays them). All
     members of such a model take part in one decision about who gets a cell, so it is not asked for parts. `dims` names
-    the dimensions it is made for; `world` and `agents` replace the built-in scenes. `ids_matter` is for models that draw random numbers by id or break ties by id:
-    renumbering may then change results.
+    the dimensions it is made for; `world` and `agents` replace the built-in scenes. `ids_matter` is for models that
+    draw random numbers by id or break ties by id: renumbering may then change results.
     """
     make = maker(model, "steer")
     given: dict[str, Maker] = {"local": make}
