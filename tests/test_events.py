@@ -12,7 +12,26 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from tropel import Door, Group, Normal, Obstacle, Orbit, Simulation, Source, Target, Uniform, Waypoints, World, events
+from tropel import (
+    Disc,
+    Door,
+    Group,
+    Hazard,
+    Lattice,
+    Layer,
+    Normal,
+    Obstacle,
+    Openness,
+    Orbit,
+    PathPlans,
+    Simulation,
+    Source,
+    Target,
+    Uniform,
+    Waypoints,
+    World,
+    events,
+)
 from tropel.errors import EventError, ParameterError, TropelError
 from tropel.event_queue import event_from_json, event_json, step_at
 from tropel.events import KINDS
@@ -28,6 +47,7 @@ def hall(**more: Any) -> World:
         regions={"start": shapely.box(3, 1, 8, 9)},
         targets={"bar": (5, 5)},
         obstacles={"cart": Obstacle(radius=0.3, position=(12, 8))},
+        hazards={"fire": Hazard(inner=0.3, position=(16, 2))},
         **more,
     )
 
@@ -52,6 +72,11 @@ ONE_OF_EACH = [
     events.AddObstacle(name="fan", radius=0.5, motion=Orbit(center=(15, 5), radius=1, period=3)),
     events.MoveObstacle(name="cart", position=(13, 7)),
     events.RemoveObstacle(name="cart"),
+    events.AddHazard(name="spill", inner=0.5, position=(15, 8), type="water", until=9.0, replan=True, deadly=False),
+    events.AddHazard(name="cloud", inner=0.5, motion=Orbit(center=(15, 5), radius=1, period=3), growth=0.1, largest=2),
+    events.MoveHazard(name="fire", position=(17, 3)),
+    events.GrowHazard(name="fire", inner=0.5, outer=0.7),
+    events.RemoveHazard(name="fire"),
     events.AddTarget(name="new", position=(7, 7), radius=0.1, absorbs=True),
     events.AddTarget(name="train", motion=Waypoints(points=((1, 1), (9, 9)), speed=2.0, repeat="once")),
     events.MoveTarget(name="bar", position=(6, 2)),
@@ -66,7 +91,17 @@ ONE_OF_EACH = [
         group="a", count=3, region="start", radius=Uniform(0.1, 0.2), desired_speed=Normal(1, 0.2, low=0.5)
     ),
     events.RemoveAgents(group="b", region="start"),
+    events.AddLayer(name="puddle", values=((0.5, 0.0), (1.0, 0.2)), position=(6, 4), cell=0.8, group="a"),
+    events.AddLayer(name="cart", values=Disc(outer=2.0), motion=Orbit(center=(15, 5), radius=1, period=3)),
+    events.RemoveLayer(name="edges"),
 ]
+
+
+def simulation_for(event: Any) -> Simulation:
+    """One in which the event can happen: layers need somebody who lays them."""
+    if event.kind not in ("add_layer", "remove_layer"):
+        return simulation()
+    return simulation(planning=PathPlans(layers={"edges": Layer(Openness())}), local=Lattice())
 
 
 def test_the_examples_cover_every_kind() -> None:
@@ -82,13 +117,13 @@ def test_every_kind_survives_json(event: Any) -> None:
 def test_every_kind_does_the_same_from_python_and_from_json(event: Any) -> None:
     hashes = []
     for either in both_ways(event):
-        sim = simulation()
+        sim = simulation_for(event)
         sim.at(0.1, either)
         for _ in range(4):
             sim.step()
         hashes.append(sim.state_hash())
     assert hashes[0] == hashes[1]
-    untouched = simulation()
+    untouched = simulation_for(event)
     for _ in range(4):
         untouched.step()
     if not isinstance(event, events.OpenExit):  # the west exit is open already
@@ -97,15 +132,15 @@ def test_every_kind_does_the_same_from_python_and_from_json(event: Any) -> None:
 
 @pytest.mark.parametrize("event", ONE_OF_EACH, ids=lambda event: event.kind)
 def test_an_event_still_to_come_survives_a_checkpoint(event: Any, tmp_path: Any) -> None:
-    through = simulation()
+    through = simulation_for(event)
     through.at(0.2, event)
     for _ in range(8):
         through.step()
-    first = simulation()
+    first = simulation_for(event)
     first.at(0.2, event)
     first.step()
     first.save(tmp_path / "early.ckpt")
-    second = simulation()
+    second = simulation_for(event)
     second.restore(tmp_path / "early.ckpt")
     for _ in range(7):
         second.step()

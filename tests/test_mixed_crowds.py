@@ -195,13 +195,18 @@ def test_moving_obstacles_occupy_cells_like_bodies() -> None:
         deepest = -np.inf
         while len(sim.agents):
             centre = np.array(position_at(motion, sim.time, what="robot", dim=2))
+            before = dict(zip(sim.agents.id.tolist(), sim.agents.position.tolist(), strict=True))
             sim.step()
-            moved = sim.agents.velocity.any(axis=1)
+            moved = [
+                before[n] != place
+                for n, place in zip(sim.agents.id.tolist(), sim.agents.position.tolist(), strict=True)
+            ]
             away = np.linalg.norm(sim.agents.position - centre, axis=1)[moved]
-            deepest = max(deepest, float((0.5 - away).max(initial=-np.inf)))
+            deepest = max(deepest, float((0.5 + 0.5 * CELL - away).max(initial=-np.inf)))
         return deepest
 
-    assert crossing(robot=True) < 0.05 < 0.3 < crossing(robot=False)
+    assert crossing(robot=True) < 1e-6
+    assert crossing(robot=False) > 0.5
 
 
 # Velocity -------------------------------------------------------------------------------------------------------
@@ -222,6 +227,9 @@ def test_a_lone_walker_on_cells_has_its_speed_in_every_step_and_not_in_pulses() 
         sim.step()
         assert np.linalg.norm(sim.agents.velocity[0]) == pytest.approx(1.1)
         np.testing.assert_allclose(sim.agents.velocity[0] / 1.1, sim.agents.heading[0])
+    sim.set_parameter("desired_speed", 0.0)
+    sim.step()
+    assert not sim.agents.velocity.any()
 
 
 def test_velocities_add_up_to_the_way_also_in_a_jam() -> None:

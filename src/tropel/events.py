@@ -7,7 +7,7 @@ record of a run and its checkpoints. A Python function of the simulation is an e
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import (
     Field,
@@ -20,6 +20,7 @@ from tropel.agents.presets import PersonalityField
 from tropel.event_base import Event, Value, known, known_group
 from tropel.gradual_events import Alarm, Drift, Surge, Tire
 from tropel.hazard_events import AddHazard, GrowHazard, MoveHazard, RemoveHazard
+from tropel.layer_events import AddLayer, RemoveLayer
 from tropel.world import Obstacle, Target
 from tropel.world.motion import Motion, PointField
 
@@ -197,10 +198,12 @@ class AddAgents(Event):
     delay: Value = 0.0
     personality: PersonalityField | None = None
     parameters: dict[str, Value] = Field(default_factory=dict)
+    families: Annotated[int | None, Field(ge=2, description="people in a family")] = None
+    follow: Annotated[str | None, Field(description="a group, whose nearest agent is followed")] = None
 
     def check(self, sim: Simulation) -> None:
         known_group(self.group, sim)
-        sim.check_personality(self.personality, group=self.group)
+        sim.check_newcomers(self, group=self.group)
         if self.region is not None:
             sim.world.region(self.region)
 
@@ -252,4 +255,6 @@ KINDS = (
     Alarm,
     AddAgents,
     RemoveAgents,
+    AddLayer,
+    RemoveLayer,
 )

@@ -160,9 +160,10 @@ def _move_some(first, last, position, velocity, target, radius, still, on_cells,
             continue
         for axis in range(dim):
             p[axis] = target[i, axis]
+        # Who stands on a cell is not pushed off it, into somebody else's.
         on_cell = on_cells.size > 0 and on_cells[i]
         contact = 0.0 if on_cell else radius[i]
-        if discs.radius.size > 0:
+        if discs.radius.size > 0 and contact > 0.0:
             keep_out(position, i, p, contact, discs, dt)
         held = False
         if dim == 2:

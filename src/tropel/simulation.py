@@ -21,25 +21,29 @@ from tropel import layers
 from tropel._kernels.cells import CellList
 from tropel._kernels.compile import use_threads
 from tropel._kernels.philox import random_key
+from tropel.agents.bonds import check_has_bonds
 from tropel.agents.departures import arrived
 from tropel.agents.doorway import step_off
-from tropel.agents.groups import Group
+from tropel.agents.groups import Group, Personal
 from tropel.agents.population import Population
-from tropel.agents.presets import Personality, check_has_traits
+from tropel.agents.presets import check_has_traits
 from tropel.agents.sources import Source
 from tropel.agents.state import AgentState, Steered
 from tropel.bodies import Bodies
 from tropel.environment.collisions import CollisionLog, CollisionWatch
 from tropel.errors import ModelError, ParameterError, TropelError, suggest
 from tropel.event_queue import EventLike, EventQueue, Repeated, apply_event, event_json, is_news, step_at
+from tropel.events import AddAgents
 from tropel.integrate import integrate
 from tropel.layers import Environment, Planner, Steering
+from tropel.planning.laid_layers import LaidLayers
 from tropel.recording.recorder import Recorder, scene_of
 from tropel.running import Run, Summary
 from tropel.snapshot import digest_of_setup, hash_simulation, restore_simulation, save_simulation
 from tropel.timing import Timing
 from tropel.turns import Turn, in_order_of_preparing, reads_ground, turns_of, ways_to_plan
 from tropel.world import World
+from tropel.world.user_layers import Layer
 
 Until = float | str | Callable[["Simulation"], bool]
 
@@ -93,7 +97,7 @@ class Simulation:
         if isinstance(self.environment, type) or not isinstance(self.environment, Environment):
             raise ParameterError(f"environment needs a method sense(state, world); got {self.environment!r}")
         for item in declared:
-            self.check_personality(item.personality, group=item.name if isinstance(item, Group) else item.group)
+            self.check_newcomers(item, group=item.name if isinstance(item, Group) else item.group)
         self.population.spawn_all(self._columns(), [getattr(model, "cell", None) for model in self._models])
         self.events = EventQueue()
         self.timing = Timing()
@@ -212,6 +216,11 @@ class Simulation:
         return self.population.groups
 
     @property
+    def planners(self) -> dict[str, Planner]:
+        """Which planner each group follows."""
+        return {group: self._planners[number] for number, group in enumerate(self.groups)}
+
+    @property
     def time(self) -> float:
         """Simulated time [s]: the number of steps times dt, never accumulated."""
         return self.step_number * self.dt
@@ -311,7 +320,7 @@ class Simulation:
     def add_agents(self, group: str, **what: Any) -> NDArray[np.int64]:
         """Add agents of a group now (the fields of `Group`); returns their ids."""
         newcomers = Group(group, **what)
-        self.check_personality(newcomers.personality, group=group)
+        self.check_newcomers(newcomers, group=group)
         return self.population.add(newcomers, time=self.time, step=self.step_number)
 
     def remove_agents(
@@ -332,14 +341,34 @@ class Simulation:
         """Raise when agents have no settable parameter of that name."""
         self.population.check_parameter(name)
 
-    def check_personality(self, personality: Personality | None, *, group: str) -> None:
-        """Raise when a group's planner and steering model have no use for a personality."""
-        if personality is None or group not in self.groups:
+    def check_newcomers(self, told: Personal | AddAgents, *, group: str) -> None:
+        """Raise when a group's planner and steering model have no use for the personality or bonds it is given."""
+        if told.follow is not None and told.follow not in self.groups:
+            raise ParameterError(
+                f"group '{group}' follows '{told.follow}', which is no group; {suggest(told.follow, self.groups)}"
+            )
+        if group not in self.groups:
             return
         number = self.groups.index(group)
         model = self._models[number]
         columns = {c.name for layer in (self._planners[number], model) for c in layers.columns_of(layer)}
-        check_has_traits(personality, group=group, model=type(model).__name__, columns=columns)
+        check_has_traits(told.personality, group=group, model=type(model).__name__, columns=columns)
+        check_has_bonds(told.families, told.follow, group=group, model=type(model).__name__, columns=columns)
+
+    def add_layer(self, name: str, layer: Layer) -> None:
+        """Lay down a layer of one's own for a lattice crowd."""
+        self.layers_on_the_ground().add(name, layer)
+
+    def remove_layer(self, name: str) -> None:
+        """Take a layer of one's own away."""
+        self.layers_on_the_ground().remove(name)
+
+    def layers_on_the_ground(self) -> LaidLayers:
+        """The layers of one's own that the planner lays."""
+        for planner in self._planners:
+            if isinstance(laid := getattr(planner, "layers", None), LaidLayers):
+                return laid
+        raise ParameterError('nobody lays layers here; plan with PathPlans (in files: model = "path_plans")')
 
     def clear_doorway(self, door: str) -> None:
         """Nobody may stand exactly on the line of a door that closes: such agents step back to where they came from."""

@@ -72,7 +72,21 @@ def _competing_behaviours() -> None:
 
 
 def _use_in_a_room(model: Any, planner: Any = None) -> None:
-    from tropel import Direct, Door, Grid, Group, Normal, Obstacle, Orbit, Simulation, Source, Target, World, events
+    from tropel import (
+        Direct,
+        Door,
+        Grid,
+        Group,
+        Hazard,
+        Normal,
+        Obstacle,
+        Orbit,
+        Simulation,
+        Source,
+        Target,
+        World,
+        events,
+    )
 
     world = World(
         shapely.box(0, 0, 10, 10) - shapely.box(4, 4, 5, 5),
@@ -84,6 +98,7 @@ def _use_in_a_room(model: Any, planner: Any = None) -> None:
             "moving": Obstacle(radius=0.3, motion=Orbit(center=(6, 7), radius=1, period=9)),
         },
         targets={"spot": Target(position=(2, 8), absorbs=True)},
+        hazards={"fire": Hazard(inner=0.3, position=(3, 5))},
     )
     agents = [
         Group("some", count=20, desired_speed=Normal(1.3, 0.2, low=0.5), region=shapely.box(0, 0, 7, 10)),
@@ -102,13 +117,14 @@ def _swarm_in_a_box() -> None:
 
 
 def _use_in_a_box(model: Any, planner: Any = None) -> None:
-    from tropel import Direct, Group, Obstacle, Simulation, Target, Uniform, World
+    from tropel import Direct, Group, Hazard, Obstacle, Simulation, Target, Uniform, World
 
     world = World.box(
         (0, 0, 0),
         (10, 10, 10),
         obstacles={"ball": Obstacle(radius=1.0, position=(5, 5, 5))},
         targets={"spot": Target(position=(9, 9, 9), absorbs=True)},
+        hazards={"fire": Hazard(inner=0.3, position=(3, 5, 5))},
     )
     some = Group("some", count=20, goal="spot", desired_speed=Uniform(1.0, 2.0))
     _use(Simulation(world, some, planning=planner or Direct(), local=model, dt=0.1))
@@ -141,16 +157,15 @@ def _crowd_on_cells() -> None:
         exits={"out": shapely.box(7.2, 3.2, 8, 4.8), "slit": shapely.box(7.9, 6.0, 8, 6.1)},
         hazards={"fire": Hazard(position=(6.0, 1.0), inner=0.5)},
     )
-    sim = Simulation(
-        world,
-        [
-            Group("cells", count=40, region=shapely.box(0, 0, 3, 8)),
-            Group("others", count=4),
-            Group("slit", count=2, goal="slit"),
-        ],
-        planning=PathPlans(congestion=True),
-        local={"cells": (crowd := Lattice()), "slit": crowd, "others": Seek()},
-    )
+    agents = [
+        Group("guide", count=1),
+        Group("cells", count=40, region=shapely.box(0, 0, 3, 8), families=4, follow="guide"),
+        Group("slit", count=2, goal="slit"),
+        Group("others", count=4),
+    ]
+    crowd = Lattice()
+    models = {"guide": crowd, "cells": crowd, "slit": crowd, "others": Seek()}
+    sim = Simulation(world, agents, planning=PathPlans(congestion=True), local=models)
     for _ in range(40):
         sim.step()
 
@@ -183,6 +198,14 @@ def _painted_fields() -> None:
     _use_in_a_box(Seek(), VectorField(upwards))
 
 
+def _influence_of_hazards() -> None:
+    from tropel import World
+    from tropel.world.influence import influence_filter
+    from tropel.world.lattice_cells import lattice_cells
+
+    influence_filter(lattice_cells(World(shapely.box(0, 0, 4, 4))), (2.0, 2.0), 0.5, 2.0, 1.0)
+
+
 def _ask(planner: Any) -> None:
     """What pictures and reports ask of a planner that has been used in the room."""
     from tropel import World
@@ -213,6 +236,7 @@ PARTS: dict[str, Callable[[], None]] = {
     "a crowd on cells": _crowd_on_cells,
     "harmonic fields": _harmonic_fields,
     "painted fields": _painted_fields,
+    "influence of hazards": _influence_of_hazards,
 }
 
 

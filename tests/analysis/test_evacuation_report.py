@@ -1,5 +1,6 @@
 """Times, curves and exits of runs whose answers are known, and of real ones beside PedPy's."""
 
+import sqlite3
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,7 @@ from tropel.analysis import EvacuationReport, evacuation_report
 from tropel.errors import RecordingError
 from tropel.interop.pedpy import to_pedpy
 from tropel.recording import People, read_trajectory
+from tropel.recording.people import DIED
 
 
 def report_of(path: Path, **options: float) -> EvacuationReport:
@@ -176,3 +178,24 @@ def test_the_frames_of_a_run_tell_nearly_what_the_run_says(real_run: Path) -> No
         guessed = evacuation_report(run)
     np.testing.assert_allclose(guessed.people.gone, exact.people.gone, atol=1.0 / FPS + 1e-9)
     assert guessed.people.place_names() == exact.people.place_names()
+
+
+@pytest.mark.parametrize("killed", [False, True])
+def test_the_dead_of_a_fire_are_told_by_the_run_and_by_its_frames(tmp_path: Path, killed: bool) -> None:
+    world = tropel.World(
+        shapely.box(0, 0, 12, 4),
+        exits={"out": shapely.box(11, 0, 12, 4)},
+        hazards={"fire": tropel.Hazard(position=(2.0, 2.0), inner=1.0)},
+    )
+    sim = tropel.Simulation(
+        world, tropel.Group("people", positions=[(2.0, 1.5), (2.5, 2.0), (8.0, 2.0), (9.0, 1.0)]), seed=1
+    )
+    sim.run(until="empty", limit=30, record=tmp_path / "fire.sqlite")
+    if killed:
+        with sqlite3.connect(tmp_path / "fire.sqlite") as file:
+            file.execute("DROP TABLE tropel_people")
+    report = report_of(tmp_path / "fire.sqlite")
+    assert report.exact != killed
+    # The last one leaves after the last frame, which therefore still shows it.
+    assert (report.died, report.left, report.remaining) == ((2, 1, 1) if killed else (2, 2, 0))
+    assert np.flatnonzero(report.people.fate == DIED).tolist() == [0, 1]

@@ -22,6 +22,8 @@ from tropel.planning.harmonic_grid import find_unknowns, first_estimate
 from tropel.planning.harmonic_sweeps import solve_by_sweeps
 from tropel.planning.harmonic_vectors import unit_vectors
 from tropel.testing import check_neighbours, check_planner, check_steering
+from tropel.world.influence import influence_filter
+from tropel.world.lattice_cells import lattice_cells
 from tropel.world.raster import Raster, rasterise
 from tropel.world.terrain import Terrain
 
@@ -38,6 +40,15 @@ def close_a_door_on_somebody() -> None:
     sim.agents.position[0] = 4.0, 2.0
     sim.at(0.0, tropel.events.CloseDoor(door="door"))
     sim.step()
+
+
+def walk_on_cells() -> None:
+    """A lattice crowd with families, a leader and a layer that moves."""
+    world = tropel.World(shapely.box(0, 0, 8, 8), exits={"out": shapely.box(7.6, 3, 8, 5)})
+    agents = [tropel.Group("guide", count=1), tropel.Group("people", count=60, families=4, follow="guide")]
+    swing = tropel.Layer(tropel.Disc(outer=2.0), motion=tropel.Orbit(center=(4, 4), radius=5.0, period=5.0))
+    planner = tropel.PathPlans(layers={"swing": swing})
+    tropel.Simulation(world, agents, planning=planner, local=tropel.Lattice(), dt=0.2).run(until=4.0)
 
 
 def plan_and_repair() -> None:
@@ -62,6 +73,17 @@ def plan_and_repair() -> None:
     everywhere = np.full((*box.shape, 3), 3**-0.5)
     field = GridField(raster=box, goal=~box.free, value=np.zeros(box.shape), vectors=everywhere)
     field.sample(np.random.default_rng(1).uniform(-1.0, 5.0, (300, 3)), world)
+
+
+def spread_influence() -> None:
+    """Of hazards on the map, at its edge and off it."""
+    free = np.random.default_rng(3).random((30, 40)) > 0.2
+    raster = Raster(origin=np.zeros(2), cell=1.0, free=free)
+    for centre in ((20.0, 15.0), (0.5, 29.5), (-3.0, 12.0), (45.0, 33.0)):
+        influence_filter(raster, centre, 1.0, 8.0, 1.0)
+    influence_filter(raster, (39.9, 0.1), 1.0, 500.0, 1.0)
+    hall = tropel.World(shapely.box(0, 0, 8, 8), walls=[[(4.1, 1), (4.1, 8)]])
+    influence_filter(lattice_cells(hall), (2.0, 4.0), 0.5, 3.0, 1.0)
 
 
 def solve_harmonic_fields() -> None:
@@ -98,6 +120,8 @@ def main() -> None:
     close_a_door_on_somebody()
     uniform(random_key(1, "bounds"), 7, 3, 0)
     plan_and_repair()
+    spread_influence()
+    walk_on_cells()
     solve_harmonic_fields()
     check_planner(tropel.Direct())
     check_planner(FlowField, dims=(2,))

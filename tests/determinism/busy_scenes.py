@@ -16,6 +16,7 @@ from tropel import (
     Door,
     Grid,
     Group,
+    Hazard,
     Normal,
     Obstacle,
     Orbit,
@@ -69,6 +70,10 @@ def hall(*, threads: int | None = None, seed: int = 5, dt: float = DT, **layers:
             "desk": Target(position=(18, 11), radius=0.8, absorbs=True),
             "guide": Target(motion=to_and_fro, radius=0.4),
         },
+        hazards={
+            "stove": Hazard(inner=0.3, position=(3.0, 6.0), growth=0.15, largest=1.0, kind="fire"),
+            "leak": Hazard(inner=0.4, motion=Orbit(center=(17, 7), radius=1.0, period=7.0), kind="gas", deadly=False),
+        },
     )
     agents = [
         Group("walkers", count=60, desired_speed=Normal(1.3, 0.2, low=0.5), delay=Uniform(0.0, 4.0)),
@@ -90,6 +95,7 @@ def busy_hall(*, threads: int | None = None, seed: int = 5) -> Simulation:
         (0.7, events.CloseExit(exit="west")),
         (1.0, events.AddObstacle(name="barrier", radius=0.4, position=(19, 6))),
         (1.0, events.MoveObstacle(name="pillar", position=(15.5, 4.5))),
+        (1.1, events.AddHazard(name="blast", inner=1.0, position=(16, 11), type="explosion", until=3.1)),
         (1.3, events.SetParameter(name="desired_speed", value=Normal(1.0, 0.1, low=0.5), group="visitors")),
         (1.5, schedule_more),
         (1.8, events.AddTarget(name="late", motion=Orbit(center=(16, 3), radius=1.0, period=5.0))),
@@ -97,9 +103,12 @@ def busy_hall(*, threads: int | None = None, seed: int = 5) -> Simulation:
         (2.1, events.CloseDoor(door="south")),
         # From here on after the checkpoint of most tests.
         (2.6, events.RemoveObstacle(name="barrier")),
+        (2.7, events.GrowHazard(name="blast", inner=1.5, outer=4.0)),
+        (2.7, events.MoveHazard(name="leak", position=(17.0, 5.0))),
         (2.8, events.AddObstacle(name="drone", radius=0.3, motion=Orbit(center=(5, 11), radius=1.0, period=4.0))),
         (3.0, events.AddAgents(group="visitors", count=7, region="lounge", goal="stall", delay=Uniform(0.0, 1.0))),
         (3.2, slow_down),
+        (3.4, events.RemoveHazard(name="stove")),
         (3.5, events.OpenExit(exit="west")),
         (3.6, events.MoveTarget(name="guide", position=(2.0, 2.0))),
         (4.0, events.RemoveAgents(group="visitors", region="lobby")),
@@ -125,6 +134,7 @@ def busy_box(*, threads: int | None = None, seed: int = 5) -> Simulation:
             "lure": Target(motion=up_and_down, radius=0.4),
         },
         regions={"floor": ((0, 0, 0), (10, 10, 3))},
+        hazards={"spark": Hazard(inner=0.5, position=(6.0, 5.0, 2.0), growth=0.3)},
     )
     agents = [
         Group("swarm", count=60, goal="nest", desired_speed=Normal(1.5, 0.3, low=0.5), delay=Uniform(0.0, 3.0)),
@@ -153,6 +163,7 @@ def plaza(*, threads: int | None = None, seed: int = 3) -> Simulation:
             "pillar": Obstacle(radius=1.0, position=(60, 25)),
             "cart": Obstacle(radius=0.5, motion=Orbit(center=(20, 20), radius=5, period=10)),
         },
+        hazards={"fire": Hazard(inner=1.0, position=(50, 25), growth=0.5)},
     )
     crowd = Group("crowd", count=MANY, radius=Uniform(0.15, 0.22), sense_radius=Uniform(1.0, 3.0))
     source = Source("crowd", rate=30.0, region=shapely.box(50, 5, 60, 15), arrivals="random")

@@ -26,6 +26,7 @@ def test_the_list_of_a_cell_misses_no_obstacle_within_reach(seed: int, dim: int,
         np.zeros_like(position),
         radius,
         np.zeros(len(radius), np.int32),
+        np.ones(len(radius), np.uint8),
         np.zeros(dim),
         np.full(dim, 10.0),
         reach,
@@ -42,7 +43,9 @@ def test_the_list_of_a_cell_misses_no_obstacle_within_reach(seed: int, dim: int,
 @pytest.mark.parametrize("dim", [2, 3])
 def test_without_obstacles_the_lists_are_empty(dim: int) -> None:
     none = np.empty((0, dim))
-    grid = disc_grid(none, none, np.empty(0), np.empty(0, np.int32), np.zeros(dim), np.full(dim, 10.0), 1.0)
+    grid = disc_grid(
+        none, none, np.empty(0), np.empty(0, np.int32), np.empty(0, np.uint8), np.zeros(dim), np.full(dim, 10.0), 1.0
+    )
     assert grid.items.size == 0
     assert disc_cell(np.full((1, dim), 5.0), 0, grid) == 0
 
@@ -50,7 +53,14 @@ def test_without_obstacles_the_lists_are_empty(dim: int) -> None:
 def test_a_huge_world_does_not_get_a_cell_for_every_metre() -> None:
     position = np.array([[1e6, 1e6]])
     grid = disc_grid(
-        position, np.zeros((1, 2)), np.array([1.0]), np.zeros(1, np.int32), np.zeros(2), np.full(2, 2e6), 0.5
+        position,
+        np.zeros((1, 2)),
+        np.array([1.0]),
+        np.zeros(1, np.int32),
+        np.ones(1, np.uint8),
+        np.zeros(2),
+        np.full(2, 2e6),
+        0.5,
     )
     assert grid.shape.prod() <= 1 << 20
     assert 0 in grid.items[grid.start[disc_cell(position, 0, grid)] :]

@@ -98,8 +98,7 @@ class MemoryTrajectory(Trajectory):
     def table(self) -> dict[str, NDArray[Any]]:
         raise NotImplementedError("pictures read frame by frame")
 
-    @property
-    def events(self) -> list[RecordedEvent]:
+    def entries(self) -> list[RecordedEvent]:
         return self._events
 
     @property

@@ -142,6 +142,13 @@ def test_a_fine_raster_is_thinned_out_in_place() -> None:
     assert layer().coarser(50).free.shape == (20, 50)
 
 
+def test_a_thin_field_is_not_thinned_out_to_nothing() -> None:
+    long = np.ones((2, 250), bool)
+    thin = layer(free=long, reachable=long, vectors=to_the_east(2, 250), far=np.zeros((2, 250))).coarser(50)
+    assert thin.free.shape == (1, 50)
+    assert thin.origin[1] + 0.5 * thin.cell == pytest.approx(0.3)  # the centre of the upper row
+
+
 def test_a_name_that_is_no_png_is_refused_before_the_work(tmp_path: Path) -> None:
     with pytest.raises(RecordingError, match=r"must end in \.png"):
         draw_field(scene(), layer(), tmp_path / "field.jpg")

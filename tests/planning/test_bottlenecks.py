@@ -305,7 +305,7 @@ def test_they_come_in_the_order_of_their_cells_and_goals_may_come_in_any() -> No
     cells = [each.cell for each in found]
     assert cells == sorted(set(cells))
     assert all(free[cell] for cell in cells)
-    layers.units = dict(reversed(layers.units.items()))
+    layers.units, layers.plan_of_goal = layers.units[::-1].copy(), {2: 0, 1: 1, 0: 2}
     assert find_bottlenecks(layers) == found
 
 

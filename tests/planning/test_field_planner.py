@@ -13,6 +13,7 @@ from tropel.errors import GeometryError, ParameterError
 from tropel.planning.field_planner import FieldPlanner
 from tropel.planning.flow_field import FlowField
 from tropel.planning.grid_field import GridField
+from tropel.planning.harmonic import Harmonic
 from tropel.world.raster import Raster
 
 
@@ -217,8 +218,9 @@ def test_fields_are_kept_on_disk_and_found_by_geometry_and_parameters(
     monkeypatch.setenv("TROPEL_PLAN_CACHE", str(tmp_path))
     Compass.asked = 0
 
-    def run(world: World, **options: object) -> np.ndarray:
-        sim = Simulation(world, Group("one", positions=[(2.0, 5.0)]), planning=Compass(**options))  # type: ignore[arg-type]
+    def run(world: World, cache: bool = True, **options: float) -> np.ndarray:
+        planner = Compass(cache=cache, **options)
+        sim = Simulation(world, Group("one", positions=[(2.0, 5.0)]), planning=planner)
         sim.run(until=0.5)
         return sim.agents.position
 
@@ -234,6 +236,54 @@ def test_fields_are_kept_on_disk_and_found_by_geometry_and_parameters(
     closed.set_door("near", open=False)
     run(closed)
     assert Compass.asked == 4
+
+
+def test_a_planner_of_ones_own_keeps_nothing_on_disk_unless_asked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TROPEL_PLAN_CACHE", str(tmp_path))
+    Simulation(two_doors(), Group("one", positions=[(2.0, 5.0)]), planning=Compass())
+    assert list(tmp_path.iterdir()) == []
+    assert Harmonic().cache
+
+
+def test_a_field_from_disk_is_followed_like_the_one_that_was_solved(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TROPEL_PLAN_CACHE", str(tmp_path))
+    points = np.random.default_rng(3).uniform(0.5, 11.5, (200, 2))
+    told, hashes = [], set()
+    for _ in range(2):
+        planner = CountsSolves(cache=True)
+        sim = Simulation(two_doors(), Group("people", positions=[(1.0, 8.0), (4.0, 5.0)]), planning=planner, dt=0.1)
+        told.append(planner.field("nearest exit").sample(points, sim.world))
+        sim.run(until=4.0)
+        hashes.add(sim.state_hash())
+    assert planner.solved == 0
+    np.testing.assert_array_equal(told[0], told[1])
+    assert len(hashes) == 1
+
+
+def test_what_is_unreachable_is_told_of_the_world_as_it_is_now() -> None:
+    world = two_doors()
+    planner = FlowField()
+    Simulation(world, Group("one", positions=[(2.0, 5.0)]), planning=planner)
+    for name in world.doors:
+        world.set_door(name, open=False)
+    assert planner.unreachable()["nearest exit"].cells > 500
+
+
+def test_a_field_that_was_handed_out_stays_as_it_was() -> None:
+    world = two_doors()
+    planner = FlowField()
+    Simulation(world, Group("one", positions=[(2.0, 5.0)]), planning=planner)
+    field = planner.field("nearest exit")
+    before = [array.copy() for array in (field.vectors, field.value, field.goal)]
+    world.set_door("near", open=False)
+    world.set_exit("out", open=False)
+    assert not np.array_equal(planner.field("nearest exit").vectors, before[0])
+    for array, copy in zip((field.vectors, field.value, field.goal), before, strict=True):
+        np.testing.assert_array_equal(array, copy)
 
 
 def test_a_kind_of_field_that_is_never_solved_cannot_be_made() -> None:

@@ -87,6 +87,14 @@ def test_free_places_without_a_way_give_no_direction_and_are_reported() -> None:
     assert str(FlowField().solve(raster, raster.free).unreachable()) == "every free cell leads to the goal"
 
 
+@pytest.mark.parametrize(("dim", "area"), [(2, "16 m²"), (3, "64 m³")])
+def test_what_is_unreachable_is_an_area_or_a_volume(dim: int, area: str) -> None:
+    raster = Raster(origin=np.zeros(dim), cell=2.0, free=np.ones((2,) * dim, dtype=bool), clearance=0.2)
+    nowhere = np.full(raster.shape, -np.inf)
+    field = GridField(raster=raster, goal=nowhere > 0, value=nowhere, vectors=np.zeros((*raster.shape, dim)))
+    assert f"({area})" in str(field.unreachable())
+
+
 def test_who_is_far_from_any_free_cell_stands() -> None:
     world = World(shapely.box(0, 0, 4, 4) | shapely.box(4, 1, 9, 1.3))
     raster = rasterise(world)

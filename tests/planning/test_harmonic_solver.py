@@ -13,6 +13,7 @@ from tropel.planning.harmonic_dissection import dissect
 from tropel.planning.harmonic_fronts import solve_scaled
 from tropel.planning.harmonic_grid import find_unknowns, first_estimate
 from tropel.planning.harmonic_sweeps import relaxation, solve_by_sweeps
+from tropel.planning.harmonic_vectors import unit_vectors
 
 Cells = NDArray[np.bool_]
 
@@ -279,6 +280,21 @@ def test_a_place_surrounded_by_the_target_has_directions_too(walls: str) -> None
     log_u = solve_harmonic(free, target, walls=walls)
     sides = np.stack([np.roll(log_u, s, a) for s in (-1, 1) for a in (0, 1)])
     assert (sides.max(axis=0) > log_u)[5:16, 5:16].all()
+
+
+@pytest.mark.parametrize("high", range(1, 9))
+@pytest.mark.parametrize("wide", range(1, 9))
+def test_rounding_is_no_direction_in_a_place_surrounded_by_the_target(high: int, wide: int) -> None:
+    free = np.ones((high + 2, wide + 2), dtype=bool)
+    target = free.copy()
+    target[1:-1, 1:-1] = False
+    vectors = unit_vectors(solve_harmonic(free, target), target, mirrored=False)
+    np.testing.assert_allclose(np.linalg.norm(vectors[~target], axis=1), 1.0)
+    # The nearest side is never behind.
+    y, x = np.mgrid[1 : high + 1, 1 : wide + 1]
+    for away, along in ((x, vectors[1:-1, 1:-1, 0]), (y, vectors[1:-1, 1:-1, 1])):
+        middle = (away.max() + 1) / 2
+        assert (along * (away - middle) >= -1e-6).all()
 
 
 def test_bad_input_is_named() -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import resource
+import shutil
 import time
 from pathlib import Path
 
@@ -102,13 +104,57 @@ def test_a_plan_too_large_for_the_cache_is_not_stored(folder: Path) -> None:
 
 def test_what_nobody_finished_is_swept_up(folder: Path) -> None:
     folder.mkdir()
-    old, new = folder / ".old.tmp", folder / ".new.tmp"
+    old, new = (folder / f".0123456789ab-{OTHER}.npz.{process}-0.tmp" for process in (1, 2))
     for file in (old, new):
         file.write_bytes(b"begun")
     os.utime(old, (time.time() - 7200, time.time() - 7200))
     plan_cache.store(KEY, plan())
     assert not old.exists()
     assert new.exists()
+
+
+def test_what_is_no_plan_is_never_deleted(folder: Path) -> None:
+    folder.mkdir()
+    others = [folder / name for name in ("results.npz", f"{KEY}.npz", "letter.tmp", ".letter.npz.1-0.tmp")]
+    for file in others:
+        file.write_bytes(b"x" * 50_000)
+        os.utime(file, (1e9, 1e9))
+    plan_cache.store(OTHER, plan())
+    plan_cache.store(KEY, plan(), largest_total=2000)
+    assert all(file.exists() for file in others)
+    assert plan_cache.load(KEY) is not None
+
+
+def test_a_plan_that_cannot_be_opened_now_is_kept(folder: Path) -> None:
+    plan_cache.store(KEY, plan())
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    try:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (0, hard))
+        with pytest.warns(UserWarning, match="cannot be read"):
+            found = plan_cache.load(KEY)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    assert found is None
+    assert plan_cache.load(KEY) is not None
+
+
+@pytest.mark.parametrize("name", ["harmonic.py", "flow_field.py", "field_planner.py"])
+def test_plans_of_other_sources_are_not_found(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    sources = shutil.copytree(Path(plan_cache.__file__).parent, tmp_path / "planning")
+    monkeypatch.setattr(plan_cache, "_SOURCES", sources)
+    try:
+        plan_cache._made_with.cache_clear()
+        plan_cache.store(KEY, plan())
+        plan_cache._made_with.cache_clear()
+        assert plan_cache.load(KEY) is not None
+        with (sources / name).open("a") as file:
+            file.write("# changed\n")
+        plan_cache._made_with.cache_clear()
+        assert plan_cache.load(KEY) is None
+    finally:
+        plan_cache._made_with.cache_clear()
 
 
 def test_switched_off_nothing_is_written_or_found(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

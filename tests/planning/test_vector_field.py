@@ -15,7 +15,7 @@ from scipy.interpolate import RegularGridInterpolator
 from tropel import Direct, Group, World
 from tropel.agents.population import Population
 from tropel.agents.state import AgentState
-from tropel.errors import ParameterError
+from tropel.errors import GeometryError, ParameterError
 from tropel.planning.field_blend import Blend
 from tropel.planning.field_image import image_field
 from tropel.planning.painted_fields import ArrayField, FunctionField, PaintedField, Stroke
@@ -147,6 +147,14 @@ def test_image_with_hue_as_angle_agrees_with_colorsys(tmp_path: Path) -> None:
             np.testing.assert_allclose(vectors[5 - row, column], expected, atol=1e-9)
 
 
+def test_an_image_of_sixteen_bits_means_what_one_of_eight_does(tmp_path: Path) -> None:
+    grey = np.array([[0, 64, 128], [192, 255, 1]], dtype=np.uint8)
+    Image.fromarray(grey).save(tmp_path / "8.png")
+    Image.fromarray(grey.astype(np.uint16) * 257).save(tmp_path / "16.png")
+    eight, sixteen = (image_field(tmp_path / name, cell=1.0, encoding="xy").vectors for name in ("8.png", "16.png"))
+    np.testing.assert_array_equal(eight, sixteen)
+
+
 def test_agents_follow_what_is_painted_and_stand_where_nothing_is() -> None:
     lane = Stroke([(0, 5), (30, 5)], width=2.0, falloff=0.0)
     out = directions(VectorField(3.0 * lane), [(4, 5), (4, 10)])
@@ -210,8 +218,12 @@ def test_three_dimensional_fields_keep_the_contract_too() -> None:
 
 def test_parameters_tell_fields_apart() -> None:
     texts = {
-        VectorField(field, cell=1.0).parameters
-        for field in (np.zeros((2, 2, 2)), np.ones((2, 2, 2)), EAST, NORTH, 2.0 * NORTH, EAST.masked(HALL))
+        VectorField(field).parameters
+        for field in (
+            ArrayField(np.zeros((2, 2, 2)), cell=1.0),
+            ArrayField(np.ones((2, 2, 2)), cell=1.0),
+            *(EAST, NORTH, 2.0 * NORTH, EAST.masked(HALL)),
+        )
     }
     assert len(texts) == 6
     assert VectorField(EAST, fallback="direct").parameters != VectorField(EAST).parameters
@@ -258,15 +270,25 @@ def undefined(points: Floats) -> Floats:
         (lambda: Stroke([(0, 0), (1, 1), (1, 1)]), r"point \(1.0, 1.0\) twice in a row"),
         (lambda: Stroke([(0, 0), (1, 1)], width=-1), "width of a stroke"),
         (lambda: Stroke([(0, 0), (1, 1)], width=0, falloff=0), "paints nothing"),
+        (lambda: Stroke([(0, 0), (1, 1, 1)]), "two or more finite points"),
+        (lambda: Stroke([(0, 0), (1, 1)], width="wide"), "width of a stroke .* not 'wide'"),  # type: ignore[arg-type]
+        (lambda: Stroke([(0, 0), (1, 1)], strength="much"), "strength of a stroke"),  # type: ignore[arg-type]
+        (lambda: EAST.on_grid((0, 0), (np.inf, 1), cell=1.0), "must be finite"),
+        (lambda: EAST.on_grid((0, 0), (1, 1), cell="fine"), "positive length"),  # type: ignore[arg-type]
         (lambda: EAST.masked(shapely.Polygon([(0, 0), (1, 1), (1, 0), (0, 1)])), "Self-intersection"),
         (lambda: EAST.masked("door"), "no shapely geometry"),  # type: ignore[arg-type]
         (lambda: EAST * np.inf, "finite number"),
         (lambda: FunctionField(3), "needs a function"),  # type: ignore[arg-type]
         (lambda: image_field("nowhere.png", cell=1.0), "no image 'nowhere.png'"),
-        (lambda: image_field(__file__, cell=1.0), "cannot be read as an image"),
+        (lambda: image_field(__file__, cell=1.0), "not a picture that can be read"),
         (lambda: image_field(__file__, cell=1.0, encoding="hues"), "did you mean 'hue'"),
         (lambda: VectorField(), "nothing to follow"),
         (lambda: VectorField(np.zeros((2, 2, 2))), "needs its `cell`"),
+        (lambda: VectorField(3.0, cell=1.0), r"\(ny, nx, 2\) or \(nz, ny, nx, 3\), not 3.0"),
+        (lambda: VectorField([[1.0], [1.0, 2.0]], cell=1.0), r"numbers of the shape"),  # type: ignore[list-item]
+        (lambda: VectorField("a.png", cell=1.0), r"say image='a\.png'"),
+        (lambda: VectorField(Stroke([(0, 0), (1, 1)]), cell=1.0), "in metres already"),
+        (lambda: VectorField(strokes=[Stroke([(0, 0), (1, 1)])], origin=(1.0, 1.0)), "in metres already"),
         (lambda: VectorField(strokes=[{"points": [(0, 0), (1, 1)], "breadth": 2}]), "stroke 0: .*breadth"),
         (lambda: VectorField(EAST, fallback="flowfield"), "did you mean 'flow_field'"),
         (lambda: VectorField(EAST, fallback=3), "must be a planner"),
@@ -283,6 +305,24 @@ def undefined(points: Floats) -> Floats:
 def test_bad_input_is_named(make: Any, message: str) -> None:
     with pytest.raises(ParameterError, match=message):
         make()
+
+
+def test_a_grid_larger_than_memory_is_refused() -> None:
+    with pytest.raises(GeometryError, match="memory"):
+        EAST.on_grid((0, 0), (1e6, 1e6), cell=0.01)
+
+
+def test_the_origin_of_an_array_may_be_an_array() -> None:
+    planner = VectorField(np.ones((2, 2, 2)), origin=np.array([10.0, 5.0]), cell=1.0)
+    np.testing.assert_allclose(directions(planner, [(11, 6), (1, 1)]), [[0.5**0.5, 0.5**0.5], [0, 0]])
+
+
+def test_a_field_may_be_undefined_where_nobody_stands() -> None:
+    def vortex(points: Floats) -> Floats:
+        return np.stack([-points[:, 1], points[:, 0]], axis=-1) / np.linalg.norm(points, axis=1)[:, None]
+
+    for field in (FunctionField(vortex), 0.5 * FunctionField(vortex) + 0.5 * FunctionField(vortex)):
+        np.testing.assert_allclose(directions(VectorField(field), [(3, 4)]), [[-0.8, 0.6]])
 
 
 def test_a_field_of_ones_own_needs_only_at() -> None:

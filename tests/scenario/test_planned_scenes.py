@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 import shapely
 from PIL import Image
@@ -12,9 +13,12 @@ from PIL import Image
 from tropel.errors import ScenarioError
 from tropel.planning import plan_cache
 from tropel.planning.field_planner import FieldPlanner
+from tropel.planning.grid_field import GridField
 from tropel.scenario import Scenario, load_builtin, parse_scenario
-from tropel.scenario.plan import draw_scenario_fields
+from tropel.scenario.plan import Plan, draw_scenario_fields, make_plan, read_world
 from tropel.scenario.schema import LayerSpec
+from tropel.world import World
+from tropel.world.raster import Raster
 
 #: How many agents of each scene the short tests run, and how many of them are caught at least without planning.
 FEWER = {"u_room": (40, 40), "maze_small": (16, 10), "maze_large": (30, 25), "theatre": (120, 40), "office": (60, 40)}
@@ -98,6 +102,92 @@ def test_the_field_of_a_scene_is_drawn_beside_its_run(tmp_path: Path) -> None:
     assert draw_scenario_fields(load_builtin("hall"), tmp_path) == []
 
 
+HALL = """
+name = "hall"
+[world]
+walkable = { box = [0.0, 0.0, 8.0, 6.0] }
+[world.exits]
+east = { box = [7.0, 2.0, 8.0, 4.0] }
+[world.targets]
+bar = { position = [4.0, 5.0] }
+"""
+STROKE = "strokes = [{ points = [[1.0, 1.0], [3.0, 1.0]] }]"
+
+
+def group(name: str, x: float, planning: str = "") -> str:
+    return f'[[groups]]\nname = "{name}"\npositions = [[{x}, 1.0]]\n{planning}\n'
+
+
+@pytest.mark.parametrize(
+    ("rest", "names"),
+    [
+        (
+            '[planning]\nmodel = "blend"\nparts = [[0.7, "flow_field"], [0.3, { model = "harmonic" }]]\n'
+            + group("a", 1.0),
+            ["field_1.png", "field_2.png"],
+        ),
+        (
+            f'[planning]\nmodel = "vector_field"\n{STROKE}\n'
+            'fallback = { model = "blend", parts = [[1.0, "flow_field"]] }\n' + group("a", 1.0),
+            ["field.png"],
+        ),
+        (
+            "".join(group(name, x, 'planning = { model = "flow_field" }') for name, x in (("a", 1.0), ("b", 2.0))),
+            ["field.png"],
+        ),
+        (
+            group("a", 1.0, 'planning = { model = "flow_field" }')
+            + group("b", 2.0, 'planning = { model = "flow_field", clearance = 0.3 }'),
+            ["field_1.png", "field_2.png"],
+        ),
+        (
+            '[planning]\nmodel = "flow_field"\n'
+            + "".join(
+                f'[[sources]]\ngroup = "a"\nrate = 1.0\ngoal = "{goal}"\nregion = {{ box = [1.0, 1.0, 3.0, 3.0] }}\n'
+                for goal in ("nearest exit", "bar", "none")
+            ),
+            ["field_1.png", "field_2.png"],
+        ),
+    ],
+    ids=["in a blend", "behind a painted field", "equal ones once", "others twice", "of sources"],
+)
+def test_every_field_that_somebody_follows_is_drawn_once(tmp_path: Path, rest: str, names: list[str]) -> None:
+    scenario = parse(HALL + rest, tmp_path)
+    assert [path.name for path in draw_scenario_fields(scenario, tmp_path)] == names
+
+
+# Plans without a scenario ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["goal", "other"])
+def test_planning_to_a_place_leaves_the_world_as_it_was(name: str) -> None:
+    world = World(shapely.box(0, 0, 6, 6), targets={name: (2.0, 2.0)}, exits={"goal_2": shapely.box(5, 2, 6, 4)})
+    for place in ((1.0, 1.0), (3.0, 3.0)):
+        plan = make_plan(world, goal=place)
+        assert plan.goal == f"({place[0]:g}, {place[1]:g})"
+        assert plan.field.goal[tuple(plan.field.raster.index_of(place))]
+    assert list(world.targets) == [name]
+    assert list(world.goal_numbers) == ["goal_2", name]
+
+
+def test_what_is_lost_in_space_is_a_volume() -> None:
+    raster = Raster(origin=np.zeros(3), cell=2.0, free=np.ones((2, 2, 2), dtype=bool), clearance=0.2)
+    nowhere = np.full(raster.shape, -np.inf)
+    field = GridField(raster=raster, goal=nowhere > 0, value=nowhere, vectors=np.zeros((2, 2, 2, 3)))
+    world = World.box((0, 0, 0), (4, 4, 4))
+    table = Plan(world=world, field=field, planner="harmonic", goal="nowhere", seconds=0.0).table()
+    said = [str(text) for column in table.columns for text in column.cells]
+    assert "around (1, 1, 1): 8 cells, 64 m³" in said
+
+
+def test_a_folder_named_like_a_built_in_scenario_does_not_hide_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "u_room").mkdir()
+    monkeypatch.chdir(tmp_path)
+    assert read_world("u_room")[1] == load_builtin("u_room").spec.title
+
+
 # Maps in scenario files -----------------------------------------------------------------------------------------
 
 ROOM = """
@@ -133,6 +223,9 @@ def test_a_scenario_may_take_walls_and_exits_from_a_picture(tmp_path: Path) -> N
     text = ROOM.format(map='{ file = "plan.png", scale = 0.5, exits = { out = "#ff0000" } }')
     world = parse(text, tmp_path).world()
     assert world.exits["out"].polygon.equals(shapely.box(3.5, 0.0, 4.0, 0.5))
+    own = text + "[world.exits]\nout = { box = [0.0, 0.0, 1.0, 1.0] }\n"
+    with pytest.raises(ScenarioError, match=r"line 13: world\.exits\.out: exit 'out' is there twice: the map has"):
+        parse(own, tmp_path).world()
 
 
 @pytest.mark.parametrize(
@@ -151,3 +244,12 @@ def test_errors_in_maps_name_the_scenario_s_line_and_the_map_s(tmp_path: Path, s
     (tmp_path / "bad.map").write_text("type octile\nheight 1\nwidth 2\nmap\n.\n")
     with pytest.raises(ScenarioError, match=message):
         parse(ROOM.format(map=said), tmp_path).world()
+
+
+@pytest.mark.parametrize("shape", ["file = 'none.wkt'", "wkt = 'POLYGON((0 0, 1'", "wkt = 'POINT(0 0)'"])
+def test_errors_of_shapes_name_their_place_once(tmp_path: Path, shape: str) -> None:
+    text = ROOM.format(map='"a.map"').replace('map = "a.map"', f"walkable = {{ {shape} }}")
+    with pytest.raises(ScenarioError) as caught:
+        parse(text, tmp_path).world()
+    assert str(caught.value).count("world.walkable") == 1
+    assert str(caught.value).count("room.toml") == 1

@@ -75,6 +75,8 @@ def test_line_ends_of_other_systems_and_blank_lines_at_the_end_are_fine() -> Non
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
+        ("type octile", "type foo", r"bad\.map, line 1: expected 'type octile', found 'type foo'"),
+        ("height 3", "height " + "9" * 5000, r"bad\.map, line 2: height must be a positive number of cells"),
         ("type octile", "octile", r"bad\.map, line 1: expected 'type octile', found 'octile'"),
         ("height 3", "height three", r"bad\.map, line 2: height must be a positive number of cells, not 'three'"),
         ("height 3", "height", r"bad\.map, line 2: expected 'height NUMBER'"),
@@ -106,6 +108,8 @@ def test_files_that_are_no_maps_are_refused(tmp_path: Path) -> None:
         read_plan(tmp_path / "a.png")
     with pytest.raises(ParameterError, match="positive number of metres"):
         read_plan(tmp_path / "a.map", scale=0.0)
+    with pytest.raises(ParameterError, match=r"wall_below: only for PNG floor plans, which .*a\.map is not"):
+        read_plan(tmp_path / "a.map", wall_below=0.4)
 
 
 def draw_room(path: Path) -> None:
@@ -138,6 +142,26 @@ def test_green_is_as_walkable_as_any_light_colour_without_exits(tmp_path: Path) 
     assert read_picture(tmp_path / "plan.png", scale=0.1).exits == {}
 
 
+def test_no_exit_replaces_another_of_its_name(tmp_path: Path) -> None:
+    draw_room(tmp_path / "plan.png")
+    with Image.open(tmp_path / "plan.png") as picture:
+        picture.putpixel((20, 20), (255, 0, 0))
+        picture.save(tmp_path / "two.png")
+    colours = {"out": "#00ff00", "out_1": "#ff0000"}
+    with pytest.raises(GeometryError, match="exit 'out_1' is there twice: as a patch of 'out' and of 'out_1'"):
+        read_picture(tmp_path / "two.png", scale=0.1, exits=colours)
+    plan = read_picture(tmp_path / "plan.png", scale=0.1, exits={"out": "#00ff00"})
+    with pytest.raises(GeometryError, match="exit 'out_2' is there twice: the map has an exit of that name"):
+        plan.world(exits={"out_2": shapely.box(1, 1, 2, 2)})
+
+
+def test_a_floor_plan_of_sixteen_bits_is_read_as_it_looks(tmp_path: Path) -> None:
+    grey = np.full((10, 10), 250, dtype=np.uint16)
+    grey[:, :5] = 60
+    Image.fromarray(grey * 257).save(tmp_path / "plan.png")
+    assert read_picture(tmp_path / "plan.png", scale=1.0).walkable.bounds == (5.0, 0.0, 10.0, 10.0)
+
+
 def test_what_is_transparent_counts_as_paper(tmp_path: Path) -> None:
     picture = Image.new("RGBA", (10, 10), (0, 0, 0, 0))
     ImageDraw.Draw(picture).rectangle((0, 0, 4, 9), fill=(0, 0, 0, 255))
@@ -164,6 +188,9 @@ def test_missing_colours_and_black_pictures_are_told(tmp_path: Path) -> None:
         read_picture(tmp_path / "plan.png", scale=0.1, exits={"way": "greenish"})
     with pytest.raises(ParameterError, match="brightness"):
         read_picture(tmp_path / "plan.png", scale=0.1, wall_below=128)
+    for pixels in (-1.0, np.nan, np.inf):
+        with pytest.raises(ParameterError, match="straighten is a number of pixels"):
+            read_picture(tmp_path / "plan.png", scale=0.1, straighten=pixels)
     Image.new("L", (5, 5), 0).save(tmp_path / "black.png")
     with pytest.raises(GeometryError, match="no pixel can be walked on"):
         read_picture(tmp_path / "black.png", scale=0.1)

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tropel.agents.bonds import check_bonds
 from tropel.agents.distributions import draw
 from tropel.agents.presets import Personality, draw_personality, shares_of
 from tropel.agents.state import NEAREST_EXIT, NEAREST_TARGET, NO_GOAL
@@ -34,6 +35,8 @@ class Personal:
     delay: Any = 0.0  #: stands still for so long first [s]
     personality: Personality | None = None  #: a preset such as "cautious", or shares; `parameters` go before it
     parameters: Mapping[str, Any] = field(default_factory=dict)  #: columns that planners or steering models declare
+    families: int | None = None  #: people in a family: neighbours are cut into families that keep together
+    follow: str | None = None  #: a group of whose agents the nearest is followed
 
     def values(self, *, world: World, seed: int, group: str, ids: NDArray[np.int64], time: float) -> dict[str, Any]:
         """Columns for new agents with the given ids."""
@@ -94,6 +97,7 @@ class Group(Personal):
             raise ParameterError(f"group '{name}': density must be positive, not {self.density!r}")
         if self.personality is not None:
             shares_of(self.personality, f"group '{name}'")
+        check_bonds(self.families, self.follow, self.parameters, group=name, who=f"group '{name}'")
 
 
 def goal_number(world: World, goal: str, who: str) -> int:

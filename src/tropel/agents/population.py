@@ -9,9 +9,10 @@ import numpy as np
 import shapely
 from numpy.typing import NDArray
 
+from tropel.agents.bonds import FIRST_NUMBER, cut_into_families, nearest_of
 from tropel.agents.deaths import killed_now
 from tropel.agents.distributions import draw
-from tropel.agents.groups import Group, goal_number
+from tropel.agents.groups import Group, Personal, goal_number
 from tropel.agents.sources import Source
 from tropel.agents.spawn import check_positions, check_region, count_for_density, spawn_positions
 from tropel.agents.spawn_cells import CellRoom
@@ -63,18 +64,25 @@ class Population:
         self._members: dict[tuple[int, ...], NDArray[np.int64]] = {}
         self._cells: Sequence[float | None] = ()
 
-    def spawn_all(self, columns: Iterable[Column], cells: Sequence[float | None]) -> None:
+    def spawn_all(self, columns: Iterable[Column], cells: Sequence[float | None] | None = None) -> None:
         """Place the declared groups, one after the other; `cells` are those each group stands on [m], if any."""
         self.state = AgentState(self.world.dim, columns)
-        self._cells = cells
+        self.state.group_names = self.groups
+        self._cells = [None] * len(self.groups) if cells is None else cells
         for source in self.sources:
             self._check_source(source)
-        for group in self._declared:
-            self.add(group, time=0.0, step=0)
+        placed = [(group, self._place(group, time=0.0, step=0)) for group in self._declared]
+        # A group may follow one that is declared after it.
+        for group, ids in placed:
+            if group.follow is not None and not len(self._rows(group.follow)):
+                raise ParameterError(f"group '{group.name}' follows '{group.follow}', of whom nobody is there at first")
+            self._bind(group, ids)
 
     def _check_source(self, source: Source) -> None:
         """What can be wrong with a source is said at the start, not when its first agent comes."""
         check_region(self.world, source.region, f"the source of '{source.group}'")
+        if source.follow is not None:
+            self._number(source.follow)
         nobody = np.empty(0, dtype=np.int64)
         self.state.add(0, source.values(world=self.world, seed=self.seed, group=source.group, ids=nobody, time=0.0))
 
@@ -108,6 +116,11 @@ class Population:
 
     def add(self, group: Group, *, time: float, step: int) -> NDArray[np.int64]:
         """Place the agents of a group now; returns their ids."""
+        ids = self._place(group, time=time, step=step)
+        self._bind(group, ids)
+        return ids
+
+    def _place(self, group: Group, *, time: float, step: int) -> NDArray[np.int64]:
         number = self._number(group.name)
         if group.positions is not None:
             positions = check_positions(self.world, group.positions, who=group.name)
@@ -156,7 +169,10 @@ class Population:
     def _cell_room(self, number: int) -> CellRoom:
         cell = self._cells[number]
         assert cell is not None
-        return CellRoom(self.world, cell=cell, taken=self.state.position, taken_radius=self.state.radius)
+        # Who stands on a cell takes no more than that, however wide.
+        on_cells = np.array([size is not None for size in self._cells])[self.state.group]
+        radius = np.where(on_cells, np.minimum(self.state.radius, 0.5 * cell), self.state.radius)
+        return CellRoom(self.world, cell=cell, taken=self.state.position, taken_radius=radius)
 
     def _append(
         self, number: int, positions: NDArray[np.float64], values: Mapping[str, Any], time: float
@@ -172,6 +188,16 @@ class Population:
         self._members.clear()
         self._face_goals(np.arange(first, len(self.state)))
         return ids
+
+    def _bind(self, told: Personal, ids: NDArray[np.int64]) -> None:
+        """Make newcomers into families, and let them follow the nearest of another group, if one is there."""
+        rows = self.state.rows_of(ids)
+        if told.families is not None:
+            first = cut_into_families(self.state.position[rows], told.families)
+            self.state.columns["family"][rows] = FIRST_NUMBER + ids[first]
+        if told.follow is not None and len(leaders := self._rows(told.follow)):
+            place = self.state.position
+            self.state.columns["leader"][rows] = nearest_of(place[rows], place[leaders], self.state.id[leaders])
 
     def _face_goals(self, rows: NDArray[np.int64]) -> None:
         """Turn agents to where they want to go; those without a goal look along x."""
@@ -197,7 +223,7 @@ class Population:
             placed = len(positions)
             if placed:
                 values = {name: v[:placed] if np.ndim(v) else v for name, v in values.items()}
-                self._append(group, positions, values, step * dt)
+                self._bind(source, self._append(group, positions, values, step * dt))
                 self.waiting[number] -= placed
                 self.emitted[number] += placed
 
@@ -302,7 +328,7 @@ class Population:
             raise ParameterError(f"{name} must not be negative, got {values.min():g}")
         if name == "radius" and (values == 0.0).any():
             raise ParameterError("radius must be positive, got 0")
-        self.state.columns[name][rows] = values
+        self.state.columns[name][rows] = self.state.declared[name].checked(values)
 
     # Checkpoints ------------------------------------------------------------------------------------------------
 

@@ -9,6 +9,7 @@ from typing import Any, Literal
 import numpy as np
 
 from tropel._kernels.philox import random_key, uniforms
+from tropel.agents.bonds import check_bonds
 from tropel.agents.groups import Personal
 from tropel.agents.presets import shares_of
 from tropel.errors import ParameterError, named_parameters
@@ -47,6 +48,11 @@ class Source(Personal):
             raise ParameterError(f"the source of '{group}': arrivals is 'even' or 'random', not {self.arrivals!r}")
         if self.personality is not None:
             shares_of(self.personality, f"the source of '{group}'")
+        if self.families is not None:
+            raise ParameterError(
+                f"the source of '{group}' lets people in one by one, not in families; add families with AddAgents"
+            )
+        check_bonds(None, self.follow, self.parameters, group=group, who=f"the source of '{group}'")
 
     def arriving(self, *, seed: int, number: int, step: int, dt: float) -> int:
         """How many arrive at the door during this step; a pure function of the step."""

@@ -14,7 +14,7 @@ from tropel.agents.spawn import by_place, region_area
 from tropel.errors import SpawnError
 from tropel.world import World
 from tropel.world.lattice_cells import lattice_cells, take_cells
-from tropel.world.raster import Raster
+from tropel.world.raster import Raster, what_is_drawn
 
 #: Who was put where there is no room looks for a cell up to this far away [cells].
 _FARTHEST = 12
@@ -28,8 +28,8 @@ class CellRoom:
     ) -> None:
         self.world = world
         ground = world.terrain
-        # Sources ask in every step; the ground has been drawn for its planner already.
-        known = ground is not None and ground.raster.cell == cell
+        # Sources ask in every step; the ground has been drawn for its planner already, unless it has just changed.
+        known = ground is not None and ground.raster.cell == cell and ground.drawn == what_is_drawn(world)
         self.raster: Raster = ground.raster if ground is not None and known else lattice_cells(world, cell)
         self.vacant = self.raster.free.copy()
         self._take(world.obstacles.position, world.obstacles.radius)

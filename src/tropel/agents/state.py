@@ -7,7 +7,7 @@ buffer, which is swapped in afterwards, so that no agent ever sees half of anoth
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -42,6 +42,12 @@ class Column:
     def filled(self, count: int, dim: int) -> NDArray[Any]:
         shape = (count, dim) if self.vector else (count, self.width) if self.width else (count,)
         return np.full(shape, self.default, dtype=self.dtype)
+
+    def checked(self, values: Any) -> Any:
+        """The same values, or an error where a column of whole numbers would cut off their fractions."""
+        if np.dtype(self.dtype).kind in "iu" and (np.asarray(values) % 1 != 0).any():
+            raise ParameterError(f"{self.name} is a whole number, not {np.ravel(values)[0]:g}")
+        return values
 
 
 CORE_COLUMNS = (
@@ -107,6 +113,7 @@ class AgentState:
                 raise ParameterError(f"two models declare the column '{column.name}' with different types")
         self.columns: dict[str, NDArray[Any]] = {name: c.filled(0, dim) for name, c in self.declared.items()}
         self.next_id = 0
+        self.group_names: Sequence[str] = ()  #: by the numbers in the column `group`
 
     def __getattr__(self, name: str) -> NDArray[Any]:
         try:
@@ -132,7 +139,7 @@ class AgentState:
             elif name == "heading" and name not in values:
                 fresh[:, 0] = 1.0
             elif name in values:
-                fresh[:] = values[name]
+                fresh[:] = column.checked(values[name])
             self.columns[name] = np.concatenate([self.columns[name], fresh])
         self.next_id += count
         return ids

@@ -156,7 +156,7 @@ def evacuation_report(
         if progress is not None:
             progress(done, len(trajectory.frames))
     exact = people is not None
-    people = people if people is not None else seen.people(scene)
+    people = people if people is not None else seen.people(scene, trajectory.deaths())
     if len(people) == 0:
         raise RecordingError(f"{trajectory.path}: nobody was there at any time, there is nothing to report")
     end = max(trajectory.time(int(trajectory.frames[-1])), float((trajectory.summary or {}).get("simulated_time", 0.0)))

@@ -1,17 +1,21 @@
 """Who was there as far as frames tell, for runs that were killed before they could say, and for other programs' files.
 
 Somebody came in the first frame that shows the person, and had left by the first frame that no longer does, through the
-exit nearest to where the person was seen last. Who was taken out by an event counts as having left; who died as there.
+exit nearest to where the person was seen last. Who was taken out by an event counts as having left. Deaths are recorded
+when they happen.
 """
 
 from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 import shapely
 from numpy.typing import NDArray
 
 from tropel.recording import FrameData, People, Scene
-from tropel.recording.people import LEFT, NOWHERE, THERE
+from tropel.recording.people import DIED, LEFT, NOWHERE, THERE
 
 Floats = NDArray[np.float64]
 
@@ -37,18 +41,23 @@ class PeopleSeen:
         self._group[row] = frame.group
         self._place[row] = frame.position
 
-    def people(self, scene: Scene) -> People:
+    def people(self, scene: Scene, deaths: Mapping[str, NDArray[Any]]) -> People:
+        """The rows; `deaths` are those that the record tells of, with `id` and `time` [s]."""
         left = ~np.isnan(self._gone)
         places, distance = _distances(scene, self._place[left])
         through = np.full(len(self._id), NOWHERE, dtype=np.int32)
         if places:
             through[left] = np.argmin(distance, axis=0)
+        fate = np.where(left, LEFT, THERE).astype(np.int8)
+        known = np.isin(deaths["id"], self._id)
+        rows = np.searchsorted(self._id, deaths["id"][known])
+        fate[rows], through[rows], self._gone[rows] = DIED, NOWHERE, deaths["time"][known]
         return People(
             id=self._id,
             group=self._group,
             came=self._came,
             gone=self._gone,
-            fate=np.where(left, LEFT, THERE).astype(np.int8),
+            fate=fate,
             through=through,
             places=places,
         )

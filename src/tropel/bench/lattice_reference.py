@@ -40,7 +40,7 @@ class NumpyLattice:
         tied = np.where(worth == best, self.rng.random(worth.shape), -1.0)
         choice = tied.argmax(axis=1)
         wanted = candidates[np.arange(len(choice)), choice]
-        number = wanted[:, 0] * occupied.shape[1] + wanted[:, 1]
+        number = wanted[:, 0] * len(occupied[0]) + wanted[:, 1]
         order = np.lexsort((self.rng.random(len(number)), number))
         first = np.append(True, np.diff(number[order]) != 0)
         goes = np.zeros(len(order), dtype=np.bool_)

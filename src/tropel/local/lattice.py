@@ -46,10 +46,10 @@ from numpy.typing import NDArray
 
 from tropel._kernels.grid_moves import STRAIGHT
 from tropel._kernels.philox import random_key
-from tropel.agents.state import NEAREST_EXIT, NO_GOAL, AgentState, Column, Steered
+from tropel.agents.state import NEAREST_EXIT, NEAREST_TARGET, NO_GOAL, AgentState, Column, Steered
 from tropel.agents.towards_goal import offset_to_goal
 from tropel.errors import ModelError, ParameterError, named_parameters
-from tropel.local.lattice_bonds import Bonds, no_bonds
+from tropel.local.lattice_bonds import BOND_COLUMNS, BondFinder
 from tropel.local.lattice_filters import FilterTiles, filter_tiles
 from tropel.local.lattice_steps import (
     ARRIVED,
@@ -63,6 +63,7 @@ from tropel.local.lattice_steps import (
     step_on_cells,
 )
 from tropel.world import World
+from tropel.world.goals import GoalArrays
 from tropel.world.terrain import Terrain
 
 
@@ -73,12 +74,23 @@ class LatticeParameters:
 
     cell: float = 0.4  #: length of a cell's edge [m]
     separation: float = 0.5  #: what a cell is worth less per agent around it; 1 for no regard to others
+    family_reach: float = 6.0  #: how far from the middle of their family people are drawn to it [m]
+    family_strength: float = 9.0  #: exponent of the family's layer; 0 for no regard to it
+    leader_length: float = 3.0  #: half of the axis that a leader has along its heading [m]
+    leader_width: float = 5.0  #: how far from that axis followers are drawn to it [m]
+    leader_strength: float = 8.0  #: exponent of the leader's layer; 0 for no regard to it
 
     def __post_init__(self) -> None:
         if not (math.isfinite(self.cell) and self.cell > 0.0):
             raise ParameterError(f"Lattice: cell must be a positive length, not {self.cell!r} m")
         if not 0.0 < self.separation <= 1.0:
             raise ParameterError(f"Lattice: separation lies above 0 and at most at 1, not {self.separation!r}")
+        for name in ("family_reach", "leader_length", "leader_width"):
+            if not (math.isfinite(length := getattr(self, name)) and length > 0.0):
+                raise ParameterError(f"Lattice: {name} must be a positive length, not {length!r} m")
+        for name in ("family_strength", "leader_strength"):
+            if not (math.isfinite(strength := getattr(self, name)) and strength >= 0.0):
+                raise ParameterError(f"Lattice: {name} must be a number that is not negative, not {strength!r}")
 
 
 class Lattice:
@@ -89,6 +101,7 @@ class Lattice:
 
     moves_itself = True
     follows_layers = True
+    columns = BOND_COLUMNS
     memory = (Column(name="credit", unit="s", about="time saved up for the next move on the lattice"),)
 
     def __init__(self, **parameters: Any) -> None:
@@ -101,6 +114,13 @@ class Lattice:
         self._others_marked = False  #: whether the occupancy layer has bodies that move without telling
         self._tiles: FilterTiles | None = None
         self._tiles_of: tuple[int, Any] = (-1, None)
+        self._bonds = BondFinder(
+            family_reach=self.parameters.family_reach,
+            family_strength=self.parameters.family_strength,
+            leader_length=self.parameters.leader_length,
+            leader_width=self.parameters.leader_width,
+            leader_strength=self.parameters.leader_strength,
+        )
 
     @property
     def cell(self) -> float:
@@ -150,14 +170,15 @@ class Lattice:
         choice, goes = np.empty(count, dtype=np.uint8), np.empty(count, dtype=np.bool_)
         credit = out.memory["credit"]
         self.decisions, self.moves, hasty = step_on_cells(
-            members, self._places, crowd, ground, self.occupied, self._filters(terrain), self._bonds(state), self._key,
-            step, dt, self._claim, self._draw, choice, goes, out.position, out.velocity, out.heading,
+            members, self._places, crowd, ground, self.occupied, self._filters(terrain), self._bonds.bonds(state),
+            self._key, step, dt, self._claim, self._draw, choice, goes, out.position, out.velocity, out.heading,
             credit)  # fmt: skip
         if hasty:
             fastest = float(state.desired_speed[members].max())
+            longest = math.floor(1e4 * self.cell / fastest) / 1e4  # rounded up it would be too long again
             raise ModelError(
                 f"a step of dt = {dt:g} s is too long for {hasty} agents on cells of {self.cell:g} m, of whom the "
-                f"fastest walks {fastest:g} m/s; dt must be at most {self.cell / fastest:.3g} s"
+                f"fastest walks {fastest:g} m/s; dt must be at most {longest:g} s"
             )
         self._step_into_goals(state, members[choice == ARRIVED], dt, out)
 
@@ -188,7 +209,7 @@ class Lattice:
             rows=rows,
             columns=columns,
             moves=terrain.moves.reshape(-1),
-            units=terrain.units.reshape(len(terrain.units), -1),
+            units=terrain.units.reshape(len(terrain.units), rows * columns),
             plan_of_goal=plans,
             way_weight=terrain.log_gamma / STRAIGHT,
             crowd_weight=math.log(self.parameters.separation),
@@ -227,17 +248,16 @@ class Lattice:
             self._tiles_of = (terrain.version, terrain)
         return self._tiles
 
-    def _bonds(self, state: AgentState) -> Bonds:
-        return no_bonds()
-
     def _step_into_goals(self, state: AgentState, rows: NDArray[np.int64], dt: float, out: Steered) -> None:
         """Who stands on the last cell of its way, but outside of an exit smaller than a cell, steps into it."""
         goals = self._known_world().goals()
-        goal = state.goal[rows]
-        rows = rows[(goal == NEAREST_EXIT) | ((goal >= 0) & (goals.absorbs[np.maximum(goal, 0)] > 0))]
+        goal = _number_of_goal(state.position[rows], state.goal[rows], goals)
+        # A closed exit lets nobody in, and who stood in it would share its cell with others.
+        lets_in = (goal == NEAREST_EXIT) | ((goal >= 0) & ((goals.absorbs & goals.usable)[np.maximum(goal, 0)] > 0))
+        rows, goal = rows[lets_in], goal[lets_in]
         if not rows.size:
             return
-        offset = offset_to_goal(state.position[rows], state.goal[rows], goals)
+        offset = offset_to_goal(state.position[rows], goal, goals)
         away = np.linalg.norm(offset, axis=1)
         rows, offset, away = rows[away > 0.0], offset[away > 0.0], away[away > 0.0]
         cost = away / state.desired_speed[rows]
@@ -247,3 +267,14 @@ class Lattice:
         out.heading[rows] = offset / away[:, None]
         out.velocity[rows] = out.heading[rows] * state.desired_speed[rows, None]
         out.position[rows[goes]] = (state.position[rows] + offset)[goes]
+
+
+def _number_of_goal(position: NDArray[np.float64], goal: NDArray[np.int32], goals: GoalArrays) -> NDArray[np.int32]:
+    """Goals with the nearest target by its number, since some targets take people in and others do not."""
+    meant = goal.copy()
+    targets = np.flatnonzero(goals.is_exit == 0)
+    rows = np.flatnonzero(goal == NEAREST_TARGET)
+    if rows.size and targets.size:
+        away = np.linalg.norm(position[rows, None] - goals.position[targets], axis=2)
+        meant[rows] = targets[away.argmin(axis=1)]
+    return meant

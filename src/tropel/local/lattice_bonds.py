@@ -4,10 +4,13 @@ A bond is a layer of its own for those it binds, worth most on a short line and 
 
     max(least, 1 - d / reach)^strength
 
-For a family the line is a point, the centroid of its members. For followers it is the long axis of an ellipse on the
-leader, which lies along the leader's heading; `reach` is its short semi-axis. (Section 9 of the paper names both as
+For a family the line is a point, the centroid of its members. For followers it is an axis on the leader, along the
+leader's heading; all places of one worth lie around it like an ellipse. (Section 9 of the paper names both as
 future work: "a sink of values sloping in toward the centroid", "an ellipsoid filter attached to the leader, and sloping
 in toward the major axis".) `least` is positive, so that a bond never vetoes a cell.
+
+A cell nearer to the family must be worth more than a cell nearer to the goal: strength · cell > -log(gamma) · reach.
+With weaker bonds a family that is divided between two exits comes to rest where both pull alike, and never leaves.
 """
 
 from __future__ import annotations
@@ -18,10 +21,21 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tropel._kernels.compile import inlined_kernel
+from tropel._kernels.compile import inlined_kernel, kernel
+from tropel.agents.state import AgentState, Column
 
 #: What a place out of reach is worth to those bound, at strength 1.
 _LEAST = 0.05
+#: Steps per metre in which places of families are added up: sums of whole numbers are the same in any order.
+_STEPS_PER_METRE = 2.0**20
+#: A family or leader of nobody.
+_NONE = -1
+
+#: How agents say whom they are bound to.
+BOND_COLUMNS = (
+    Column(name="family", dtype="int32", default=_NONE, about="agents with the same number keep together; -1 for none"),
+    Column(name="leader", dtype="int64", default=_NONE, about="id of the agent to follow; -1 for none"),
+)
 
 
 class Bonds(NamedTuple):
@@ -52,3 +66,81 @@ def worth_of_bonds(i, x, y, bonds):
         away = math.sqrt((x - x0 - t * ux) ** 2 + (y - y0 - t * uy) ** 2)
         worth += bonds.strength[b] * math.log(max(1.0 - away / bonds.reach[b], _LEAST))
     return worth
+
+
+@kernel
+def _add_up_families(rows, family, position, alive, count, total):
+    for n in range(rows.size):
+        i = rows[n]
+        if alive[i]:
+            f = family[n]
+            count[f] += 1
+            total[f, 0] += np.int64(math.floor(position[i, 0] * _STEPS_PER_METRE + 0.5))
+            total[f, 1] += np.int64(math.floor(position[i, 1] * _STEPS_PER_METRE + 0.5))
+
+
+class BondFinder:
+    """Finds the bonds of all agents in each step, among those who are alive and there.
+
+    Who is bound to whom is looked up only after somebody has come, gone or been bound anew. A family of one and a
+    leader who has died bind nobody: their strength is zero.
+    """
+
+    def __init__(
+        self,
+        *,
+        family_reach: float,
+        family_strength: float,
+        leader_length: float,
+        leader_width: float,
+        leader_strength: float,
+    ) -> None:
+        self._family_reach, self._family_strength = family_reach, family_strength
+        self._leader_length, self._leader_width = leader_length, leader_width
+        self._leader_strength = leader_strength
+        self._known: tuple[NDArray[np.int64], ...] = ()
+
+    def bonds(self, state: AgentState) -> Bonds:
+        """Everybody's bonds by the frozen state; none at all where nobody is bound."""
+        if state.family.max(initial=_NONE) < 0 and state.leader.max(initial=_NONE) < 0:
+            return no_bonds()
+        if not self._is_known(state):
+            self._look_up(state)
+        dead = state.columns.get("dead")
+        alive = np.ones(len(state), dtype=np.bool_) if dead is None else dead == 0
+        count = np.zeros(self._families, dtype=np.int64)
+        total = np.zeros((self._families, 2), dtype=np.int64)
+        _add_up_families(self._rows, self._family, state.position, alive, count, total)
+        centroid = total / (np.maximum(count, 1) * _STEPS_PER_METRE)[:, None]
+        place = state.position[self._leaders]
+        axis = self._leader_length * state.heading[self._leaders]
+        return Bonds(
+            of=self._of,
+            line=np.vstack([np.hstack([centroid, centroid]), np.hstack([place - axis, place + axis])]),
+            reach=np.repeat([self._family_reach, self._leader_width], [self._families, len(self._leaders)]),
+            strength=np.concatenate(
+                [
+                    np.where(count > 1, self._family_strength, 0.0),
+                    np.where(alive[self._leaders], self._leader_strength, 0.0),
+                ]
+            ),
+        )
+
+    def _is_known(self, state: AgentState) -> bool:
+        if not self._known or self._known[0] is not state.id:
+            return False
+        return np.array_equal(self._known[1], state.family) and np.array_equal(self._known[2], state.leader)
+
+    def _look_up(self, state: AgentState) -> None:
+        self._known = state.id, state.family.copy(), state.leader.copy()
+        self._rows = np.flatnonzero(state.family >= 0)
+        numbers, self._family = np.unique(state.family[self._rows], return_inverse=True)
+        self._families = len(numbers)
+        # Nobody follows itself; who has left is not found among the ids.
+        followers = np.flatnonzero((state.leader >= 0) & (state.leader != state.id))
+        place = np.minimum(np.searchsorted(state.id, state.leader[followers]), len(state) - 1)
+        there = state.id[place] == state.leader[followers]
+        self._leaders, led_by = np.unique(place[there], return_inverse=True)
+        self._of = np.full((len(state), 2), _NONE, dtype=np.int64)
+        self._of[self._rows, 0] = self._family
+        self._of[followers[there], 1] = self._families + led_by

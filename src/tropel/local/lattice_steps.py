@@ -187,7 +187,8 @@ def _best_moves(i, row, column, plan, crowd, ground, occupied, tiles, bonds):
     s1, s2, s3 = _three(w1), _three(w2), _three(w3)
     below, beside, above = _three(w0) + s1 + s2, s1 + s2 + s3, s2 + s3 + _three(w4)
     tile = tile_of(row, column, tiles)
-    special = tiles.start[tile] < tiles.start[tile + 1] or bonds.of.shape[0] > 0
+    bound = bonds.of.shape[0] > 0 and (bonds.of[i, 0] >= 0 or bonds.of[i, 1] >= 0)
+    special = tiles.start[tile] < tiles.start[tile + 1] or bound
     v0 = _worth(0, i, row, column, plan, w2, beside, special, crowd, ground, tile, tiles, bonds)
     v1 = _worth(1, i, row, column, plan, w3, above, special, crowd, ground, tile, tiles, bonds)
     v2 = _worth(2, i, row, column, plan, w2, beside, special, crowd, ground, tile, tiles, bonds)
@@ -226,6 +227,12 @@ def _one_of(bits, word):
     return trailing_zeros(bits)
 
 
+@inlined_kernel
+def _credit(i, dt, straight, crowd):
+    """Time that agent i has for a move. Who walked slower before, or not at all, may have saved up many moves."""
+    return min(crowd.credit[i], math.sqrt(2.0) * straight) + dt
+
+
 @kernel
 def _propose_some(rows, first, last, places, crowd, ground, occupied, tiles, bonds, key, step, dt, claim, draw, choice,
                   out_velocity, out_credit):  # fmt: skip
@@ -236,13 +243,14 @@ def _propose_some(rows, first, last, places, crowd, ground, occupied, tiles, bon
         choice[n] = STAYS
         if crowd.start_time[i] > time + 1e-9 * dt or places[n] < 0:
             continue
-        credit = crowd.credit[i] + dt
         speed = crowd.desired_speed[i]
         hasty += np.int64(speed * dt > ground.cell * (1.0 + _ALMOST))
         straight = ground.cell / speed
+        credit = _credit(i, dt, straight, crowd)
         if credit < straight * (1.0 - _ALMOST):
             out_credit[i] = credit
-            out_velocity[i, 0], out_velocity[i, 1] = crowd.velocity[i, 0], crowd.velocity[i, 1]
+            if speed > 0.0:
+                out_velocity[i, 0], out_velocity[i, 1] = crowd.velocity[i, 0], crowd.velocity[i, 1]
             continue
         out_credit[i] = min(credit, straight)
         plan = ground.plan_of_goal[crowd.goal[i] - NO_GOAL]
@@ -313,7 +321,7 @@ def _move_some(rows, first, last, places, crowd, ground, dt, claim, choice, goes
         dx, dy = MOVE_X[m], MOVE_Y[m]
         length = 1.0 if m < 4 else math.sqrt(2.0)
         cost = length * ground.cell / crowd.desired_speed[i]
-        credit = crowd.credit[i] + dt
+        credit = _credit(i, dt, ground.cell / crowd.desired_speed[i], crowd)
         if not goes[n]:
             out_credit[i] = min(credit, cost)
             continue

@@ -97,6 +97,7 @@ class _Film:
     def __init__(self, trajectory: Trajectory, frames: NDArray[np.int64], width: int, delay: float) -> None:
         self._trajectory = trajectory
         self._moments = Moments(trajectory)
+        self._deaths = trajectory.deaths()
         self._stage = set_stage(_bounds(trajectory, frames), trajectory.scene, width)
         self._by_speed = len(trajectory.scene.groups) < 2
         self.key = self._speed_key(frames) if self._by_speed else _group_key(trajectory)
@@ -108,10 +109,18 @@ class _Film:
         data = self._trajectory.frame(k)
         if moment.fixtures not in self._projectionists:
             self._projectionists[moment.fixtures] = self._projectionist(moment)
+        dead = np.isin(data.id, self._deaths["id"][self._deaths["frame"] <= k])
+        lying = int(dead.sum())
         return self._projectionists[moment.fixtures].draw(
-            Crowd(data=data, colour=self._colour(k, data), obstacles=list(moment.obstacles.values())),
+            Crowd(
+                data=data,
+                colour=self._colour(k, data),
+                obstacles=list(moment.obstacles.values()),
+                hazards=list(moment.hazards.values()),
+                dead=dead if lying else None,
+            ),
             time=f"{self._trajectory.time(k):.1f} s",
-            count=f"{len(data.id):,} there",
+            count=f"{len(data.id) - lying:,} there" + (f", {lying:,} dead" if lying else ""),
         )
 
     def _projectionist(self, moment: Moment) -> Projectionist:

@@ -17,12 +17,14 @@ from numpy.typing import NDArray
 
 from tropel.pictures import style
 from tropel.pictures.backdrop import EDGE, Stage
+from tropel.pictures.hazards import HazardDisc, name_hazards, sketch_hazards
 from tropel.pictures.moments import Place
 from tropel.pictures.view import View
 from tropel.recording import FrameData
 
 if TYPE_CHECKING:
     from PIL.Image import Image
+    from PIL.ImageDraw import ImageDraw
     from PIL.ImageFont import FreeTypeFont
 
 #: Agents and edges smaller than this would not be seen [pixels].
@@ -40,6 +42,8 @@ class Crowd:
     data: FrameData
     colour: NDArray[np.int64]  #: of each agent, an index into the colours
     obstacles: Sequence[tuple[Place, float]]
+    hazards: Sequence[HazardDisc] = ()
+    dead: NDArray[np.bool_] | None = None  #: who of them; None when nobody is
 
 
 class Projectionist:
@@ -58,7 +62,7 @@ class Projectionist:
             self._grounds.append(ground.resize((2 * view.width, 2 * view.height), Image.Resampling.NEAREST))
 
     def draw(self, crowd: Crowd, *, time: str, count: str) -> Image:
-        """The backdrop with agents and obstacles, the time, and how many are there."""
+        """The backdrop with agents, obstacles and hazards, the time, and how many are there."""
         from PIL import ImageDraw
 
         frame = self._backdrop.copy()
@@ -83,8 +87,10 @@ class Projectionist:
         part = ground.crop((2 * box[0], 2 * box[1], 2 * box[2], 2 * box[3]))
         draw = ImageDraw.Draw(part)
         corner = np.array(box[:2])
+        sketch_hazards(draw, crowd.hazards, view, box[:2])
         for x0, y0, x1, y1 in _boxes(shapes.obstacles - corner, shapes.obstacle_radius):
             draw.ellipse((x0, y0, x1, y1), fill=style.OBSTACLE, outline=style.OBSTACLE_EDGE, width=3)
+        self._draw_dead(draw, shapes, corner)
         place = shapes.agents - corner
         fill = self._fill
         edges = shapes.radius.size > 0 and float(np.median(shapes.radius)) >= _LEAST_FOR_EDGE
@@ -98,7 +104,16 @@ class Projectionist:
         begin, end = 2.0 * place[large], 2.0 * (place[large] + ahead)
         for a, b, colour in zip(begin.tolist(), end.tolist(), shapes.colour[large].tolist(), strict=True):
             draw.line((*a, *b), fill=self._tick[colour], width=3)
+        name_hazards(draw, crowd.hazards, view, box[:2], _font(24))
         return part.reduce(2)
+
+    def _draw_dead(self, draw: ImageDraw, shapes: _Discs, corner: NDArray[np.int64]) -> None:
+        """Dark crosses, below the living."""
+        reach = np.maximum(shapes.dead_radius, _LEAST_RADIUS)
+        for x0, y0, x1, y1 in _boxes(shapes.dead - corner, 0.75 * reach):
+            thick = max(2, round(0.3 * (x1 - x0)))
+            draw.line((x0, y0, x1, y1), fill=style.DEAD, width=thick)
+            draw.line((x0, y1, x1, y0), fill=style.DEAD, width=thick)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -111,10 +126,17 @@ class _Discs:
     colour: NDArray[np.int64]
     obstacles: NDArray[np.float64]
     obstacle_radius: NDArray[np.float64]
+    dead: NDArray[np.float64]
+    dead_radius: NDArray[np.float64]
+    hazards: NDArray[np.float64]
+    hazard_radius: NDArray[np.float64]
 
     @classmethod
     def of(cls, crowd: Crowd, view: View) -> _Discs:
         order = _far_to_near(crowd.data.position, view)
+        lying = order[:0]
+        if crowd.dead is not None:
+            order, lying = order[~crowd.dead[order]], order[crowd.dead[order]]
         return cls(
             order=order,
             agents=_pixels(crowd.data.position[order], view),
@@ -122,12 +144,17 @@ class _Discs:
             colour=crowd.colour[order],
             obstacles=_pixels(np.array([centre for centre, _ in crowd.obstacles]), view),
             obstacle_radius=np.array([radius * view.scale for _, radius in crowd.obstacles]),
+            dead=_pixels(crowd.data.position[lying], view),
+            dead_radius=crowd.data.radius[lying] * view.scale,
+            hazards=_pixels(np.array([hazard.centre for hazard in crowd.hazards]), view),
+            # With room for the name above a small one.
+            hazard_radius=np.array([max(h.outer, h.inner + 24 / view.scale) * view.scale for h in crowd.hazards]),
         )
 
     def covered(self, view: View) -> tuple[int, int, int, int] | None:
         """The smallest box of whole pixels on the map that holds all discs; None if there is nothing to draw."""
-        centres = np.concatenate([self.agents, self.obstacles])
-        reach = np.concatenate([self.radius, self.obstacle_radius])[:, None] + 2.0
+        centres = np.concatenate([self.agents, self.obstacles, self.dead, self.hazards])
+        reach = np.concatenate([self.radius, self.obstacle_radius, self.dead_radius, self.hazard_radius])[:, None] + 2.0
         if len(centres) == 0:
             return None
         low = np.clip(np.floor((centres - reach).min(axis=0)), 0, [view.width, view.height]).astype(int)

@@ -57,9 +57,11 @@ class FieldLayer:
         step = -(-max(self.free.shape) // most)
         if step <= 1:
             return self
-        pick = (slice(step // 2, None, step), slice(step // 2, None, step))
+        # A field of few rows keeps one of them.
+        first = np.minimum(step // 2, np.array(self.free.shape) - 1)
+        pick = tuple(slice(start, None, step) for start in first.tolist())
         return FieldLayer(
-            origin=self.origin + (step // 2 + 0.5 - 0.5 * step) * self.cell,
+            origin=self.origin + (first[::-1] + 0.5 - 0.5 * step) * self.cell,
             cell=step * self.cell,
             free=self.free[pick],
             reachable=self.reachable[pick],

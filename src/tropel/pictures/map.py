@@ -23,15 +23,33 @@ _ALL_NAMED = 12
 
 
 def draw_map(
-    axes: Axes, scene: Scene, moment: Moment, view: View, *, door_notes: Mapping[str, str] | None = None
+    axes: Axes,
+    scene: Scene,
+    moment: Moment,
+    view: View,
+    *,
+    door_notes: Mapping[str, str] | None = None,
+    hazard_notes: Mapping[str, str] | None = None,
 ) -> None:
-    """Draw the world as it is at a moment, obstacles left aside; `door_notes` says more about doors by name."""
+    """Draw the world as it is at a moment, obstacles and hazards left aside.
+
+    `door_notes` says more about doors by name. Hazards have names on the map if `hazard_notes` says more about them.
+    """
     view.frame(axes)
     if scene.dim == 3:
         labels = _draw_box(axes, scene, view)
     else:
         labels = _draw_floor(axes, scene, moment, view, door_notes or {})
     labels += _draw_targets(axes, scene, moment, view)
+    labels += [
+        Label(
+            text=f"{name}\n{note}",
+            box=_box_around(view.flat(moment.hazards[name].centre)[0], moment.hazards[name].inner),
+            colour=style.label_colour(moment.hazards[name].colour),
+        )
+        for name, note in (hazard_notes or {}).items()
+        if name in moment.hazards
+    ]
     # Regions are the least of the names.
     obstacles = [_box_around(view.flat(centre)[0], radius) for centre, radius in moment.obstacles.values()]
     place_labels(axes, sorted(labels, key=lambda label: not label.required), avoid=obstacles)

@@ -1,14 +1,15 @@
-"""What the world of a recorded run looked like in a frame: doors, exits, obstacles, targets."""
+"""What the world of a recorded run looked like in a frame: doors, exits, obstacles, hazards, targets."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import shapely
 
 from tropel.errors import RecordingError
+from tropel.pictures.hazards import HazardDisc, read_hazards
 from tropel.recording import Trajectory
 from tropel.recording.frames import RecordedEvent
 
@@ -27,6 +28,7 @@ class Moment:
     exits: dict[str, bool]
     obstacles: dict[str, tuple[Place, float]]  #: centre and radius [m]
     targets: dict[str, Place]
+    hazards: dict[str, HazardDisc] = field(default_factory=dict)
 
     @property
     def fixtures(self) -> tuple[Any, ...]:
@@ -61,6 +63,7 @@ class Moments:
             doors=self.doors(frame),
             exits=_switched(dict.fromkeys(scene.exits, True), past, "exit"),
             obstacles=self.obstacles(frame),
+            hazards=self.hazards(frame),
             targets=_targets({n: t["position"] for n, t in scene.targets.items() if "position" in t}, past),
         )
 
@@ -87,6 +90,9 @@ class Moments:
         if self._obstacles_change:
             _move_obstacles(standing, (entry.event for entry in self._events if entry.frame <= frame))
         return standing
+
+    def hazards(self, frame: int) -> dict[str, HazardDisc]:
+        return read_hazards(self._trajectory.hazards(frame))
 
     def door_changes(self, frames: Iterable[int]) -> list[Change]:
         """When doors opened or closed, as seen in ascending frames."""

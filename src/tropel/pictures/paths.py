@@ -27,14 +27,16 @@ class Paths:
 
     frames: Ints  #: the frames that were looked at
     times: Floats  #: their times [s]
-    there: Ints  #: how many agents are in each of them
+    there: Ints  #: how many agents are in each of them, alive
     left: Ints  #: how many have been there and are no longer
+    died: Ints  #: how many have died
     agents: int  #: how many were seen at all
     drawn: int  #: how many of them have a path below
     pieces: Floats  #: (S, 2, dim) straight pieces of paths [m]
     piece_times: Floats  #: (S,) the time at the middle of each [s]
     starts: Floats  #: (A, dim) where each agent was first seen
-    ends: Floats  #: (E, dim) where those are who are there in the last frame
+    ends: Floats  #: (E, dim) where those are who are there in the last frame, alive
+    dead: Floats  #: (D, dim) where the dead lie in the last frame
     bounds: Floats  #: (2, dim) the box that holds the world's bounds and every agent
 
 
@@ -45,8 +47,10 @@ def read_paths(trajectory: Trajectory) -> Paths:
     data = [trajectory.frame(int(k)) for k in frames]
     number = np.concatenate([d.id for d in data])
     position = np.concatenate([d.position for d in data]).reshape(-1, dim)
-    there = np.array([len(d.id) for d in data], dtype=np.int64)
-    sample = np.repeat(np.arange(len(frames)), there)
+    present = np.array([len(d.id) for d in data], dtype=np.int64)
+    sample = np.repeat(np.arange(len(frames)), present)
+    deaths = trajectory.deaths()
+    lying = [np.isin(d.id, deaths["id"][deaths["frame"] <= k]) for k, d in zip(frames, data, strict=True)]
     times = np.array([trajectory.time(int(k)) for k in frames])
     ids, first_row, agent = np.unique(number, return_index=True, return_inverse=True)
     seen = np.cumsum(np.bincount(sample[first_row], minlength=len(frames)))
@@ -57,14 +61,16 @@ def read_paths(trajectory: Trajectory) -> Paths:
     return Paths(
         frames=frames,
         times=times,
-        there=there,
-        left=seen - there,
+        there=present - np.array([dead.sum() for dead in lying], dtype=np.int64),
+        left=seen - present,
+        died=np.searchsorted(np.sort(deaths["frame"]), frames, side="right"),
         agents=len(ids),
         drawn=len(range(0, len(ids), stride)),
         pieces=pieces,
         piece_times=piece_times,
         starts=position[first_row],
-        ends=data[-1].position.reshape(-1, dim),
+        ends=data[-1].position.reshape(-1, dim)[~lying[-1]],
+        dead=data[-1].position.reshape(-1, dim)[lying[-1]],
         bounds=np.array([corners.min(axis=0), corners.max(axis=0)]),
     )
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tropel.pictures import style
+from tropel.pictures.hazards import HazardDisc, draw_hazards
 from tropel.pictures.map import draw_map, draw_obstacles, margin_for
 from tropel.pictures.moments import Change, Moments
 from tropel.pictures.paths import Paths, read_paths
@@ -47,12 +49,15 @@ def run_figure(trajectory: Trajectory) -> Figure:
     figure = style.new_figure(layout.width, layout.height)
     _write_header(figure, trajectory, paths, summary)
     notes = _door_notes(moments.door_changes(paths.frames.tolist()))
+    hazards, hazard_notes = _hazards_of_run(moments, paths)
     colours = _time_norm(paths)
     for view, (left, top) in zip(layout.views, layout.corners, strict=True):
         axes = style.add_axes(figure, left, top, view.width, view.height)
         _draw_obstacles(axes, moments, paths, view)
+        draw_hazards(axes, hazards.values(), view)
         _draw_paths(axes, paths, view, colours)
-        draw_map(axes, trajectory.scene, moments.at(int(paths.frames[-1])), view, door_notes=notes)
+        end = replace(moments.at(int(paths.frames[-1])), hazards=hazards)
+        draw_map(axes, trajectory.scene, end, view, door_notes=notes, hazard_notes=hazard_notes)
         _name_map_axes(axes, view, trajectory.scene.dim)
     _write_key(figure, paths, layout)
     _draw_curves(figure, paths, summary, colours, *layout.curves)
@@ -69,10 +74,13 @@ def _write_header(figure: Figure, trajectory: Trajectory, paths: Paths, summary:
     if scene.seed is not None:
         facts.append(f"seed {scene.seed}")
     there = int(summary.get("remaining", paths.there[-1]))
-    if agents and there == 0:
+    died = int(summary.get("deaths", paths.died[-1]))
+    if agents and there == 0 and died == 0:
         facts.append("everybody left")
     elif agents and there < agents:
-        facts.append(f"{agents - there:,} left, {there:,} still there")
+        counts = [f"{agents - there - died:,} left"]
+        counts += [f"{died:,} died"] * (died > 0) + [f"{there:,} still there"] * (there > 0)
+        facts.append(", ".join(counts))
     if trajectory.summary is None and scene.seed is not None:
         facts.append("interrupted before its end")
     if paths.drawn < paths.agents:
@@ -91,6 +99,23 @@ def _door_notes(changes: list[Change]) -> dict[str, str]:
         door: "\n".join(said) if len(said) <= 2 else f"{said[0]}\nchanges {len(said)} times"
         for door, said in notes.items()
     }
+
+
+def _hazards_of_run(moments: Moments, paths: Paths) -> tuple[dict[str, HazardDisc], dict[str, str]]:
+    """Every hazard of the run as it was last seen, and when it was there."""
+    seen: dict[str, HazardDisc] = {}
+    first: dict[str, float] = {}
+    last: dict[str, float] = {}
+    for frame, time in zip(paths.frames.tolist(), paths.times.tolist(), strict=True):
+        for name, hazard in moments.hazards(frame).items():
+            seen[name] = hazard
+            first.setdefault(name, time)
+            last[name] = time
+    notes = {}
+    for name in seen:
+        over = f" to {last[name]:.0f} s" if last[name] < paths.times[-1] else ""
+        notes[name] = f"{first[name]:.0f}{over}" if over else f"from {first[name]:.0f} s"
+    return seen, notes
 
 
 def _time_norm(paths: Paths) -> Normalize:
@@ -129,6 +154,8 @@ def _draw_paths(axes: Axes, paths: Paths, view: View, norm: Normalize) -> None:
     starts, ends = view.flat(paths.starts), view.flat(paths.ends)
     axes.plot(starts[:, 0], starts[:, 1], **_start_dots(len(starts), _room(paths, view)))
     axes.plot(ends[:, 0], ends[:, 1], **_end_dots(len(ends), _room(paths, view)))
+    dead = view.flat(paths.dead)
+    axes.plot(dead[:, 0], dead[:, 1], **_dead_crosses(len(dead), _room(paths, view)))
 
 
 def _room(paths: Paths, view: View) -> float:
@@ -149,6 +176,11 @@ def _end_dots(count: int, room: float = np.inf) -> dict[str, Any]:
     return {**_DOTS, "markersize": size, "color": colour, "mec": style.INK, "mew": 0.5, "zorder": 3.6}
 
 
+def _dead_crosses(count: int, room: float = np.inf) -> dict[str, Any]:
+    size = min(float(np.clip(12.0 / max(count, 1) ** 0.2, 2.5, 7.0)), 1.5 * room)
+    return {"linestyle": "none", "marker": "x", "markersize": size, "color": style.DEAD, "mew": 1.5, "zorder": 6.5}
+
+
 def _write_key(figure: Figure, paths: Paths, layout: Layout) -> None:
     """What the dots mean, under the map where there is room."""
     from matplotlib.lines import Line2D
@@ -159,13 +191,15 @@ def _write_key(figure: Figure, paths: Paths, layout: Layout) -> None:
     entries = [("start", _start_dots(len(paths.starts)))]
     if len(paths.ends):
         entries.append(("there at the end", _end_dots(len(paths.ends))))
+    if len(paths.dead):
+        entries.append(("died", _dead_crosses(len(paths.dead))))
     handles = [Line2D([], [], label=name, **{**dots, "alpha": 1.0, "markersize": 5.0}) for name, dots in entries]
     across, down = figure.get_size_inches() * style.DPI
     figure.legend(
         handles=handles,
         loc="lower right",
         bbox_to_anchor=((left + view.width) / across, 1.0 - (top + view.height + AXIS_BELOW) / down),
-        ncols=2,
+        ncols=3,
         frameon=False,
         prop={"size": style.SMALL_SIZE, "family": style.FONT},
         labelcolor=style.FAINT_INK,
@@ -221,14 +255,15 @@ def _draw_curves(
     """How many are there and how many have left, over a strip of the colours that times have on the map."""
     from matplotlib.ticker import MaxNLocator
 
-    times, there, gone = paths.times, paths.there, paths.left
+    times, there, gone, died = paths.times, paths.there, paths.left, paths.died
     end = summary.get("simulated_time")
     if end is not None and "remaining" in summary and end > times[-1]:
         # The run may have ended between two frames.
         agents = int(summary.get("agents", paths.agents))
         times = np.append(times, float(end))
         there = np.append(there, int(summary["remaining"]))
-        gone = np.append(gone, agents - int(summary["remaining"]))
+        died = np.append(died, int(summary.get("deaths", died[-1])))
+        gone = np.append(gone, agents - there[-1] - died[-1])
     axes = style.add_axes(figure, left, top, width, height)
     style.open_panel(axes)
     style.label_axes(axes, y="agents")
@@ -236,13 +271,15 @@ def _draw_curves(
     steps: dict[str, Any] = {"drawstyle": "steps-post", "marker": marker, "solid_joinstyle": "miter", "clip_on": False}
     axes.plot(times, there, color=style.THERE, linewidth=2.2, label="still there", **steps)
     axes.plot(times, gone, color=style.LEFT, linewidth=2.2, linestyle=(0, (4, 1.2)), label="left", **steps)
+    if died[-1]:
+        axes.plot(times, died, color=style.DEAD, linewidth=2.2, linestyle=(0, (1, 1)), label="died", **steps)
     last = float(times[-1]) or 1.0
     axes.set_xlim(0.0, last)
     axes.set_ylim(0.0, max(1.0, 1.06 * max(there.max(), gone.max())))
     axes.yaxis.set_major_locator(MaxNLocator(nbins=6, integer=True, steps=[1, 2, 2.5, 5, 10]))
     axes.yaxis.set_major_formatter(lambda count, _: f"{count:,.0f}")
     axes.tick_params(axis="x", labelbottom=False, length=0)
-    style.legend_above(axes, side="right", columns=2, handlelength=2.4)
+    style.legend_above(axes, side="right", columns=3, handlelength=2.4)
     strip = style.add_axes(figure, left, top + height, width, STRIP)
     strip.imshow(
         np.linspace(0.0, last, 512)[None, :],

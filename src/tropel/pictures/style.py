@@ -40,6 +40,11 @@ CLOSED_DOOR = "#d55e00"
 TARGET = "#aa3377"
 THERE = "#0072b2"
 LEFT = "#009e73"
+DEAD = "#1a1a1a"
+
+#: Hazards by their kind; each has its name beside it as well.
+HAZARDS = {"fire": "#d55e00", "explosion": "#e69f00", "rubble": "#8c6d31", "gas": "#cc79a7", "water": "#56b4e9"}
+OTHER_HAZARD = "#aa3377"
 
 GROUPS = ("#0072b2", "#e69f00", "#cc79a7", "#56b4e9", "#d55e00", "#009e73", "#8c6d31", "#4d4d4d")
 
@@ -86,6 +91,10 @@ def exit_fill(colour: str) -> str:
     return mixed(colour, PAPER, 0.45)
 
 
+def hazard_fill(colour: str) -> str:
+    return mixed(colour, PAPER, 0.6)
+
+
 def label_colour(colour: str) -> str:
     """Dark enough to be read in small letters."""
     return mixed(colour, "#000000", 0.75)
@@ -97,6 +106,8 @@ def map_colours() -> list[str]:
     things = [INK, FAINT_INK, WALL, REGION, OBSTACLE, OBSTACLE_EDGE, OPEN_DOOR, CLOSED_DOOR, TARGET]
     for colour in (EXIT, CLOSED_EXIT):
         things += [colour, exit_fill(colour), label_colour(colour)]
+    for colour in (*HAZARDS.values(), OTHER_HAZARD):
+        things += [colour, hazard_fill(colour)]
     return [*grounds, *things, *(mixed(thing, FLOOR, share) for thing in things for share in (0.33, 0.67))]
 
 

@@ -44,6 +44,11 @@ class Blend:
         return ", ".join(f"{weight!r} {planner.description}" for weight, planner in self.parts)
 
     @property
+    def inner(self) -> tuple[Any, ...]:
+        """The planners that are blended."""
+        return tuple(part.planner for _, part in self.parts)
+
+    @property
     def columns(self) -> tuple[Any, ...]:
         return tuple(dict.fromkeys(column for _, planner in self.parts for column in planner.columns))
 

@@ -17,29 +17,27 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from tropel.errors import ParameterError, suggest
+from tropel.errors import GeometryError, ParameterError, suggest
 from tropel.planning.painted_fields import ArrayField
+from tropel.world.picture_file import read_pixels
 
 ENCODINGS = ("xy", "hue")
 
 
 def image_field(
-    path: str | Path, *, cell: float, origin: Sequence[float] = (0.0, 0.0), encoding: str = "hue"
+    path: str | Path, *, cell: float, origin: Sequence[float] | None = None, encoding: str = "hue"
 ) -> ArrayField:
     """Read a painted field: a pixel is a square of `cell` [m], the image's lower left corner is at `origin` [m]."""
-    from PIL import Image, UnidentifiedImageError
-
     if encoding not in ENCODINGS:
         raise ParameterError(f"there is no encoding '{encoding}' of vectors in images; {suggest(encoding, ENCODINGS)}")
     file = Path(path)
     if not file.is_file():
         raise ParameterError(f"there is no image '{file}' to read a painted field from; check the path")
     try:
-        with Image.open(file) as image:
-            pixels = np.asarray(image.convert("RGBA"), dtype=np.float64)
-    except (UnidentifiedImageError, OSError, Image.DecompressionBombError) as error:
-        raise ParameterError(f"'{file}' cannot be read as an image: {error}") from error
-    upward = pixels[::-1]  # files begin with the top row
+        pixels = read_pixels(file)
+    except GeometryError as error:
+        raise ParameterError(f"no painted field can be made of an image: {error}") from error
+    upward = pixels[::-1].astype(np.float64)  # files begin with the top row
     vectors = _from_red_and_green(upward) if encoding == "xy" else _from_hue(upward / 255.0)
     return ArrayField(vectors, origin=origin, cell=cell)
 

@@ -24,7 +24,7 @@ from tropel.planning import plan_cache
 from tropel.planning.field_goals import goal_cells, goals_among, numbers_of, room_for_error, spec_of
 from tropel.planning.grid_field import GridField, Unreachable
 from tropel.world import World
-from tropel.world.raster import Raster, rasterise, static_obstacles
+from tropel.world.raster import Raster, rasterise, what_is_drawn
 
 
 @dataclass(kw_only=True)
@@ -44,11 +44,12 @@ class FieldPlanner(ABC):
     keeps where it can. With `line_of_sight` agents that see the goal go straight to it. With `cache` fields are kept on
     disk for the next run.
 
-    A planner of one's own implements `solve`.
+    A planner of one's own implements `solve`. Fields on disk are found by its name and `parameters`, so one that uses
+    the cache changes its `parameters` whenever `solve` changes.
     """
 
     def __init__(
-        self, *, cell: float = 0.2, clearance: float = 0.2, line_of_sight: bool = True, cache: bool = True
+        self, *, cell: float = 0.2, clearance: float = 0.2, line_of_sight: bool = True, cache: bool = False
     ) -> None:
         if not (np.isfinite(cell) and cell > 0.0):
             raise ParameterError(f"{type(self).__name__}: cell must be a positive length, not {cell!r} m")
@@ -92,7 +93,7 @@ class FieldPlanner(ABC):
         """Draw the world and solve the field of every goal that agents have."""
         self._world = world
         self._plans = {}
-        self._drawn = _what_is_drawn(world)
+        self._drawn = what_is_drawn(world)
         self._raster = self.draw(world)
         if not self._raster.free.any():
             raise GeometryError(f"{type(self).__name__}: {room_for_error(self._raster)}")
@@ -130,6 +131,7 @@ class FieldPlanner(ABC):
 
     def unreachable(self) -> dict[str, Unreachable]:
         """For each goal with a field, where no way leads to it."""
+        self._keep_up()
         return {self._name(goal): plan.field.unreachable() for goal, plan in self._plans.items()}
 
     # Keeping up with the world ----------------------------------------------------------------------------------
@@ -137,7 +139,7 @@ class FieldPlanner(ABC):
     def _keep_up(self) -> None:
         """Follow what has changed since the last step: doors and obstacles, then goals."""
         world, raster = self._known()
-        drawn = _what_is_drawn(world)
+        drawn = what_is_drawn(world)
         redrawn = drawn != self._drawn
         if redrawn:
             raster = self._raster = self.draw(world)
@@ -195,14 +197,13 @@ class FieldPlanner(ABC):
         return names.get(goal, "nearest exit" if goal == NEAREST_EXIT else "nearest target")
 
 
-def _what_is_drawn(world: World) -> tuple[bytes, ...]:
-    """The part of the world that a raster shows and that may change: doors and static obstacles."""
-    position, radius = static_obstacles(world)
-    return world.blocking.tobytes(), position.tobytes(), radius.tobytes()
-
-
 def _to_arrays(field: GridField) -> dict[str, NDArray[Any]]:
-    return {"value": field.value, "vectors": field.vectors, "metres_per_value": np.array(field.metres_per_value)}
+    return {
+        "value": field.value,
+        "vectors": field.vectors,
+        "metres_per_value": np.array(field.metres_per_value),
+        "straighten": np.array(field.straighten),
+    }
 
 
 def _from_arrays(arrays: dict[str, NDArray[Any]], raster: Raster, goal: NDArray[np.bool_]) -> GridField:
@@ -212,4 +213,5 @@ def _from_arrays(arrays: dict[str, NDArray[Any]], raster: Raster, goal: NDArray[
         value=arrays["value"],
         vectors=arrays["vectors"],
         metres_per_value=float(arrays["metres_per_value"]),
+        straighten=bool(arrays["straighten"]),
     )

@@ -88,11 +88,12 @@ class FlowField(FieldPlanner):
         return self._field(raster, layer)
 
     def _field(self, raster: Raster, layer: FlowLayer) -> GridField:
+        # Copies: a repair changes the layer in place, and whoever asked for a field keeps it as it was.
         return GridField(
             raster=raster,
-            goal=layer.goal,
+            goal=layer.goal.copy(),
             value=layer.log_value(self.gamma),
-            vectors=layer.vectors,
+            vectors=layer.vectors.copy(),
             metres_per_value=raster.cell / self._log_gamma,
             straighten=self.terrain is None,
             solver=layer,

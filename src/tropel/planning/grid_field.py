@@ -36,7 +36,8 @@ class Unreachable:
             return "every free cell leads to the goal"
         where = ", ".join("(" + ", ".join(f"{c:.4g}" for c in p) + f"): {n} cells" for p, n in self.pairs[:5])
         more = f" and {len(self.regions) - 5} more" if len(self.regions) > 5 else ""
-        return f"no way to the goal from {self.cells} cells ({self.area:.4g} m²), around {where}{more}"
+        unit = "m²" if len(self.regions[0]) == 2 else "m³"
+        return f"no way to the goal from {self.cells} cells ({self.area:.4g} {unit}), around {where}{more}"
 
     @property
     def pairs(self) -> list[tuple[tuple[float, ...], int]]:

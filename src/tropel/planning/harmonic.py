@@ -45,6 +45,8 @@ _SCALINGS = 12
 _LONGEST_DECAY = 1e5
 #: What a place surrounded by the target loses per step, relative to u.
 _LOSS = 1e-6
+#: A neighbour that is better by less, relative to log u (or to 1), is not better but rounded otherwise.
+_ROUNDING = 1e-14
 
 
 class Harmonic(FieldPlanner):
@@ -99,7 +101,7 @@ def solve_harmonic(
 
     `free` and `target` are boolean; u is 1 on the target. `walls` is "fixed" (u = 0 there and beyond the border) or
     "reflecting" with a `decay_length` in cells. `held` gives cells a value of u of their own (not negative; NaN where
-    u is asked for): they are neither free nor walls.
+    u is asked for): they are neither free nor walls. No planner does; it is there to compare with closed forms.
     """
     cells, goal = _check_cells(free, target)
     _check_walls(walls)
@@ -115,10 +117,11 @@ def solve_harmonic(
     if unknowns.count:
         decay, half_width = _decay(cells | is_held, unknowns, decay_length if mirrored else None)
         log_u.flat[unknowns.cells] = _solve(unknowns, first_estimate(unknowns, decay), half_width)
-        if _stuck(log_u, is_held, unknowns).any():
-            tired = _with_loss_where_flat(unknowns, _stuck(log_u, is_held, unknowns), cells.shape)
+        stuck = _stuck(log_u, is_held, unknowns)
+        if stuck.any():
+            tired = _with_loss_where_flat(unknowns, stuck, cells.shape)
             log_u.flat[unknowns.cells] = _solve(tired, log_u.ravel()[unknowns.cells], half_width)
-        _check_usable(_stuck(log_u, is_held, unknowns), unknowns)
+            _check_usable(_stuck(log_u, is_held, unknowns), unknowns)
     return log_u
 
 
@@ -172,8 +175,11 @@ def _solve_directly(unknowns: Unknowns, dissection: Dissection, log_h: NDArray[n
 
 
 def _stuck(log_u: NDArray[np.float64], is_held: NDArray[np.bool_], unknowns: Unknowns) -> NDArray[np.bool_]:
-    """Which of the unknown cells have no better neighbour."""
-    return best_neighbours(log_u, is_held).ravel()[unknowns.cells] < 0
+    """Which of the unknown cells have no neighbour that is better by more than rounding."""
+    best = best_neighbours(log_u, is_held).ravel()[unknowns.cells]
+    own = log_u.ravel()[unknowns.cells]
+    rise = np.where(best < 0, 0.0, log_u.ravel()[best] - own)
+    return ~(rise > _ROUNDING * np.maximum(1.0, np.abs(own)))
 
 
 def _with_loss_where_flat(unknowns: Unknowns, stuck: NDArray[np.bool_], shape: tuple[int, ...]) -> Unknowns:

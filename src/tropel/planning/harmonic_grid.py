@@ -150,8 +150,7 @@ def _cheapest_ways(neighbours, log_source, decay, passes, log_u):
 
 @kernel
 def log_sweep(neighbours, log_source, weight, log_u):
-    """One Gauss-Seidel sweep on log u, away from the target. Returns the largest change."""
-    largest = 0.0
+    """One Gauss-Seidel sweep on log u, away from the target."""
     for i in range(log_u.size):
         top = log_source[i]
         for k in range(neighbours.shape[1]):
@@ -163,7 +162,4 @@ def log_sweep(neighbours, log_source, weight, log_u):
             j = neighbours[i, k]
             if j >= 0:
                 total += np.exp(log_u[j] - top)
-        new = top + np.log(total * weight[i])
-        largest = max(largest, abs(new - log_u[i]))
-        log_u[i] = new
-    return largest
+        log_u[i] = top + np.log(total * weight[i])

@@ -12,8 +12,10 @@ shortened when agents follow them), zero where nothing is painted. Fields combin
 from __future__ import annotations
 
 import hashlib
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -21,6 +23,7 @@ import shapely
 from numpy.typing import ArrayLike, NDArray
 
 from tropel.errors import ParameterError
+from tropel.world.raster import check_memory
 from tropel.world.world import Polygonal
 
 Floats = NDArray[np.float64]
@@ -62,54 +65,67 @@ class PaintedField(ABC):
 
     def on_grid(self, low: Sequence[float], high: Sequence[float], *, cell: float) -> ArrayField:
         """The field at the centres of cells between two corners [m]; faster to ask than many strokes or polygons."""
-        first, last = np.asarray(low, dtype=np.float64), np.asarray(high, dtype=np.float64)
-        if not (np.isfinite(cell) and cell > 0.0):
+        first, last = _floats(low), _floats(high)
+        if not (_is_finite(cell) and cell > 0.0):
             raise ParameterError(f"on_grid: cell must be a positive length, not {cell!r} m")
         if first.shape not in ((2,), (3,)) or first.shape != last.shape or not (last > first).all():
             raise ParameterError(f"on_grid: the corners {low} and {high} must be two points, the second one beyond")
-        counts = np.maximum(np.ceil((last - first) / cell).astype(np.int64), 1)
+        if not np.isfinite([first, last]).all():
+            raise ParameterError(f"on_grid: the corners {low} and {high} must be finite")
+        steps = np.maximum(np.ceil((last - first) / cell), 1.0)
+        check_memory(steps[::-1], cell)
+        counts = steps.astype(np.int64)
         axes = [first[d] + (np.arange(counts[d]) + 0.5) * cell for d in reversed(range(len(counts)))]
         centres = np.stack(np.meshgrid(*axes, indexing="ij")[::-1], axis=-1)
         vectors = evaluate(self, centres.reshape(-1, len(counts))).reshape(centres.shape)
         return ArrayField(vectors, origin=first, cell=cell)
 
 
-def evaluate(field: PaintedField, points: Floats) -> Floats:
-    """Ask a field and check what it says."""
+def ask(field: PaintedField, points: Floats) -> Floats:
+    """What a field says, one vector per point; not every field is defined everywhere."""
     vectors = np.asarray(field.at(points), dtype=np.float64)
     if vectors.shape != points.shape:
         raise ParameterError(
             f"{type(field).__name__}: for points of shape {points.shape} the field returned {vectors.shape}; "
             f"it must return one vector per point"
         )
+    return vectors
+
+
+def evaluate(field: PaintedField, points: Floats) -> Floats:
+    """What a field says at points where it must be defined."""
+    vectors = ask(field, points)
     bad = ~np.isfinite(vectors).all(axis=1)
     if bad.any():
         where = ", ".join(f"{c:.4g}" for c in points[np.argmax(bad)])
-        raise ParameterError(f"{type(field).__name__}: at ({where}) the field is {vectors[np.argmax(bad)]}, not finite")
+        raise ParameterError(
+            f"{type(field).__name__.lstrip('_')}: at ({where}) the field is {vectors[np.argmax(bad)]}, not finite"
+        )
     return vectors
 
 
 class ArrayField(PaintedField):
     """An array of vectors (ny, nx, 2), or (nz, ny, nx, 3), x first in the last axis; row 0 is lowest.
 
-    `origin` [m] is the low corner of the first cell and `cell` [m] the size of all. Between the centres of cells
-    vectors are interpolated; outside of the array there is nothing.
+    `origin` [m] is the low corner of the first cell, zero when it is left out, and `cell` [m] the size of all. Between
+    the centres of cells vectors are interpolated; outside of the array there is nothing.
     """
 
-    def __init__(self, vectors: ArrayLike, *, origin: Sequence[float] | Floats = (0.0, 0.0), cell: float) -> None:
-        array = np.array(vectors, dtype=np.float64, order="C")
+    def __init__(self, vectors: ArrayLike, *, origin: Sequence[float] | Floats | None = None, cell: float) -> None:
+        array = _floats(vectors)
         dim = array.shape[-1] if array.ndim else 0
         if dim not in (2, 3) or array.ndim != dim + 1 or array.size == 0:
+            said = array.shape if array.ndim and array.size else f"{vectors!r:.60}"
             raise ParameterError(
-                f"a painted array must have the shape (ny, nx, 2) or (nz, ny, nx, 3), not {np.shape(vectors)}"
+                f"a painted array must be numbers of the shape (ny, nx, 2) or (nz, ny, nx, 3), not {said}"
             )
         bad = np.argwhere(~np.isfinite(array))
         if len(bad):
             raise ParameterError(f"a painted array must be finite; the first bad value is at {tuple(bad[0].tolist())}")
-        low = np.asarray(origin, dtype=np.float64)
+        low = np.zeros(dim) if origin is None else _floats(origin)
         if low.shape != (dim,) or not np.isfinite(low).all():
             raise ParameterError(f"the origin of a painted {dim}D array must be {dim} finite numbers, not {origin}")
-        if not (np.isfinite(cell) and cell > 0.0):
+        if not (_is_finite(cell) and cell > 0.0):
             raise ParameterError(f"the cell of a painted array must be a positive length, not {cell!r} m")
         self.vectors = array
         self.origin = low
@@ -172,18 +188,18 @@ class Stroke(PaintedField):
     """
 
     def __init__(self, points: ArrayLike, *, width: float = 1.0, strength: float = 1.0, falloff: float = 0.5) -> None:
-        line = np.array(points, dtype=np.float64)
+        line = _floats(points)
         if line.ndim != 2 or len(line) < 2 or line.shape[1] not in (2, 3) or not np.isfinite(line).all():
             raise ParameterError(f"a stroke needs two or more finite points (x, y) or (x, y, z), not {points!r}")
         lengths = np.linalg.norm(np.diff(line, axis=0), axis=1)
         if not lengths.all():
             raise ParameterError(f"a stroke has the point {tuple(line[np.argmin(lengths)].tolist())} twice in a row")
         for name, value in (("width", width), ("falloff", falloff)):
-            if not (np.isfinite(value) and value >= 0.0):
-                raise ParameterError(f"the {name} of a stroke must not be negative, got {value!r} m")
+            if not (_is_finite(value) and value >= 0.0):
+                raise ParameterError(f"the {name} of a stroke must be a length of 0 or more, not {value!r} m")
         if width + falloff == 0.0:
             raise ParameterError("a stroke with neither width nor falloff paints nothing")
-        if not np.isfinite(strength):
+        if not _is_finite(strength):
             raise ParameterError(f"the strength of a stroke must be a finite number, not {strength!r}")
         self.line = line
         self.width, self.strength, self.falloff = float(width), float(strength), float(falloff)
@@ -234,7 +250,7 @@ class _Sum(PaintedField):
     def at(self, points: Floats) -> Floats:
         total = np.zeros_like(points)
         for weight, field in self.parts:
-            total += weight * evaluate(field, points)
+            total += weight * ask(field, points)
         return total
 
 
@@ -250,7 +266,7 @@ class _Masked(PaintedField):
         kept = inside_of(self.region, points) == self.inside
         out = np.zeros_like(points)
         if kept.any():
-            out[kept] = evaluate(self.field, points[kept])
+            out[kept] = ask(self.field, points[kept])
         return out
 
 
@@ -265,14 +281,26 @@ class _Over(PaintedField):
         return f"{described(self.top)} over {described(self.bottom)}{where}"
 
     def at(self, points: Floats) -> Floats:
-        top = evaluate(self.top, points)
+        top = ask(self.top, points)
         on_top = np.asarray(top.any(axis=1)) if self.region is None else inside_of(self.region, points)
-        return np.where(on_top[:, None], top, evaluate(self.bottom, points))
+        return np.where(on_top[:, None], top, ask(self.bottom, points))
 
 
 def described(field: PaintedField) -> str:
     """Kind and parameters, for digests."""
     return f"{type(field).__name__}({field.parameters})"
+
+
+def _floats(values: ArrayLike) -> Floats:
+    """An array of our own; an empty one of no shape that anybody wants, if these are not numbers."""
+    try:
+        return np.array(values, dtype=np.float64, order="C")
+    except (TypeError, ValueError):
+        return np.empty((0, 0))
+
+
+def _is_finite(value: Any) -> bool:
+    return isinstance(value, Real) and math.isfinite(value)
 
 
 def checked_region(region: Polygonal) -> Polygonal:

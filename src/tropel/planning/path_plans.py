@@ -24,11 +24,13 @@ from tropel.planning.congestion import Congestion, CongestionWatch
 from tropel.planning.field_goals import goals_among
 from tropel.planning.flow_field import FlowField
 from tropel.planning.flow_field import Terrain as TerrainFactor
+from tropel.planning.laid_layers import LaidLayers
 from tropel.world import World
 from tropel.world.influence import HazardLayers
 from tropel.world.lattice_cells import lattice_cells
 from tropel.world.raster import Raster
 from tropel.world.terrain import Terrain
+from tropel.world.user_layers import Layer
 
 
 class PathPlans(FlowField):
@@ -38,7 +40,7 @@ class PathPlans(FlowField):
     make up for a neighbour more. Above 0.78 a neighbour outweighs any progress. `equal_moves` counts diagonal moves
     like straight ones (the paper's MDP instead of its semi-MDP), `corner_cutting` allows them past a blocked cell.
     `terrain` makes ways longer, as for `FlowField`. With `congestion` bottlenecks that are full are shunned: true, or
-    the parameters of `Congestion`.
+    the parameters of `Congestion`. `layers` are layers of the user's own, by name; others can be added later.
     """
 
     def __init__(
@@ -50,6 +52,7 @@ class PathPlans(FlowField):
         corner_cutting: bool = False,
         terrain: TerrainFactor | None = None,
         congestion: Congestion | Mapping[str, Any] | bool = False,
+        layers: Mapping[str, Layer | Mapping[str, Any]] | None = None,
     ) -> None:
         super().__init__(
             cell=cell,
@@ -62,13 +65,14 @@ class PathPlans(FlowField):
         self.congestion = _congestion(congestion)
         self.watch: CongestionWatch | None = None  #: counts people at bottlenecks, where congestion is shunned
         self.keep_history = False  #: whether `watch` remembers what it counted
+        self.layers = LaidLayers(layers or {})
         self._frame = 0
-        self._laid: list[int] = []  #: the plans that have been published
+        self._laid: tuple[object, ...] = ()  #: the raster and the plans that have been published
         self._hazards = HazardLayers()
 
     @property
     def parameters(self) -> str:
-        return f"{super().parameters}, congestion={self.congestion}"
+        return f"{super().parameters}, congestion={self.congestion}, layers=({self.layers.parameters})"
 
     def draw(self, world: World) -> Raster:
         return lattice_cells(world, self.cell)
@@ -76,9 +80,10 @@ class PathPlans(FlowField):
     def prepare(self, state: AgentState, world: World, seed: int) -> None:
         super().prepare(state, world, seed)
         self.watch, self._frame = None, 0
-        world.terrain = None
+        self.layers.begin()
+        world.terrain = None  # what an earlier simulation of this world has laid is not ours
         self._lay()
-        self._hazards.update(world)
+        self._lay_filters(state)
         self._warn_of_the_lost(state)
 
     def lay(self, state: AgentState, members: NDArray[np.int64], out: NDArray[np.float64]) -> None:
@@ -86,16 +91,22 @@ class PathPlans(FlowField):
         self._keep_up()
         present = goals_among(state.goal, members, self._known()[0])
         self._add_plans([goal for goal in present if goal not in self._plans])
-        # Other agents may have had plans made or repaired that were not needed on the ground then.
-        if self._laid != [id(plan) for plan in self._plans.values()]:
+        # Not only what has changed just now: others may have had plans made that nobody needed on the ground then.
+        if [id(part) for part in self._laid] != [id(part) for part in (self._raster, *self._plans.values())]:
             self._lay()
-        world, raster = self._known()
-        self._hazards.update(world)
+        self._lay_filters(state)
         if self.watch is not None and self.watch.is_due(self._frame):
+            raster = self._known()[1]
             occupied = np.zeros(raster.shape, dtype=np.uint8)
             mark_points(state.position, members, raster.origin, raster.cell, occupied)
             self.watch.look(self._frame, occupied)
         self._frame += 1
+
+    def _lay_filters(self, state: AgentState) -> None:
+        world = self._known()[0]
+        assert world.terrain is not None
+        self._hazards.update(world)
+        self.layers.lay(world.terrain, state.group_names, world.time)
 
     def _lay(self) -> None:
         """Publish the layers: all in one array, of which each `FlowLayer` has its own part to repair."""
@@ -111,12 +122,12 @@ class PathPlans(FlowField):
                 nothing = np.zeros(raster.shape, dtype=np.uint8)
                 ground = Terrain(raster=raster, moves=nothing, log_gamma=self._log_gamma, units=units)
             ground.units = units
-        ground.raster = raster
+        ground.raster, ground.drawn = raster, self._drawn
         for layer in layers.values():
             ground.moves = layer.moves
         ground.plan_of_goal = {goal: row for row, goal in enumerate(layers)}
         world.terrain = ground
-        self._laid = [id(plan) for plan in self._plans.values()]
+        self._laid = (self._raster, *self._plans.values())
         if self.congestion is not None:
             self._watch_bottlenecks(ground)
 
@@ -128,13 +139,15 @@ class PathPlans(FlowField):
             self.watch.replan(ground, bottlenecks)
 
     def state(self) -> dict[str, NDArray[Any]]:
-        """What the next look at the bottlenecks depends on; plans are functions of the world."""
-        return {} if self.watch is None else {"frame": np.array(self._frame), **self.watch.state()}
+        """Layers that were added, and what the next look at the bottlenecks depends on; the rest follows the world."""
+        watched = {} if self.watch is None else {"frame": np.array(self._frame), **self.watch.state()}
+        return {**self.layers.state(), **{f"watch/{name}": array for name, array in watched.items()}}
 
     def restore(self, stored: Mapping[str, NDArray[Any]]) -> None:
+        self.layers.restore({name: array for name, array in stored.items() if not name.startswith("watch/")})
         if self.watch is not None:
-            self._frame = int(stored["frame"])
-            self.watch.restore(stored)
+            self._frame = int(stored["watch/frame"])
+            self.watch.restore({name.removeprefix("watch/"): array for name, array in stored.items()})
 
     def _warn_of_the_lost(self, state: AgentState) -> None:
         """Say how many agents have no way to their goal as the world is now, and where they are."""

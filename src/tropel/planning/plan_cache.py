@@ -37,9 +37,13 @@ LARGEST_TOTAL = 1 << 30
 
 _MARK = b"tropel-plan blake2b="
 _CHECKSUM_LENGTH = 64
-_UNFINISHED = ".tmp"
+_DIGEST = "[0-9a-f]{16,128}"
+#: Only files of these names are ever deleted: the folder may be one that holds other things too.
+_PLAN = re.compile(rf"[0-9a-f]{{12}}-{_DIGEST}\.npz")
+_UNFINISHED = re.compile(rf"\.{_PLAN.pattern}\.\d+-\d+\.tmp")
 #: A file that somebody began to write so long ago [s] will not be finished.
 _ABANDONED = 3600.0
+_SOURCES = Path(__file__).parent
 _number = itertools.count()
 
 
@@ -55,7 +59,7 @@ def folder() -> Path | None:
 
 
 def load(digest: str) -> dict[str, NDArray[Any]] | None:
-    """The arrays stored under a digest, or None when there are none or they are damaged."""
+    """The arrays stored under a digest, or None when there are none or they cannot be used."""
     path = _path(digest)
     if path is None:
         return None
@@ -65,8 +69,13 @@ def load(digest: str) -> dict[str, NDArray[Any]] | None:
             arrays = {} if damage else _arrays(file)
     except (FileNotFoundError, NotADirectoryError):
         return None
-    except (OSError, zipfile.BadZipFile, KeyError, ValueError, EOFError) as error:
-        damage = str(error)
+    except OSError as error:  # too many open files, no permission, …: the plan itself may be whole
+        warnings.warn(
+            f"the cached plan {path} cannot be read ({error.strerror or error}); it is made again", stacklevel=2
+        )
+        return None
+    except (zipfile.BadZipFile, KeyError, ValueError, EOFError) as error:
+        damage = str(error) or type(error).__name__
     if damage:
         warnings.warn(f"the cached plan {path} is damaged ({damage}); it is made again", stacklevel=2)
         with contextlib.suppress(OSError):
@@ -85,7 +94,7 @@ def store(digest: str, arrays: Mapping[str, NDArray[Any]], *, largest_total: int
     for name, array in arrays.items():
         if array.dtype.hasobject:
             raise ParameterError(f"the array '{name}' of a plan holds Python objects; use a number or text dtype")
-    unfinished = path.with_name(f".{path.name}.{os.getpid()}-{next(_number)}{_UNFINISHED}")
+    unfinished = path.with_name(f".{path.name}.{os.getpid()}-{next(_number)}.tmp")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with unfinished.open("w+b") as file:
@@ -100,7 +109,7 @@ def store(digest: str, arrays: Mapping[str, NDArray[Any]], *, largest_total: int
 
 
 def _path(digest: str) -> Path | None:
-    if re.fullmatch(r"[0-9a-f]{16,128}", digest) is None:
+    if re.fullmatch(_DIGEST, digest) is None:
         raise ParameterError(f"a plan is stored under a digest of hexadecimal digits, not {digest!r}")
     where = folder()
     return None if where is None else where / f"{_made_with()}-{digest}.npz"
@@ -111,9 +120,13 @@ def _made_with() -> str:
     """Digest of what a plan depends on besides its own digest."""
     from importlib.metadata import version
 
-    # Numba's version is in the digest of the kernels.
+    # Numba's version is in the digest of the kernels. Not all that solves fields mentions kernels.
     parts = (__version__, kernel_digest(), np.__version__, version("scipy"))
-    return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:12]
+    digest = hashlib.sha256("\n".join(parts).encode())
+    for source in sorted(_SOURCES.glob("*.py")):
+        digest.update(source.name.encode())
+        digest.update(source.read_bytes())
+    return digest.hexdigest()[:12]
 
 
 def _write(file: IO[bytes], digest: str, arrays: Mapping[str, NDArray[Any]]) -> None:
@@ -169,9 +182,9 @@ def _make_room(newest: Path, largest_total: int) -> None:
         for entry in newest.parent.iterdir():
             with contextlib.suppress(OSError):
                 about = entry.stat()
-                if entry.suffix == ".npz":
+                if _PLAN.fullmatch(entry.name):
                     plans.append((about.st_mtime_ns, about.st_size, entry))
-                elif entry.suffix == _UNFINISHED and about.st_mtime < time.time() - _ABANDONED:
+                elif _UNFINISHED.fullmatch(entry.name) and about.st_mtime < time.time() - _ABANDONED:
                     entry.unlink()
     total = sum(size for _, size, _ in plans)
     for _, size, entry in sorted(plans):

@@ -20,7 +20,7 @@ from tropel.agents.state import AgentState
 from tropel.errors import ParameterError
 from tropel.planning.field_blend import Wrapped, planner_named
 from tropel.planning.field_image import image_field
-from tropel.planning.painted_fields import ArrayField, FunctionField, PaintedField, Stroke, described, evaluate
+from tropel.planning.painted_fields import ArrayField, FunctionField, PaintedField, Stroke, ask, described, evaluate
 from tropel.world import World
 
 #: Vectors shorter than this count as nothing painted.
@@ -47,12 +47,17 @@ class VectorField:
         encoding: str = "hue",
         fallback: Any = None,
     ) -> None:
+        if image is None and not _is_array(field) and not (origin is None and cell is None):
+            raise ParameterError(
+                "VectorField: origin and cell tell where an array or an image lies; strokes, functions and painted "
+                "fields are in metres already"
+            )
         layers: list[PaintedField] = []
         if strokes:
             layers.append(_drawn(strokes))
         if image is not None:
             pixel = _needed(cell, "an image")
-            layers.append(image_field(image, cell=pixel, origin=origin or (0.0, 0.0), encoding=encoding))
+            layers.append(image_field(image, cell=pixel, origin=origin, encoding=encoding))
         if field is not None:
             layers.append(_as_field(field, origin, cell))
         if not layers:
@@ -68,6 +73,11 @@ class VectorField:
         return f"{described(self.field)}{behind}"
 
     @property
+    def inner(self) -> tuple[Any, ...]:
+        """The planners inside this one."""
+        return () if self.fallback is None else (self.fallback.planner,)
+
+    @property
     def columns(self) -> tuple[Any, ...]:
         return () if self.fallback is None else self.fallback.columns
 
@@ -75,7 +85,9 @@ class VectorField:
         """Called once before the first step."""
         if self.fallback is not None:
             self.fallback.prepare(state, world, seed)
-        evaluate(self.field, world.bounds)  # a field of the wrong shape or dimension says so now
+        # A field of the wrong shape or dimension says so now. Nobody need stand here, so it need not be defined.
+        with np.errstate(all="ignore"):
+            ask(self.field, world.bounds)
 
     def direct(self, state: AgentState, members: NDArray[np.int64], out: NDArray[np.float64]) -> None:
         """Write the painted vectors, or what the fallback says, into the rows of `members`."""
@@ -120,8 +132,13 @@ def _as_field(
         return field
     if callable(field):
         return FunctionField(field)
-    array = np.asarray(field, dtype=np.float64)
-    return ArrayField(array, origin=origin or (0.0,) * array.shape[-1], cell=_needed(cell, "an array"))
+    if isinstance(field, (str, Path)):
+        raise ParameterError(f"VectorField: to follow a painted image, say image={str(field)!r} and its cell")
+    return ArrayField(field, origin=origin, cell=_needed(cell, "an array"))
+
+
+def _is_array(field: Any) -> bool:
+    return field is not None and not isinstance(field, PaintedField) and not callable(field)
 
 
 def _needed(cell: float | None, what: str) -> float:

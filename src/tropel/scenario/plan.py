@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import importlib
-from collections.abc import Iterator
+import itertools
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
@@ -11,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tropel.agents.state import AgentState
+from tropel.agents.groups import goal_number
+from tropel.agents.state import NO_GOAL, AgentState
 from tropel.errors import GeometryError, ParameterError, ScenarioError, suggest
 from tropel.planning import PLANNERS
 from tropel.planning.field_planner import FieldPlanner
@@ -68,7 +71,8 @@ class Plan:
         table.add_row("reachable", f"{self.reachable_share:.1%} of the free cells")
         for place, cells in lost.pairs[:5]:
             at = ", ".join(f"{c:.4g}" for c in place)
-            table.add_row("no way from", f"around ({at}): {cells:,} cells, {cells * raster.cell**raster.dim:.3g} m²")
+            size = f"{cells * raster.cell**raster.dim:.3g} {'m²' if raster.dim == 2 else 'm³'}"
+            table.add_row("no way from", f"around ({at}): {cells:,} cells, {size}")
         if len(lost.regions) > 5:
             table.add_row("", f"and {len(lost.regions) - 5} more regions")
         table.add_row("planned in", f"{self.seconds:.2f} s")
@@ -106,7 +110,7 @@ def read_world(source: str | Path, *, scale: float | None = None) -> tuple[World
         raise ParameterError(f"a scale is for maps of cells (.map) and pictures (.png); {path} is in metres already")
     if suffix in (".wkt", ".json", ".geojson"):
         return World(_polygon_in(path)), path.stem
-    if suffix == ".toml" or path.exists():
+    if suffix == ".toml" or path.is_file():
         scenario = load_scenario(path)
     elif str(source) in builtin_names():
         scenario = load_builtin(str(source))
@@ -138,12 +142,16 @@ def make_plan(
     clearance: float = 0.2,
     title: str = "",
 ) -> Plan:
-    """Plan the way to a place (x, y) [m], or to the nearest exit or target of the world when no place is given."""
+    """Plan the way to a place (x, y) [m], or to the nearest exit or target of the world when no place is given.
+
+    A place becomes a target of the plan's own copy of the world.
+    """
     if planner not in FIELDS:
         raise ParameterError(f"there is no field '{planner}' to plan with; {suggest(planner, FIELDS)}")
     if goal is not None:
-        world.add_target(_GOAL, Target(position=goal, radius=0.0))
-        name, said = _GOAL, f"({goal[0]:g}, {goal[1]:g})"
+        world = copy.deepcopy(world)
+        name, said = _free_name(world), f"({goal[0]:g}, {goal[1]:g})"
+        world.add_target(name, Target(position=goal, radius=0.0))
     elif world.exits:
         name = said = "nearest exit"
     elif world.targets:
@@ -158,6 +166,11 @@ def make_plan(
     layer.prepare(AgentState(world.dim), world, 0)
     field = layer.field(name)
     return Plan(world=world, field=field, planner=planner, goal=said, seconds=perf_counter() - begun, title=title)
+
+
+def _free_name(world: World) -> str:
+    names = (_GOAL if number == 1 else f"{_GOAL}_{number}" for number in itertools.count(1))
+    return next(name for name in names if name not in world.goal_numbers)
 
 
 def _fitting_cell(world: World) -> float:
@@ -196,9 +209,10 @@ def layer_of(field: GridField) -> FieldLayer:
 
 
 def draw_scenario_fields(scenario: Scenario, folder: Path) -> list[Path]:
-    """Draw the fields that the groups of a scenario follow at its start: field.png, or one for each goal.
+    """Draw the fields that groups and newcomers of a scenario follow at its start: field.png, or one for each goal.
 
-    A scenario without such a planner has none. The fields come from the cache if they were planned just before.
+    Fields within a blend, or behind a painted field, are drawn as they are; equal ones once. A scenario without such a
+    planner has none. Fields that are kept in the cache come from there.
     """
     from tropel.pictures.field_picture import draw_field
 
@@ -218,10 +232,26 @@ def draw_scenario_fields(scenario: Scenario, folder: Path) -> list[Path]:
 
 
 def _fields(sim: Simulation) -> Iterator[tuple[str, str, GridField]]:
+    """Every field once: the name of its planner, its goal, and itself."""
     names = {address: name for name, address in PLANNERS.items()}
-    for layer in sim.all_layers():
-        if isinstance(layer, FieldPlanner):
-            kind = type(layer)
+    seen = set()
+    for group, followed in sim.planners.items():
+        newcomers = [source.goal for source in sim.population.sources if source.group == group]
+        for planner in _field_planners([followed]):
+            kind = type(planner)
             name = names.get(f"{kind.__module__}:{kind.__name__}", kind.__name__)
-            for goal in layer.unreachable():
-                yield name, goal, layer.field(goal)
+            for goal in newcomers:
+                if goal_number(sim.world, goal, group) != NO_GOAL:
+                    planner.field(goal)
+            for goal in planner.unreachable():
+                known = (name, goal, planner.parameters)
+                if known not in seen:
+                    seen.add(known)
+                    yield name, goal, planner.field(goal)
+
+
+def _field_planners(planners: Iterable[Any]) -> Iterator[FieldPlanner]:
+    for planner in planners:
+        if isinstance(planner, FieldPlanner):
+            yield planner
+        yield from _field_planners(getattr(planner, "inner", ()))

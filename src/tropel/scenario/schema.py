@@ -21,7 +21,6 @@ from pydantic import (
 from tropel import events
 from tropel.agents.distributions import Distribution, Finite
 from tropel.agents.presets import PersonalityField
-from tropel.errors import GeometryError
 from tropel.world import Hazard
 from tropel.world.maps import FloorPlan, read_plan
 from tropel.world.motion import Motion, PointField
@@ -158,10 +157,7 @@ class MapSpec(Model):
     def plan(self, folder: Path) -> FloorPlan:
         """What the file says about the world."""
         told = self.model_dump(exclude={"file"}, exclude_defaults=True)
-        path = folder / self.file
-        if path.suffix.lower() != ".png" and set(told) - {"scale"}:
-            raise GeometryError(f"{', '.join(sorted(set(told) - {'scale'}))}: only for PNG floor plans")
-        return read_plan(path, **told)
+        return read_plan(folder / self.file, **told)
 
 
 class WorldSpec(Model):
@@ -220,6 +216,10 @@ class PersonalSpec(Model):
         PersonalityField | None, Field(description='such as "cautious", or shares: { cautious = 0.7, hasty = 0.3 }')
     ] = None
     parameters: Annotated[dict[str, Value], Field(description="columns of the planner or steering model")] = {}
+    families: Annotated[
+        int | None, Field(ge=2, description="people in a family: neighbours are cut into families that keep together")
+    ] = None
+    follow: Annotated[str | None, Field(description="a group, whose nearest agent is followed")] = None
 
 
 class GroupSpec(PersonalSpec):

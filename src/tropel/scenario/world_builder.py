@@ -46,8 +46,9 @@ class WorldBuilder:
             raise self.scenario.error(path, f"cannot read the shape: {error}") from error
 
     def _polygon(self, shape: schema.Shape, path: Sequence[str | int]) -> Any:
+        geometry = self._shape(shape, path)
         try:
-            return shapes.polygon(self._shape(shape, path), dotted(path))
+            return shapes.polygon(geometry, dotted(path))
         except TropelError as error:
             raise self.scenario.error(path, str(error).removeprefix(f"{dotted(path)}: ")) from error
 
@@ -93,14 +94,12 @@ class WorldBuilder:
                 spec.box.low, spec.box.high, obstacles=obstacles, targets=targets, hazards=hazards, regions=regions
             )
         plan = self._map()
+        exits = {name: self._polygon(s, ("world", "exits", name)) for name, s in spec.exits.items()}
         return World(
             self._walkable(plan),
             bounds=spec.bounds,
             walls=spec.walls,
-            exits={
-                **({} if plan is None else plan.exits),
-                **{name: self._polygon(s, ("world", "exits", name)) for name, s in spec.exits.items()},
-            },
+            exits=exits if plan is None else plan.exits_and(exits),
             regions={
                 name: self._polygon(s, ("world", "regions", name))
                 for name, s in spec.regions.items()

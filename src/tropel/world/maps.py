@@ -6,6 +6,7 @@ nobody fits through. The first row of a file is the top: it has the highest y.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,6 +17,7 @@ import shapely
 from numpy.typing import NDArray
 
 from tropel.errors import GeometryError, ParameterError
+from tropel.world.picture_file import MOST_CELLS, check_size, read_pixels
 from tropel.world.world import World
 
 Bools = NDArray[np.bool_]
@@ -26,8 +28,6 @@ PASSABLE = ".GS"
 #: Out of bounds, trees, and water, which the benchmarks do not let anybody step into from the ground.
 BLOCKED = "@OTW"
 
-#: More cells than this are refused before any work is done.
-_MOST_CELLS = 1 << 26
 _HEADER = ("type", "height", "width", "map")
 
 
@@ -40,7 +40,17 @@ class FloorPlan:
 
     def world(self, **more: Any) -> World:
         """A world of this plan; `more` is what `World` takes besides, such as targets."""
-        return World(self.walkable, exits={**self.exits, **more.pop("exits", {})}, **more)
+        return World(self.walkable, exits=self.exits_and(more.pop("exits", {})), **more)
+
+    def exits_and(self, more: Mapping[str, Any]) -> dict[str, Any]:
+        """The exits of this plan and others, which need other names."""
+        for name in more:
+            if name in self.exits:
+                raise GeometryError(
+                    f"exit '{name}' is there twice: the map has an exit of that name, and it is given besides; "
+                    f"give one of them another name"
+                )
+        return {**self.exits, **more}
 
 
 def read_plan(path: str | Path, *, scale: float | None = None, **more: Any) -> FloorPlan:
@@ -48,7 +58,9 @@ def read_plan(path: str | Path, *, scale: float | None = None, **more: Any) -> F
     file = Path(path)
     suffix = file.suffix.lower()
     if suffix == ".map":
-        return read_moving_ai(file, scale=1.0 if scale is None else scale, **more)
+        if more:
+            raise ParameterError(f"{', '.join(sorted(more))}: only for PNG floor plans, which {file} is not")
+        return read_moving_ai(file, scale=1.0 if scale is None else scale)
     if suffix == ".png":
         if scale is None:
             raise GeometryError(f"{file}: a picture does not say how large it is; give its scale in metres per pixel")
@@ -109,16 +121,18 @@ def _header(lines: Sequence[str], source: str) -> tuple[int, int]:
     for number, word in enumerate(_HEADER, start=1):
         words = lines[number - 1].split() if number <= len(lines) else []
         wanted = {"type": "type octile", "map": "map"}.get(word, f"{word} NUMBER")
-        if not words or words[0] != word or len(words) != len(wanted.split()):
+        expected = wanted.split()
+        if len(words) != len(expected) or any(e not in (w, "NUMBER") for e, w in zip(expected, words, strict=True)):
             found = f"'{lines[number - 1][:40]}'" if number <= len(lines) else "the end of the file"
             raise GeometryError(f"{source}, line {number}: expected '{wanted}', found {found}")
         if word in ("height", "width"):
-            if not words[1].isdecimal() or not 0 < int(words[1]) <= _MOST_CELLS:
+            digits = words[1].isdecimal() and len(words[1]) <= len(str(MOST_CELLS))
+            if not digits or not 0 < int(words[1]) <= MOST_CELLS:
                 raise GeometryError(
                     f"{source}, line {number}: {word} must be a positive number of cells, not '{words[1][:40]}'"
                 )
             size[word] = int(words[1])
-    _check_size(size["height"], size["width"], source)
+    check_size(size["height"], size["width"], source)
     return size["height"], size["width"]
 
 
@@ -144,33 +158,35 @@ def read_picture(
     _check_scale(scale)
     if not 0.0 < wall_below < 1.0:
         raise ParameterError(f"wall_below is a brightness between 0 (black) and 1 (white), not {wall_below!r}")
-    pixels = _pixels(file)
+    if not (math.isfinite(straighten) and straighten >= 0.0):
+        raise ParameterError(f"straighten is a number of pixels, 0 or more, not {straighten!r}")
+    pixels = _on_white_paper(file)
     patches: dict[str, Any] = {}
+    drawn_for: dict[str, str] = {}
     free = pixels @ np.array([0.299, 0.587, 0.114]) >= wall_below
     for name, colour in (exits or {}).items():
         found = np.abs(pixels - _rgb(colour, name)).max(axis=2) < 0.2
         if not found.any():
             raise GeometryError(f"{file}: exit '{name}': no pixel has the colour {colour}")
         free |= found
-        patches |= _patches(found, name, scale)
+        for patch, area in _patches(found, name, scale).items():
+            if patch in patches:
+                raise GeometryError(
+                    f"{file}: exit '{patch}' is there twice: as a patch of '{drawn_for[patch]}' and of '{name}'; "
+                    f"give one of them another name"
+                )
+            patches[patch], drawn_for[patch] = area, name
     if not free.any():
         raise GeometryError(f"{file}: no pixel can be walked on; all are darker than wall_below = {wall_below:g}")
-    area = outline(free, scale=scale)
-    return FloorPlan(walkable=shapely.simplify(area, straighten * scale) if straighten > 0.0 else area, exits=patches)
+    walkable = outline(free, scale=scale)
+    if straighten > 0.0:
+        walkable = shapely.simplify(walkable, straighten * scale)
+    return FloorPlan(walkable=walkable, exits=patches)
 
 
-def _pixels(file: Path) -> NDArray[np.float64]:
+def _on_white_paper(file: Path) -> NDArray[np.float64]:
     """Red, green and blue between 0 and 1, as they look on white paper."""
-    from PIL import Image, UnidentifiedImageError
-
-    try:
-        with Image.open(file) as picture:
-            _check_size(picture.height, picture.width, str(file))
-            seen = np.asarray(picture.convert("RGBA"), dtype=np.float64) / 255.0
-    except UnidentifiedImageError as error:
-        raise GeometryError(f"{file}: not a picture that can be read") from error
-    except (OSError, SyntaxError, ValueError, Image.DecompressionBombError) as error:
-        raise GeometryError(f"cannot read the picture {file}: {error}") from error
+    seen = read_pixels(file) / 255.0
     return seen[:, :, :3] * seen[:, :, 3:] + (1.0 - seen[:, :, 3:])
 
 
@@ -192,13 +208,6 @@ def _patches(found: Bools, name: str, scale: float) -> dict[str, Any]:
 def _check_scale(scale: float) -> None:
     if not (np.isfinite(scale) and scale > 0.0):
         raise ParameterError(f"the scale of a map is a positive number of metres, not {scale!r}")
-
-
-def _check_size(height: int, width: int, source: str) -> None:
-    if height * width > _MOST_CELLS:
-        raise GeometryError(
-            f"{source}: {width} × {height} cells are too many (at most {_MOST_CELLS:,}); make the map coarser"
-        )
 
 
 # Outlines -------------------------------------------------------------------------------------------------------

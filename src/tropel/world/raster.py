@@ -125,6 +125,12 @@ def static_obstacles(world: World, *, hazards: bool = True) -> tuple[NDArray[np.
     return position, radius
 
 
+def what_is_drawn(world: World) -> tuple[bytes, ...]:
+    """The part of the world that a raster shows and that may change: doors and static obstacles."""
+    position, radius = static_obstacles(world)
+    return world.blocking.tobytes(), position.tobytes(), radius.tobytes()
+
+
 def check_memory(steps: NDArray[np.float64], cell: float) -> None:
     """Refuse a raster that no plan could be made for, before anything of its size is made."""
     needed = float(np.prod(steps)) * BYTES_PER_CELL

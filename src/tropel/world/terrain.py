@@ -40,6 +40,7 @@ class Terrain:
     units: NDArray[np.int64] = field(default_factory=lambda: np.empty((0, 0, 0), dtype=np.int64))
     plan_of_goal: dict[int, int] = field(default_factory=dict)  #: which of the plans leads to a goal
     filters: dict[str, Filter] = field(default_factory=dict)  #: sub-layers by name
+    drawn: tuple[bytes, ...] = ()  #: what the raster shows of doors and obstacles (`what_is_drawn`)
     version: int = 0  #: changes whenever a filter does
     crowd: object = None  #: the model whose agents stand on these cells
 

@@ -1,0 +1,64 @@
+"""Layers of the user's own that come and go while the simulation runs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from pydantic import Field
+
+from tropel.event_base import Event, known_group
+from tropel.world.motion import Finite, Motion, PositiveFinite
+from tropel.world.user_layers import Disc, Layer, Openness
+
+if TYPE_CHECKING:
+    from tropel.simulation import Simulation
+
+_Worth = Annotated[float, Field(ge=0.0, le=1.0)]
+_Profile = Annotated[Disc | Openness, Field(discriminator="kind")]
+_Place = tuple[Finite, Finite]
+
+
+class AddLayer(Event):
+    """Lay down a layer for a lattice crowd: an array of values from 0 (a veto) to 1, a disc, or openness."""
+
+    kind: Literal["add_layer"] = "add_layer"
+    name: str
+    values: tuple[tuple[_Worth, ...], ...] | _Profile
+    origin: _Place | None = None
+    cell: PositiveFinite | None = None
+    position: _Place | None = None
+    motion: Motion | None = None
+    group: str | None = None
+    spares_inside: bool = False
+
+    def check(self, sim: Simulation) -> None:
+        known_group(self.group, sim)
+        sim.layers_on_the_ground()
+        self._layer()
+
+    def apply(self, sim: Simulation) -> None:
+        sim.add_layer(self.name, self._layer())
+
+    def _layer(self) -> Layer:
+        return Layer(
+            self.values,
+            origin=self.origin,
+            cell=self.cell,
+            position=self.position,
+            motion=self.motion,
+            group=self.group,
+            spares_inside=self.spares_inside,
+        )
+
+
+class RemoveLayer(Event):
+    """Take a layer away."""
+
+    kind: Literal["remove_layer"] = "remove_layer"
+    name: str
+
+    def check(self, sim: Simulation) -> None:
+        sim.layers_on_the_ground()
+
+    def apply(self, sim: Simulation) -> None:
+        sim.remove_layer(self.name)
