@@ -12,6 +12,9 @@ way for somebody who stays. Steps only get shorter, so this ends, and at the end
 part of a move that crosses no wall crosses none either, so the promise of `integrate` holds.
 
 Each round looks at the moves of the round before, so the result does not depend on order or threads.
+
+People on cells have moved before the others do (`turns.py`). They are bodies that stand: nobody presses them off their
+cell, and everybody gives way to them.
 """
 
 from __future__ import annotations
@@ -224,9 +227,18 @@ def _measure(position, ends, lengths):
 class Bodies:
     """Who is solid in this step, and who is close to whom."""
 
-    def __init__(self, near: Any, solid: NDArray[np.bool_], key: np.uint64, step: int) -> None:
+    def __init__(
+        self,
+        near: Any,
+        solid: NDArray[np.bool_],
+        key: np.uint64,
+        step: int,
+        *,
+        moved_before: NDArray[np.bool_] | None = None,
+    ) -> None:
         self._near = near
         self._solid = solid
+        self._moved_before = moved_before  #: solid bodies that stand in this turn, if there are any
         self._key = key
         self._step = step
         self._farthest = -1.0  #: lists of who is close are good for moves up to this length [m]
@@ -275,9 +287,11 @@ class Bodies:
         """Make lists of who is close that are complete for moves of that length [m]."""
         self._farthest = farthest
         agents = len(state)
-        rows = self._near.rows_by_cell(np.arange(agents))
-        self._count, company = np.empty(agents, dtype=np.uint32), np.empty(agents, dtype=np.uint32)
-        self._presses = np.empty(agents, dtype=np.bool_)
+        movers = np.arange(agents) if self._moved_before is None else np.flatnonzero(self._solid & ~self._moved_before)
+        rows = self._near.rows_by_cell(movers)
+        # Those who have no list are in the lists of others.
+        self._count, company = np.zeros(agents, dtype=np.uint32), np.empty(agents, dtype=np.uint32)
+        self._presses = np.zeros(agents, dtype=np.bool_)
         found, room, most = 0, 0, _FIRST_ROOM
         while most > room:
             room = most

@@ -9,7 +9,8 @@ at any speed and time step. In order:
    at last to zero;
 4. solid bodies that would push into each other shorten their moves (`bodies.py`), which no wall minds.
 
-The dead are moved by nothing. Solid ones still have a body, which the others walk around.
+The dead are moved by nothing. Solid ones still have a body, which the others walk around. Where a step has two turns
+(`turns.py`) each moves only those whose turn it is.
 
 Contact is a matter of looks and is done in rounded arithmetic; only the check, with exact predicates, carries the
 promise. In 3D the walls are the faces of a box, which is convex, so that clamping the end point is enough.
@@ -147,20 +148,21 @@ def _settle(x, y, px, py, radius, walls):
 
 
 @kernel
-def _move_some(first, last, position, target, radius, dead, on_cells, dt, walls, discs, low, high, out_position,
-               out_velocity):  # fmt: skip
+def _move_some(first, last, position, velocity, target, radius, still, on_cells, dt, walls, discs, low, high,
+               out_position, out_velocity):  # fmt: skip
     dim = position.shape[1]
     for i in range(first, last):
         p = out_position[i]
-        if dead[i]:
+        if still[i]:
             for axis in range(dim):
                 p[axis] = position[i, axis]
-                out_velocity[i, axis] = 0.0
+                out_velocity[i, axis] = velocity[i, axis]
             continue
         for axis in range(dim):
             p[axis] = target[i, axis]
         # Who stands on a cell is not pushed off it, into somebody else's.
-        contact = 0.0 if on_cells.size > 0 and on_cells[i] else radius[i]
+        on_cell = on_cells.size > 0 and on_cells[i]
+        contact = 0.0 if on_cell else radius[i]
         if discs.radius.size > 0 and contact > 0.0:
             keep_out(position, i, p, contact, discs, dt)
         held = False
@@ -184,16 +186,23 @@ def _move_some(first, last, position, target, radius, dead, on_cells, dt, walls,
         ):
             for axis in range(dim):
                 p[axis] = position[i, axis]
+        if on_cell:
+            # The displacement is nothing or a whole cell; the velocity of the move it is part of is written already.
+            if held:
+                for axis in range(dim):
+                    out_velocity[i, axis] = 0.0
+            continue
         for axis in range(dim):
             out_velocity[i, axis] = (p[axis] - position[i, axis]) / dt
 
 
 @parallel_kernel
-def _move(position, target, radius, dead, on_cells, dt, walls, discs, low, high, out_position, out_velocity):
+def _move(position, velocity, target, radius, still, on_cells, dt, walls, discs, low, high, out_position,
+          out_velocity):  # fmt: skip
     count = position.shape[0]
     for chunk in numba.prange((count + _CHUNK - 1) // _CHUNK):
-        _move_some(chunk * _CHUNK, min((chunk + 1) * _CHUNK, count), position, target, radius, dead, on_cells, dt,
-                   walls, discs, low, high, out_position, out_velocity)  # fmt: skip
+        _move_some(chunk * _CHUNK, min((chunk + 1) * _CHUNK, count), position, velocity, target, radius, still,
+                   on_cells, dt, walls, discs, low, high, out_position, out_velocity)  # fmt: skip
 
 
 @kernel
@@ -233,6 +242,7 @@ def integrate(
     world: World,
     dt: float,
     *,
+    movers: NDArray[np.bool_] | None = None,
     moves_itself: NDArray[np.bool_] | None = None,
     on_cells: NDArray[np.bool_] | None = None,
     bodies: Bodies | None = None,
@@ -241,7 +251,9 @@ def integrate(
 
     Afterwards velocity is the displacement over dt, heading and memory are as steered. Rows where `moves_itself` is
     true have their wanted position from the model; the walls hold for them too. Rows `on_cells` stand in the middle of
-    cells, however near to walls that is. Where there are solid `bodies`, they do not push into each other.
+    cells, however near to walls that is, and have the velocity that the model wrote. Who is not among the `movers`
+    (everybody is, unless told otherwise) keeps place and velocity. Where there are solid `bodies`, they do not push
+    into each other.
     """
     if bodies is None and moves_itself is not None and moves_itself.all():
         wanted = steered.position
@@ -262,9 +274,10 @@ def integrate(
     low, high = world.bounds
     _move(
         state.position,
+        state.velocity,
         target,
         state.radius,
-        state.dead,
+        state.dead if movers is None else (~movers | (state.dead != 0)).view(np.uint8),
         _NOBODY if on_cells is None else on_cells,
         dt,
         walls,

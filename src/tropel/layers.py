@@ -9,7 +9,7 @@ up here with a default, so that the smallest useful extension is a few lines lon
 | `memory` | none | per-agent columns that `steer` writes anew each step (into `out.memory`) |
 | `moves_itself` | False | `steer` writes `out.position` instead of `out.velocity` |
 | `follows_layers` | False | reads the layers that a planner's `lay` puts on the ground, not who is near |
-| `cell` | none | its agents stand on cells of this size [m], one each |
+| `cell` | none | its agents stand on cells of this size [m], one each, as wide as the cell |
 | `solid_bodies` | False | agents of such models never push into each other: `integrate` shortens their moves |
 | `prepare(state, world, seed)` | nothing | called once before the first step |
 | `state()`, `restore(stored)` | nothing | what a checkpoint must keep beyond the agents' columns |
@@ -18,11 +18,17 @@ up here with a default, so that the smallest useful extension is a few lines lon
 
 A model that reacts to collisions reads the column `state.collided`: 1 where a body overlapped another agent's or an
 obstacle during the last step. The engine writes it after `integrate`, whatever the model.
+
+`state.velocity` is the displacement of the last step over dt. Only people on cells jump from one to the next and stand
+in between; their model writes `out.velocity` as well: speed and direction of the move they are in while they make
+headway, zero when they are held up. That is what others see, what is recorded, and over time adds up to their way.
+
+Models that follow layers move before the others (`tropel.turns`): who senses finds them where they have gone.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -115,33 +121,6 @@ def set_behaviour(all_layers: Iterable[object], name: str, on: bool) -> None:
     for layer in all_layers:
         if name in getattr(layer, "behaviours", {}):
             layer.set_behaviour(name, on)  # type: ignore[attr-defined]
-
-
-def with_groups(per_group: Sequence[Any]) -> list[tuple[Any, tuple[int, ...]]]:
-    """Each distinct layer with the numbers of all groups that use it."""
-    distinct = {id(layer): layer for layer in per_group}
-    return [
-        (layer, tuple(number for number, candidate in enumerate(per_group) if candidate is layer))
-        for layer in distinct.values()
-    ]
-
-
-def ways_to_plan(planners: Sequence[Planner], models: Sequence[Steering]) -> list[tuple[Any, tuple[int, ...]]]:
-    """What planners do for which groups: `direct` those who follow directions, `lay` layers for those who read them."""
-    ways: list[tuple[Any, tuple[int, ...]]] = []
-    for planner, groups in with_groups(planners):
-        readers = tuple(number for number in groups if getattr(models[number], "follows_layers", False))
-        others = tuple(number for number in groups if number not in readers)
-        if readers and not hasattr(planner, "lay"):
-            raise ParameterError(
-                f"{type(models[readers[0]]).__name__} reads layers of the ground, which {type(planner).__name__} does "
-                f'not lay; plan with PathPlans (in files: model = "path_plans")'
-            )
-        if readers:
-            ways.append((planner.lay, readers))
-        if others:
-            ways.append((planner.direct, others))
-    return ways
 
 
 def describe(layer: object) -> str:

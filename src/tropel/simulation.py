@@ -1,7 +1,8 @@
 """The simulation: a world full of agents that moves forward one step at a time.
 
 `Simulation.step` is the architecture: events → planning → environment → local → integrate → collisions → exits →
-record. This is the only module that knows all layers.
+record. This is the only module that knows all layers. Where a crowd on cells shares the world with others, the part
+from environment to integrate is done in two turns (`turns.py`).
 """
 
 from __future__ import annotations
@@ -42,6 +43,7 @@ from tropel.replay import Replay
 from tropel.running import Run, Summary
 from tropel.snapshot import digest_of_setup, hash_simulation, restore_simulation, save_simulation
 from tropel.timing import Timing
+from tropel.turns import Turn, in_order_of_preparing, reads_ground, turns_of, ways_to_plan
 from tropel.world import World
 from tropel.world.user_layers import Layer
 
@@ -91,9 +93,9 @@ class Simulation:
         self.environment = Grid() if environment is None else environment
         self._planners = self._per_group(Direct() if planning is None else planning, Planner, "planning")
         self._models = self._per_group(Seek() if local is None else local, Steering, "local")
-        self._ways_to_plan = layers.ways_to_plan(self._planners, self._models)
-        self._models_in_use = layers.with_groups(self._models)
-        self._sensing = not all(getattr(model, "follows_layers", False) for model in self._models)
+        self._ways_to_plan = ways_to_plan(self._planners, self._models)
+        self._turns = turns_of(self._models)
+        self._sensing = not all(reads_ground(model) for model in self._models)
         if isinstance(self.environment, type) or not isinstance(self.environment, Environment):
             raise ParameterError(f"environment needs a method sense(state, world); got {self.environment!r}")
         for item in declared:
@@ -107,7 +109,7 @@ class Simulation:
         self.collision_watch = CollisionWatch() if watch_collisions else None
         self._steered = Steered.like(self.agents, self._memory())
         self._directions: NDArray[np.float64] = np.empty((0, world.dim))
-        for layer in self.all_layers():
+        for layer in in_order_of_preparing(self.environment, self._planners, self._models):
             layers.prepare(layer, self.agents, world, self.seed)
         self.scene = scene_of(self)  #: the world as declared, for pictures and replays
         self.setup_digest = digest_of_setup(self)  #: a checkpoint can be restored by a simulation with the same one
@@ -118,21 +120,14 @@ class Simulation:
             self._apply_events()
         with self.timing("planning"):
             directions = self._plan()
-        with self.timing("environment"):
-            near = self.environment.sense(self.agents, self.world) if self._sensing else None
-        with self.timing("local"):
-            self._steer(near, directions)
-        with self.timing("integrate"):
-            integrate(
-                self.agents,
-                self._steered,
-                self.world,
-                self.dt,
-                moves_itself=self._rows_with("moves_itself"),
-                on_cells=self._rows_with("cell"),
-                bodies=self._bodies(near),
-            )
-            self.step_number += 1
+        for turn in self._turns:
+            with self.timing("environment"):
+                near = self.environment.sense(self.agents, self.world) if turn.senses else None
+            with self.timing("local"):
+                self._steer(turn, near, directions)
+            with self.timing("integrate"):
+                self._integrate(turn, near)
+        self.step_number += 1
         with self.timing("collisions"):
             self._note_collisions(near)
         with self.timing("exits"):
@@ -172,13 +167,25 @@ class Simulation:
                 directions[waiting] = 0.0
         return directions
 
-    def _steer(self, near: Any, directions: NDArray[np.float64]) -> None:
+    def _steer(self, turn: Turn, near: Any, directions: NDArray[np.float64]) -> None:
         if not self._steered.fits(self.agents):
             self._steered = Steered.like(self.agents, self._memory())
         self._steered.begin(self.agents)
-        for model, groups in self._models_in_use:
+        for model, groups in turn.models:
             members = self.population.members(groups)
             model.steer(self.agents, near, directions, members, self.dt, self.step_number, self._steered)
+
+    def _integrate(self, turn: Turn, near: Any) -> None:
+        integrate(
+            self.agents,
+            self._steered,
+            self.world,
+            self.dt,
+            movers=self._movers(turn),
+            moves_itself=self._rows_with("moves_itself"),
+            on_cells=self._rows_with("cell"),
+            bodies=self._bodies(near) if turn.senses else None,
+        )
 
     def _note_collisions(self, near: Any) -> None:
         if self.collision_watch is not None and self._sensing:
@@ -269,9 +276,21 @@ class Simulation:
             return np.ones(len(self.agents), dtype=np.bool_)
         return np.array(by_group)[self.agents.group] if any(by_group) else None
 
+    def _movers(self, turn: Turn) -> NDArray[np.bool_] | None:
+        """Which agents move in a turn; None when all do."""
+        if len(self._turns) == 1:
+            return None
+        by_group = [reads_ground(model) != turn.senses for model in self._models]
+        return np.array(by_group)[self.agents.group]
+
     def _bodies(self, near: Any) -> Bodies | None:
         solid = self._rows_with("solid_bodies")
-        return None if solid is None else Bodies(near, solid, self._yield_key, self.step_number)
+        if solid is None:
+            return None
+        moved_before = self._rows_with("follows_layers")
+        if moved_before is None:
+            return Bodies(near, solid, self._yield_key, self.step_number)
+        return Bodies(near, solid | moved_before, self._yield_key, self.step_number, moved_before=moved_before)
 
     # What can be changed ----------------------------------------------------------------------------------------
 

@@ -134,6 +134,7 @@ def main() -> None:
     check_neighbours(tropel.Grid())
     check_steering(tropel.Seek())
     check_steering(CollisionFreeSpeed(), dims=(2,))
+    check_steering(tropel.Lattice, planner=tropel.PathPlans, dims=(2,), ids_matter=True)
     check_steering(Dynamical(classes="apart"), ids_matter=True)
     print("contracts are kept")
     print("never called:", *sorted(k.py_func.__qualname__ for k in compiled_kernels() if not k.signatures))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
 from typing import Any
 
@@ -323,6 +324,23 @@ def test_random_numbers_by_row_are_found_even_then() -> None:
 
 def test_a_model_for_2d_passes_when_that_is_said() -> None:
     check_steering(FlatOnly(), dims=(2,))
+
+
+def test_a_crowd_on_cells_keeps_its_promises() -> None:
+    check_steering(tropel.Lattice, planner=tropel.PathPlans, dims=(2,), ids_matter=True)
+
+
+def test_a_crowd_on_cells_that_draws_by_row_is_found() -> None:
+    class DrawsByRow(tropel.Lattice):
+        def steer(
+            self, state: AgentState, near: Any, directions: Floats, members: Rows, dt: float, step: int, out: Steered
+        ) -> None:
+            renumbered = copy.copy(state)
+            renumbered.columns = state.columns | {"id": np.arange(len(state))}
+            super().steer(renumbered, near, directions, members, dt, step, out)
+
+    with pytest.raises(ContractViolation, match="the number of its row"):
+        check_steering(DrawsByRow, planner=tropel.PathPlans, dims=(2,), ids_matter=True, dt=0.2)
 
 
 def test_the_users_own_planner_environment_world_and_agents_are_used() -> None:

@@ -178,7 +178,10 @@ class Population:
         self, number: int, positions: NDArray[np.float64], values: Mapping[str, Any], time: float
     ) -> NDArray[np.int64]:
         first = len(self.state)
-        ids = self.state.add(len(positions), {**values, "position": positions, "group": number})
+        cell = self._cells[number]
+        # A body on a cell is the cell, whatever its radius would be: others touch it there.
+        body = {} if cell is None else {"radius": 0.5 * cell}
+        ids = self.state.add(len(positions), {**values, **body, "position": positions, "group": number})
         self._came_count.append(len(ids))
         self._came_group.append(number)
         self._came_time.append(time)
@@ -317,6 +320,8 @@ class Population:
     def set_parameter(self, name: str, value: Any, *, group: str | None, step: int) -> None:
         self.check_parameter(name)
         rows = self._rows(group)
+        if name == "radius":
+            rows = rows[[self._cells[number] is None for number in self.state.group[rows].tolist()]]
         purpose = f"{group or 'everybody'}/{name}/{step}"
         values = draw(value, seed=self.seed, purpose=purpose, ids=self.state.id[rows])
         if name in _NOT_NEGATIVE and (values < 0.0).any():

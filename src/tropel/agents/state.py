@@ -54,7 +54,9 @@ CORE_COLUMNS = (
     Column(name="id", dtype="int64", about="stable, never reused; rows are in this order"),
     Column(name="group", dtype="int32", about="number of the group"),
     Column(name="position", vector=True, unit="m"),
-    Column(name="velocity", vector=True, unit="m/s", about="displacement of the last step over dt"),
+    Column(
+        name="velocity", vector=True, unit="m/s", about="displacement of the last step over dt; on cells, of the move"
+    ),
     Column(name="heading", vector=True, about="unit vector the body faces"),
     Column(name="radius", default=0.2, unit="m", about="of the body"),
     Column(name="desired_speed", default=1.34, unit="m/s", about="when nothing is in the way"),
@@ -177,7 +179,7 @@ class Steered:
     """What the local layer writes: the fresh half of the double buffer.
 
     `velocity` is what the agent wants to do during the step; `integrate` decides how far it gets. Models that declare
-    `moves_itself` write `position` instead.
+    `moves_itself` write `position` instead, and those whose agents stand on cells write both.
     """
 
     velocity: Floats

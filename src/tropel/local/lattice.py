@@ -26,6 +26,14 @@ agents. Where several want one cell, or two want to cross each other's diagonal 
 function of seed, agent and step alone: whoever has the lowest among all it is in conflict with goes, the others stay.
 Nobody has an advantage from its number, place, direction, thread or an earlier draw, so each of n has the chance 1/n:
 that is what makes it fair. (Random sequential updates are as fair, but not parallel; a fixed order is neither.)
+
+**Others.** Agents of other models are bodies, not cells: where somebody of a cell's width would overlap them, or the
+way they make in this step if they go on like that, a cell counts as occupied. The same holds for the dead and for
+moving obstacles. This crowd moves before the others do (`turns.py`), who then keep clear of it.
+
+**Velocity.** Positions jump from cell to cell. `velocity` does not: from one move on it is the agent's speed in the
+direction of that move, and when the time for the next has come and there is none, it is zero. So each move counts for
+its true time, and velocities add up to the way.
 """
 
 from __future__ import annotations
@@ -107,6 +115,7 @@ class Lattice:
         self._world: World | None = None
         self._ids: NDArray[np.int64] | None = None
         self._places: NDArray[np.int64] = np.empty(0, dtype=np.int64)
+        self._others_marked = False  #: whether the occupancy layer has bodies that move without telling
         self._tiles: FilterTiles | None = None
         self._tiles_of: tuple[int, Any] = (-1, None)
         self._bonds = BondFinder(
@@ -128,9 +137,8 @@ class Lattice:
         self._key = random_key(seed, "lattice")
         self.behaviours.begin()
         self._ids = None
+        self._others_marked = False
         terrain = self._terrain()
-        if terrain.crowd is not None and terrain.crowd is not self:
-            raise ParameterError("two Lattice models share one world; give the same one to all groups")
         terrain.crowd = self
         rows, columns = terrain.raster.shape
         around = (rows + 2 * BORDER) * (columns + 2 * BORDER)
@@ -149,12 +157,19 @@ class Lattice:
         step: int,
         out: Steered,
     ) -> None:
-        """Write position, heading and credit of the members into `out`."""
+        """Write position, velocity, heading and credit of the members into `out`."""
         terrain = self._terrain()
         ground = self._ground(terrain)
-        self._keep_occupancy(state, members, ground)
+        self._keep_occupancy(state, members, ground, dt)
         crowd = Crowd(
-            state.id, state.position, state.desired_speed, state.start_time, state.goal, state.group, state.credit
+            state.id,
+            state.position,
+            state.desired_speed,
+            state.start_time,
+            state.goal,
+            state.group,
+            state.credit,
+            state.velocity,
         )
         count = len(members)
         choice, goes = np.empty(count, dtype=np.uint8), np.empty(count, dtype=np.bool_)
@@ -162,7 +177,7 @@ class Lattice:
         self.decisions, self.moves, hasty = step_on_cells(
             members, self._places, crowd, ground, self._known_world().wall_grid(1.0), self.occupied,
             self._filters(terrain), self._bonds_now(state), self._key, step, dt, self._claim, self._draw, choice,
-            goes, out.position, out.heading, credit)  # fmt: skip
+            goes, out.position, out.velocity, out.heading, credit)  # fmt: skip
         if hasty:
             fastest = float(state.desired_speed[members].max())
             longest = math.floor(1e4 * self.cell / fastest) / 1e4  # rounded up it would be too long again
@@ -220,7 +235,7 @@ class Lattice:
         assert self._world is not None
         return self._world
 
-    def _keep_occupancy(self, state: AgentState, members: NDArray[np.int64], ground: Ground) -> None:
+    def _keep_occupancy(self, state: AgentState, members: NDArray[np.int64], ground: Ground, dt: float) -> None:
         """Bring the occupancy layer up to date where it is not: after somebody came or went, or others moved."""
         if self._ids is not state.id or len(self._places) != len(members):
             self._places = np.full(len(members), NOWHERE, dtype=np.int64)
@@ -229,14 +244,16 @@ class Lattice:
         else:
             moved = locate(members, state.position, ground, self._places)
         obstacles = self._known_world().obstacles
-        moving = np.array(obstacles.moving_rows, dtype=np.int64)
-        if moved or len(members) < len(state) or len(moving):
+        others = len(members) < len(state) or bool(obstacles.moving)
+        if moved or others or self._others_marked:
             self.occupied.fill(0)
             mark(self._places, ground.columns, self.occupied)
-            if len(members) < len(state):
-                others = np.setdiff1d(np.arange(len(state)), members, assume_unique=True)
-                mark_bodies(others, state.position, state.radius, ground, self.occupied)
-            mark_bodies(moving, obstacles.position, obstacles.radius, ground, self.occupied)
+        if others:
+            rows = np.setdiff1d(np.arange(len(state)), members, assume_unique=True)
+            mark_bodies(rows, state.position, state.velocity, state.radius, dt, ground, self.occupied)
+            moving = np.array(obstacles.moving_rows, dtype=np.int64)
+            mark_bodies(moving, obstacles.position, obstacles.velocity, obstacles.radius, dt, ground, self.occupied)
+        self._others_marked = others
 
     def _filters(self, terrain: Terrain) -> FilterTiles:
         if self._tiles is None or self._tiles_of != (terrain.version, terrain):
@@ -267,6 +284,7 @@ class Lattice:
         goes = credit >= cost
         out.memory["credit"][rows] = np.where(goes, credit - cost, credit)
         out.heading[rows] = offset / away[:, None]
+        out.velocity[rows] = out.heading[rows] * state.desired_speed[rows, None]
         out.position[rows[goes]] = (state.position[rows] + offset)[goes]
 
 

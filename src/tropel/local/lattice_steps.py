@@ -69,6 +69,7 @@ class Crowd(NamedTuple):
     goal: NDArray[np.int32]
     group: NDArray[np.int32]
     credit: NDArray[np.float64]
+    velocity: NDArray[np.float64]
 
 
 @inlined_kernel
@@ -120,18 +121,27 @@ def mark(places, columns, occupied):
 
 
 @kernel
-def mark_bodies(rows, position, radius, ground, occupied):
-    """Mark the cells that others' bodies reach: those where somebody of a cell's width would overlap them."""
+def mark_bodies(rows, position, velocity, radius, dt, ground, occupied):
+    """Mark the cells that others' bodies reach: those where somebody of a cell's width would overlap them.
+
+    Either where they are, or on the way that they make within dt if they go on like that.
+    """
     half = 0.5 * ground.cell
     for n in range(rows.size):
         i = rows[n]
         x, y = position[i, 0] - ground.x, position[i, 1] - ground.y
+        mx, my = velocity[i, 0] * dt, velocity[i, 1] * dt
+        length2 = mx * mx + my * my
         reach = radius[i] + half * (1.0 - 1e-6)
-        low_x, high_x = math.floor((x - reach) / ground.cell), math.floor((x + reach) / ground.cell)
-        low_y, high_y = math.floor((y - reach) / ground.cell), math.floor((y + reach) / ground.cell)
+        low_x = math.floor((x + min(mx, 0.0) - reach) / ground.cell)
+        high_x = math.floor((x + max(mx, 0.0) + reach) / ground.cell)
+        low_y = math.floor((y + min(my, 0.0) - reach) / ground.cell)
+        high_y = math.floor((y + max(my, 0.0) + reach) / ground.cell)
         for iy in range(max(np.int64(low_y), 0), min(np.int64(high_y), ground.rows - 1) + 1):
             for ix in range(max(np.int64(low_x), 0), min(np.int64(high_x), ground.columns - 1) + 1):
                 dx, dy = (ix + 0.5) * ground.cell - x, (iy + 0.5) * ground.cell - y
+                t = min(max((dx * mx + dy * my) / length2, 0.0), 1.0) if length2 > 0.0 else 0.0
+                dx, dy = dx - t * mx, dy - t * my
                 if dx * dx + dy * dy < reach * reach:
                     occupied[_padded(iy, ix, ground.columns)] = 1
 
@@ -247,7 +257,7 @@ def _credit(i, dt, straight, crowd):
 
 @kernel
 def _propose_some(rows, first, last, places, crowd, ground, walls, occupied, tiles, bonds, key, step, dt, claim, draw,
-                  choice, out_credit):  # fmt: skip
+                  choice, out_velocity, out_credit):  # fmt: skip
     decisions, hasty = 0, 0
     time = step * dt
     for n in range(first, last):
@@ -261,6 +271,8 @@ def _propose_some(rows, first, last, places, crowd, ground, walls, occupied, til
         credit = _credit(i, dt, straight, crowd)
         if credit < straight * (1.0 - _ALMOST):
             out_credit[i] = credit
+            if speed > 0.0:
+                out_velocity[i, 0], out_velocity[i, 1] = crowd.velocity[i, 0], crowd.velocity[i, 1]
             continue
         out_credit[i] = min(credit, straight)
         plan = ground.plan_of_goal[crowd.goal[i] - NO_GOAL]
@@ -280,6 +292,7 @@ def _propose_some(rows, first, last, places, crowd, ground, walls, occupied, til
         m = trailing_zeros(bits) if bits & (bits - _ONE) == 0 else _one_of(bits, tie)
         if m >= 4 and credit < math.sqrt(2.0) * straight * (1.0 - _ALMOST):
             out_credit[i] = credit
+            out_velocity[i, 0], out_velocity[i, 1] = crowd.velocity[i, 0], crowd.velocity[i, 1]
             continue
         here = _padded(row, column, ground.columns)
         choice[n] = m
@@ -317,8 +330,8 @@ def _settle_some(first, last, places, columns, claim, draw, choice, goes):
 
 
 @kernel
-def _move_some(rows, first, last, places, crowd, ground, dt, claim, choice, goes, occupied, out_position, out_heading,
-               out_credit):  # fmt: skip
+def _move_some(rows, first, last, places, crowd, ground, dt, claim, choice, goes, occupied, out_position, out_velocity,
+               out_heading, out_credit):  # fmt: skip
     moves = 0
     across = ground.columns + 2 * BORDER
     for n in range(first, last):
@@ -344,12 +357,14 @@ def _move_some(rows, first, last, places, crowd, ground, dt, claim, choice, goes
         out_position[i, 0] = ground.x + (column + dx + 0.5) * ground.cell
         out_position[i, 1] = ground.y + (row + dy + 0.5) * ground.cell
         out_heading[i, 0], out_heading[i, 1] = dx / length, dy / length
+        speed = crowd.desired_speed[i]
+        out_velocity[i, 0], out_velocity[i, 1] = speed * out_heading[i, 0], speed * out_heading[i, 1]
     return moves
 
 
 @parallel_kernel
 def step_on_cells(rows, places, crowd, ground, walls, occupied, tiles, bonds, key, step, dt, claim, draw, choice, goes,
-                  out_position, out_heading, out_credit):  # fmt: skip
+                  out_position, out_velocity, out_heading, out_credit):  # fmt: skip
     """Everybody decides and moves. Returns how many decided, how many moved, and how many are too fast for dt."""
     count = rows.size
     chunks = (count + _CHUNK - 1) // _CHUNK
@@ -357,7 +372,7 @@ def step_on_cells(rows, places, crowd, ground, walls, occupied, tiles, bonds, ke
     for chunk in numba.prange(chunks):
         decided, fast = _propose_some(
             rows, chunk * _CHUNK, min((chunk + 1) * _CHUNK, count), places, crowd, ground, walls, occupied, tiles,
-            bonds, key, step, dt, claim, draw, choice, out_credit)  # fmt: skip
+            bonds, key, step, dt, claim, draw, choice, out_velocity, out_credit)  # fmt: skip
         decisions += decided
         hasty += fast
     for chunk in numba.prange(chunks):
@@ -367,5 +382,5 @@ def step_on_cells(rows, places, crowd, ground, walls, occupied, tiles, bonds, ke
     for chunk in numba.prange(chunks):
         moves += _move_some(
             rows, chunk * _CHUNK, min((chunk + 1) * _CHUNK, count), places, crowd, ground, dt, claim, choice, goes,
-            occupied, out_position, out_heading, out_credit)  # fmt: skip
+            occupied, out_position, out_velocity, out_heading, out_credit)  # fmt: skip
     return decisions, moves, hasty

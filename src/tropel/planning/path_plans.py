@@ -69,6 +69,7 @@ class PathPlans(FlowField):
         self.layers = LaidLayers(layers or {})
         self._frame = 0
         self._stale = False  # whether plans may have changed while nobody watched bottlenecks
+        self._laid: tuple[object, ...] = ()  #: the raster and the plans that have been published
         self._hazards = HazardLayers()
         watching = () if self.congestion is None else ("congestion",)
         self.behaviours = Behaviours(
@@ -94,11 +95,11 @@ class PathPlans(FlowField):
 
     def lay(self, state: AgentState, members: NDArray[np.int64], out: NDArray[np.float64]) -> None:
         """Bring the layers up to date for these agents; the local layer reads them from the ground."""
-        known = [id(part) for part in (self._raster, *self._plans.values())]
         self._keep_up()
         present = goals_among(state.goal, members, self._known()[0])
         self._add_plans([goal for goal in present if goal not in self._plans])
-        if known != [id(part) for part in (self._raster, *self._plans.values())]:
+        # Not only what has changed just now: others may have had plans made that nobody needed on the ground then.
+        if [id(part) for part in self._laid] != [id(part) for part in (self._raster, *self._plans.values())]:
             self._lay()
         self._lay_filters(state)
         world, raster = self._known()
@@ -145,6 +146,7 @@ class PathPlans(FlowField):
             ground.moves = layer.moves
         ground.plan_of_goal = {goal: row for row, goal in enumerate(layers)}
         world.terrain = ground
+        self._laid = (self._raster, *self._plans.values())
         if self._watches():
             self._watch_bottlenecks(ground)
 

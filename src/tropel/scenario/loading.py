@@ -148,6 +148,7 @@ class _Builder:
         self.scenario = scenario
         self.spec = scenario.spec
         self.worlds = WorldBuilder(scenario)
+        self._made: list[tuple[schema.LayerSpec, Mapping[str, str], Any]] = []
 
     def simulation(self, seed: int, threads: int | None) -> Simulation:
         spec = self.spec
@@ -208,6 +209,15 @@ class _Builder:
         return shared if not own else {name: own.get(name, shared) for name in groups}
 
     def _layer(self, spec: schema.LayerSpec, known: Mapping[str, str], path: Sequence[str | int]) -> Any:
+        """The layer of a spec. Groups with equal specs share one, which a crowd on cells and its planner must."""
+        for equal, table, layer in self._made:
+            if equal == spec and table is known:
+                return layer
+        layer = self._new_layer(spec, known, path)
+        self._made.append((spec, known, layer))
+        return layer
+
+    def _new_layer(self, spec: schema.LayerSpec, known: Mapping[str, str], path: Sequence[str | int]) -> Any:
         address = known.get(spec.model, spec.model)
         if ":" not in address:
             raise self.scenario.error(
