@@ -1,4 +1,4 @@
-"""CROWD's figures that are measured when they are asked for: 4 (plan time), 11 (frame rate), and the effect of gamma."""
+"""What is measured when it is asked for: CROWD's figures 4 (plan time) and 11 (frame rate), gamma, and density."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def crowd_in_the_middle(agents: int, *, side: float, density: float, seed: int) 
 
 
 def gamma_effect(gammas: Sequence[float], told: Told, *, runs: int = 5) -> tuple[Floats, Floats]:
-    """By gamma and run in crowd_fig2: when nine tenths have arrived [s], and how many stand around somebody on the way."""
+    """By gamma and run in crowd_fig2: when nine tenths have arrived [s], and how many stand around somebody."""
     times, neighbours = np.empty((len(gammas), runs)), np.empty((len(gammas), runs))
     scenario = load_builtin("crowd_fig2")
     for k, gamma in enumerate(gammas):
