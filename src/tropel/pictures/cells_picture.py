@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _PANEL, _EDGE, _TOP, _BELOW, _BETWEEN = 700, 24, 104, 28, 28
 _STRIP, _STRIP_LABELS = 14, 74
 #: How far arrows reach from the middle of a cell [cells].
-_REACH = 0.42
+_REACH = 0.55
 _TARGET = style.EXIT
 
 
@@ -107,7 +107,7 @@ def _draw_moves(axes: Axes, moves: NDArray[np.int64]) -> None:
             scale=1.0,
             color=colour,
             units="xy",
-            width=0.075,
+            width=0.06,
             headwidth=4.0,
             headlength=4.0,
             headaxislength=3.6,

@@ -8,15 +8,14 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from tropel._kernels.grid_moves import FAR, MOVE_X, MOVE_Y
 from tropel.errors import ParameterError
-from tropel.planning.flow_layer import FlowLayer
+from tropel.planning.flow_layer import MOVES, FlowLayer
 
 Bools = NDArray[np.bool_]
 Floats = NDArray[np.float64]
 
 #: Shares of the map's side: where the hall begins, and how far its outer doors are from the middle ones.
-_HALL, _DOORS_APART, _DOOR = 0.25, 0.18, 0.08
+_HALL, _DOORS_APART, _DOOR = 0.25, 0.155, 0.08
 
 
 def six_door_hall(size: int, *, wall: int = 1) -> Bools:
@@ -50,16 +49,14 @@ def corner_goals(size: int) -> list[Bools]:
 
 def best_moves(layer: FlowLayer) -> NDArray[np.int64]:
     """Every move (row, column, dx, dy) to a neighbour that is worth most; agents draw among those of their cell."""
-    units = layer.units
-    beside = np.full((8, *units.shape), FAR, dtype=np.int64)
-    for move, (dx, dy) in enumerate(zip(MOVE_X, MOVE_Y, strict=True)):
-        allowed = (layer.moves >> move) & 1 > 0
-        rows, columns = np.nonzero(allowed)
+    units = np.where(np.isfinite(layer.distance), layer.units, np.iinfo(np.int64).max)
+    beside = np.full((8, *units.shape), np.iinfo(np.int64).max)
+    for move, (dx, dy) in enumerate(MOVES.tolist()):
+        rows, columns = np.nonzero((layer.moves >> move) & 1)
         beside[move, rows, columns] = units[rows + dy, columns + dx]
-    least = beside.min(axis=0)
-    decides = (units < FAR) & (units > 0) & (least < FAR)
-    move, row, column = np.nonzero((beside == least) & decides)
-    return np.stack([row, column, MOVE_X[move], MOVE_Y[move]], axis=1)
+    best = (beside == beside.min(axis=0)) & np.isfinite(layer.distance) & ~layer.goal
+    move, row, column = np.nonzero(best)
+    return np.concatenate([np.stack([row, column], axis=1), MOVES[move]], axis=1)
 
 
 def value_iteration(free: Bools, goal: Bools, *, gamma: float, equal_moves: bool = False) -> tuple[Floats, int]:
@@ -84,7 +81,7 @@ def _allowed_moves(
     """For each move: the cells it may begin at, those it ends at, whether it is allowed there, and its time."""
     ny, nx = free.shape
     moves = []
-    for dx, dy in zip(MOVE_X.tolist(), MOVE_Y.tolist(), strict=True):
+    for dx, dy in MOVES.tolist():
         here = (slice(max(-dy, 0), ny - max(dy, 0)), slice(max(-dx, 0), nx - max(dx, 0)))
         there = (slice(max(dy, 0), ny + min(dy, 0)), slice(max(dx, 0), nx + min(dx, 0)))
         allowed = free[here] & free[there]
