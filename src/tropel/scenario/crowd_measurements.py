@@ -122,7 +122,11 @@ def neighbours_around(sim: Simulation) -> float:
 
 
 def speed_by_density(densities: Sequence[float], told: Told, *, runs: int = 3) -> Floats:
-    """Mean speed along a corridor [m/s] (densities, runs) of people who all go the same way, in its middle half."""
+    """Mean speed along a corridor [m/s] (densities, runs) of people who all go the same way, in its middle half.
+
+    Even a single person meanders: towards a goal as wide as the corridor three steps are equally good, of which two
+    are diagonal.
+    """
     speeds, length, width, seconds = np.empty((len(densities), runs)), 80.0, 4.0, 6.0
     for k, density in enumerate(densities):
         for run in range(runs):
