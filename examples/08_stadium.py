@@ -51,6 +51,8 @@ def stadium(pitch: tuple[int, int] = PITCH) -> NDArray[np.uint8]:
     through = ~corner & (along < length - TUNNEL) & (out > LOWER + GANGWAY) & (out <= stand + 1)
     free &= ~through | (from_tunnel > TUNNEL / 2 + 1)
     free |= through & (from_tunnel < TUNNEL / 2)
+    # The corners have no tunnel: their aisle is as wide as one, and open at its upper end.
+    free |= corner & (np.abs(out_x[None, :] - out_y[:, None]) < TUNNEL / 2) & (out > LOWER) & (out <= stand + 1)
 
     plan = np.where(free, 255, 0).astype(np.uint8)[..., None].repeat(3, axis=2)
     gate = ~corner & (out > stand + 1 + CONCOURSE) & (out < around)
