@@ -20,7 +20,9 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 # All lengths in pixels.
-_PANEL, _HEIGHT, _LEFT, _RIGHT, _TOP, _BELOW, _EDGE = 620, 430, 92, 26, 118, 66, 22
+_PANEL, _HEIGHT, _LEFT, _RIGHT, _TOP, _BELOW, _EDGE = 640, 430, 92, 26, 128, 66, 22
+#: Above the panels where none has a legend.
+_TOP_BARE = 84
 _MARKERS = ("o", "s", "D", "^")
 
 
@@ -57,13 +59,18 @@ def curves_figure(panels: Sequence[CurvesPanel], *, title: str, about: str) -> F
     """The figure that `draw_curves` saves."""
     if not panels:
         raise ParameterError("there is nothing to draw: give at least one panel")
-    figure = style.new_figure(len(panels) * (_LEFT + _PANEL + _RIGHT), _TOP + _HEIGHT + _BELOW)
+    top = _TOP if any(_has_legend(panel) for panel in panels) else _TOP_BARE
+    figure = style.new_figure(len(panels) * (_LEFT + _PANEL + _RIGHT), top + _HEIGHT + _BELOW)
     style.add_text(figure, _EDGE, 16, title, fontsize=style.TITLE_SIZE, weight="bold")
     style.add_text(figure, _EDGE, 44, about, color=style.FAINT_INK)
     for k, panel in enumerate(panels):
         left = _LEFT + k * (_LEFT + _PANEL + _RIGHT)
-        _draw_panel(style.add_axes(figure, left, _TOP, _PANEL, _HEIGHT), panel)
+        _draw_panel(style.add_axes(figure, left, top, _PANEL, _HEIGHT), panel)
     return figure
+
+
+def _has_legend(panel: CurvesPanel) -> bool:
+    return len(panel.curves) > 1 or panel.band is not None
 
 
 def _draw_panel(axes: Axes, panel: CurvesPanel) -> None:
@@ -87,9 +94,20 @@ def _draw_panel(axes: Axes, panel: CurvesPanel) -> None:
     if panel.logarithmic:
         axes.set_xscale("log")
         axes.set_yscale("log")
+        _name_measured(axes, np.unique(np.concatenate([curve.x for curve in panel.curves])))
     else:
         axes.set_ylim(bottom=0.0)
     style.open_panel(axes)
     style.label_axes(axes, x=panel.x, y=panel.y)
-    if len(panel.curves) > 1 or panel.band is not None:
-        style.legend_above(axes, columns=3)
+    if _has_legend(panel):
+        style.legend_above(axes, columns=2)
+
+
+def _name_measured(axes: Axes, places: NDArray[np.float64]) -> None:
+    """Ticks on a logarithmic axis where something was measured, in plain numbers."""
+    from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
+
+    axes.xaxis.set_major_locator(FixedLocator(places.tolist()))
+    axes.xaxis.set_minor_locator(NullLocator())
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.6g}"))

@@ -95,7 +95,7 @@ def crowds_at(watch: CongestionWatch, dt: float) -> list[CrowdAtBottleneck]:
         crowds.append(
             CrowdAtBottleneck(
                 name=f"{name}, {each.width:.1f} m wide",
-                times=looks.steps * dt,
+                times=looks.steps.astype(np.float64) * dt,
                 counts=looks.counts,
                 congested=looks.congested,
                 high=high,

@@ -55,8 +55,8 @@ def best_moves(layer: FlowLayer) -> NDArray[np.int64]:
         rows, columns = np.nonzero((layer.moves >> move) & 1)
         beside[move, rows, columns] = units[rows + dy, columns + dx]
     best = (beside == beside.min(axis=0)) & np.isfinite(layer.distance) & ~layer.goal
-    move, row, column = np.nonzero(best)
-    return np.concatenate([np.stack([row, column], axis=1), MOVES[move]], axis=1)
+    which, row, column = np.nonzero(best)
+    return np.concatenate([np.stack([row, column], axis=1), MOVES[which]], axis=1)
 
 
 def value_iteration(free: Bools, goal: Bools, *, gamma: float, equal_moves: bool = False) -> tuple[Floats, int]:

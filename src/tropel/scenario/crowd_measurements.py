@@ -204,7 +204,7 @@ def draw_speed_by_density(path: Path, told: Told) -> list[Path]:
         CurvesPanel(x="people per m²", y=said, curves=[Curve(name="", x=x, y=factor * walked, error=factor * error)])
         for said, factor in (("speed along the corridor [m/s]", np.ones_like(x)), ("flow [1/(m s)]", x))
     ]
-    about = "a corridor of 80 m × 4 m at random places, all in one direction, over 6 s; free speed 1.34 m/s; 3 runs"
+    about = "80 m × 4 m, all in one direction over 6 s, 3 runs; alone one walks 1.34 m/s, but meanders to a wide goal"
     return [draw_curves(panels, path, title="Speed and flow of a lattice crowd by density", about=about)]
 
 
