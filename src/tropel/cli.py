@@ -14,7 +14,7 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from tropel.cli_list import PHASE_PLOTS, list_scenarios
+from tropel.cli_list import CROWD_PLOTS, PHASE_PLOTS, PLOTS, list_scenarios
 from tropel.cli_options import (
     Events,
     NoCache,
@@ -159,7 +159,7 @@ def plot(
     run: Annotated[
         Path,
         typer.Argument(
-            metavar="RUN", help="The folder of a run, a trajectory file, or a phase plot: game_fig2 or game_fig3."
+            metavar="RUN", help="The folder of a run, a trajectory file, or a plot by name (see `tropel list`)."
         ),
     ],
     out: Annotated[
@@ -170,18 +170,21 @@ def plot(
     gif: Annotated[bool, typer.Option(help="Draw the animated GIF.")] = True,
     quiet: Quiet = False,
 ) -> None:
-    """Draw a recorded run as PNG and animated GIF, or a phase plot of the dynamical model.
+    """Draw a recorded run as PNG and animated GIF, or a plot that needs no recorded run.
 
     A phase plot shows how fast an agent turns (φ′) over the way it faces (φ):
 
     game_fig2: before a narrow, a critical and a wide gap.
 
     game_fig3: with a target behind a gap that is too narrow, without and with the competition of behaviours.
+
+    crowd_fig3, 4, 7, 9, 10 and 11, crowd_gamma and crowd_density are about lattice crowds.
     """
     from tropel.scenario.execute import trajectory_in
 
     if not run.exists() and not run.suffix:
-        show(f"wrote {_draw_phase_plot(str(run), out)}")
+        for path in _draw_plot(str(run), out, quiet):
+            show(f"wrote {path}")
         return
     trajectory = trajectory_in(run)
     stem = "run" if trajectory.stem == "trajectory" else trajectory.stem
@@ -191,15 +194,22 @@ def plot(
         show(f"wrote {path}")
 
 
-def _draw_phase_plot(name: str, out: Path | None) -> Path:
-    if name not in PHASE_PLOTS:
-        near = suggest(name, PHASE_PLOTS)
-        raise TropelError(f"there is no {name}; give the folder of a run, a trajectory file or a phase plot ({near})")
+def _draw_plot(name: str, out: Path | None, quiet: bool) -> list[Path]:
+    if name not in PLOTS:
+        near = suggest(name, PLOTS)
+        raise TropelError(f"there is no {name}; give the folder of a run, a trajectory file or a plot by name ({near})")
+    picture = picture_file(out or Path("out"), name)
+    if name in CROWD_PLOTS:
+        from tropel.progress import counting
+        from tropel.scenario.crowd_plots import draw_crowd_plot
+
+        with counting(name, 1, quiet=quiet) as told:
+            return draw_crowd_plot(name, picture, lambda what, done, total: told(done, what, total))
     from tropel.pictures.phase_plot import draw_phase_plot
     from tropel.scenario.phase_portraits import competition_portraits, gap_portraits
 
     portraits = gap_portraits() if name == "game_fig2" else competition_portraits()
-    return draw_phase_plot(portraits, picture_file(out or Path("out"), name), title=PHASE_PLOTS[name])
+    return [draw_phase_plot(portraits, picture, title=PHASE_PLOTS[name])]
 
 
 app.command()(report)

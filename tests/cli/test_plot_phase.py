@@ -59,7 +59,7 @@ def test_out_may_be_a_file_or_a_folder_for_phase_plots(tropel: Tropel, tmp_path:
 def test_a_name_that_is_no_phase_plot_is_answered_with_the_nearest(tropel: Tropel, tmp_path: Path) -> None:
     code, _, said = tropel("plot", "game_fig22")
     assert code == 1
-    assert "there is no game_fig22; give the folder of a run, a trajectory file or a phase plot" in said
+    assert "there is no game_fig22; give the folder of a run, a trajectory file or a plot by name" in said
     assert "did you mean 'game_fig2'?" in said
     assert list(tmp_path.iterdir()) == []
 
