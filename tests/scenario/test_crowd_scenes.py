@@ -19,6 +19,8 @@ from tropel.simulation import Simulation
 #: The middles of crowd_fig2's doors, its walls and its corners [m].
 DOORS = np.array([(x, y) for y in (27.4, 17.8, 37.0) for x in (14.4, 40.4)])
 MIDDLE_DOORS = (0, 1)
+#: Of the stadium, which has four gates in each.
+SIDES = ("north", "east", "south", "west")
 HALL = (14.4, 40.4)
 CORNERS = np.array([(0.0, 0.0), (54.8, 0.0), (0.0, 54.8), (54.8, 54.8)])
 
@@ -177,7 +179,13 @@ def test_a_tenth_of_the_stadium_gets_out_on_all_sides() -> None:
     assert all(0.15 < count / 5000 < 0.35 for count in sides.values())
 
 
-SIDES = ("north", "east", "south", "west")
+def test_the_stadium_is_the_same_on_one_thread_and_on_two() -> None:
+    hashes = set()
+    for threads in (1, 2):
+        sim = fewer("stadium", 20_000).build(threads=threads)
+        sim.run(until=12.0)
+        hashes.add(sim.state_hash())
+    assert len(hashes) == 1
 
 
 @pytest.mark.long

@@ -53,7 +53,7 @@ def error_of(text: str, *, build: bool = False) -> str:
 def test_every_builtin_scenario_builds_and_moves(name):
     sim = load_builtin(name).build()
     sim.run(until=1.0)
-    assert sim.time == pytest.approx(1.0)
+    assert sim.time == pytest.approx(1.0, abs=sim.dt)
 
 
 def test_the_demo_scene_is_among_the_builtin_ones():

@@ -177,7 +177,7 @@ def draw_frame_rates(path: Path, told: Told) -> list[Path]:
     )
     band = (30.0, 60.0, "theirs, 2009: 20 to 10 thousand agents")
     panel = CurvesPanel(x="agents", y="frames per second", curves=[curve], logarithmic=True, band=band)
-    about = "724 × 724 cells, one person per m², four goals; every agent decides in every frame; bars: standard errors"
+    about = "724 × 724 cells, one person per m², four goals; bars: standard errors"
     return [draw_curves([panel], path, title="Frame rate by size of the crowd", about=about)]
 
 
