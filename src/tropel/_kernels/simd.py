@@ -189,6 +189,24 @@ def eight_bytes(typing_context: Any, array: Any, index: Any) -> Any:
 
 
 @intrinsic
+def prefetch(typing_context: Any, array: Any, index: Any) -> Any:
+    """Ask for an element of an array that is wanted soon; no index is wrong, and nothing waits for it."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        byte = ir.IntType(8).as_pointer()
+        data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
+        place = builder.bitcast(builder.gep(data, [arguments[1]]), byte)
+        number = ir.IntType(32)
+        kind = ir.FunctionType(ir.VoidType(), [byte, number, number, number])
+        function = builder.module.declare_intrinsic("llvm.prefetch", [byte], kind)
+        # For reading, to be kept in all caches, data.
+        builder.call(function, [place, number(0), number(3), number(1)])
+        return context.get_dummy_value()
+
+    return types.void(array, types.int64), generate
+
+
+@intrinsic
 def count_ones(typing_context: Any, word: Any) -> Any:
     """How many bits of a uint64 are set, as uint64."""
 

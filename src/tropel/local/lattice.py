@@ -53,7 +53,7 @@ from tropel.agents.towards_goal import offset_to_goal
 from tropel.behaviours import Behaviours
 from tropel.errors import ModelError, ParameterError, named_parameters
 from tropel.local.lattice_bonds import BOND_COLUMNS, BondFinder, Bonds, no_bonds
-from tropel.local.lattice_filters import FilterTiles, filter_tiles
+from tropel.local.lattice_filters import TILE_BITS, FilterTiles, filter_tiles
 from tropel.local.lattice_steps import (
     ARRIVED,
     BORDER,
@@ -63,11 +63,15 @@ from tropel.local.lattice_steps import (
     locate,
     mark,
     mark_bodies,
+    sort_by_tile,
     step_on_cells,
 )
 from tropel.world import World
 from tropel.world.goals import GoalArrays
 from tropel.world.terrain import Terrain
+
+#: After so many steps agents are sorted by place again, unless somebody came or went before.
+_SORT_EVERY = 32
 
 
 @named_parameters
@@ -114,7 +118,9 @@ class Lattice:
         self.moves = 0  #: how many moved
         self._world: World | None = None
         self._ids: NDArray[np.int64] | None = None
+        self._rows: NDArray[np.int64] = np.empty(0, dtype=np.int64)  #: members by where they stand
         self._places: NDArray[np.int64] = np.empty(0, dtype=np.int64)
+        self._age = 0  #: steps since rows were sorted
         self._others_marked = False  #: whether the occupancy layer has bodies that move without telling
         self._tiles: FilterTiles | None = None
         self._tiles_of: tuple[int, Any] = (-1, None)
@@ -175,7 +181,7 @@ class Lattice:
         choice, goes = np.empty(count, dtype=np.uint8), np.empty(count, dtype=np.bool_)
         credit = out.memory["credit"]
         self.decisions, self.moves, hasty = step_on_cells(
-            members, self._places, crowd, ground, self._known_world().wall_grid(1.0), self.occupied,
+            self._rows, self._places, crowd, ground, self._known_world().wall_grid(1.0), self.occupied,
             self._filters(terrain), self._bonds_now(state), self._key, step, dt, self._claim, self._draw, choice,
             goes, out.position, out.velocity, out.heading, credit)  # fmt: skip
         if hasty:
@@ -185,7 +191,7 @@ class Lattice:
                 f"a step of dt = {dt:g} s is too long for {hasty} agents on cells of {self.cell:g} m, of whom the "
                 f"fastest walks {fastest:g} m/s; dt must be at most {longest:g} s"
             )
-        self._step_into_goals(state, members[choice == ARRIVED], dt, out)
+        self._step_into_goals(state, np.sort(self._rows[choice == ARRIVED]), dt, out)
 
     def set_behaviour(self, name: str, on: bool) -> None:
         """Without "separation" people mind no longer how many stand around a cell."""
@@ -237,12 +243,12 @@ class Lattice:
 
     def _keep_occupancy(self, state: AgentState, members: NDArray[np.int64], ground: Ground, dt: float) -> None:
         """Bring the occupancy layer up to date where it is not: after somebody came or went, or others moved."""
-        if self._ids is not state.id or len(self._places) != len(members):
-            self._places = np.full(len(members), NOWHERE, dtype=np.int64)
-            self._ids = state.id
-            moved = locate(members, state.position, ground, self._places) or True
+        self._age += 1
+        if self._ids is not state.id or len(self._rows) != len(members) or self._age > _SORT_EVERY:
+            self._sort(state, members, ground)
+            moved = 1
         else:
-            moved = locate(members, state.position, ground, self._places)
+            moved = locate(self._rows, state.position, ground, self._places)
         obstacles = self._known_world().obstacles
         others = len(members) < len(state) or bool(obstacles.moving)
         if moved or others or self._others_marked:
@@ -254,6 +260,16 @@ class Lattice:
             moving = np.array(obstacles.moving_rows, dtype=np.int64)
             mark_bodies(moving, obstacles.position, obstacles.velocity, obstacles.radius, dt, ground, self.occupied)
         self._others_marked = others
+
+    def _sort(self, state: AgentState, members: NDArray[np.int64], ground: Ground) -> None:
+        """Have members looked at in the order of tiles of the ground. The order changes times, not results."""
+        places = np.full(len(members), NOWHERE, dtype=np.int64)
+        locate(members, state.position, ground, places)
+        rows, columns = ground.rows >> TILE_BITS, ground.columns >> TILE_BITS
+        self._rows, self._places = np.empty_like(members), np.empty_like(places)
+        tally = np.zeros((rows + 1) * (columns + 1) + 1, dtype=np.int64)
+        sort_by_tile(members, places, columns + 1, tally, self._rows, self._places)
+        self._ids, self._age = state.id, 0
 
     def _filters(self, terrain: Terrain) -> FilterTiles:
         if self._tiles is None or self._tiles_of != (terrain.version, terrain):

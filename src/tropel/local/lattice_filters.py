@@ -17,8 +17,8 @@ from tropel._kernels.compile import inlined_kernel
 from tropel.world.terrain import Filter
 
 #: Cells along the side of a tile, a power of two.
-_TILE_BITS = 4
-_TILE = 1 << _TILE_BITS
+TILE_BITS = 4
+_TILE = 1 << TILE_BITS
 
 
 class FilterTiles(NamedTuple):
@@ -64,7 +64,7 @@ def filter_tiles(filters: Iterable[Filter], shape: Sequence[int]) -> FilterTiles
 
 @inlined_kernel
 def tile_of(row, column, tiles):
-    return (row >> _TILE_BITS) * tiles.across + (column >> _TILE_BITS)
+    return (row >> TILE_BITS) * tiles.across + (column >> TILE_BITS)
 
 
 @inlined_kernel

@@ -19,11 +19,11 @@ from numpy.typing import NDArray
 from tropel._kernels.compile import inlined_kernel, kernel, parallel_kernel
 from tropel._kernels.grid_moves import FAR, MOVE_X, MOVE_Y
 from tropel._kernels.philox import words
-from tropel._kernels.simd import eight_bytes, trailing_zeros
+from tropel._kernels.simd import eight_bytes, prefetch, trailing_zeros
 from tropel._kernels.walls import chord_blocked
 from tropel.agents.state import NO_GOAL
 from tropel.local.lattice_bonds import worth_of_bonds
-from tropel.local.lattice_filters import tile_of, worth_of_filters
+from tropel.local.lattice_filters import TILE_BITS, tile_of, worth_of_filters
 
 #: Cells around the map in the layers that have a border.
 BORDER = 2
@@ -34,6 +34,8 @@ NOWHERE = -1
 
 #: Agents per unit of parallel work.
 _CHUNK = 512
+#: How many agents ahead their surroundings are asked for.
+_AHEAD = 8
 #: Share of a move's time by which credit may fall short of it: rounding must not cost a step.
 _ALMOST = 1e-9
 
@@ -109,6 +111,29 @@ def locate(rows, position, ground, places):
     for chunk in numba.prange((rows.size + _CHUNK - 1) // _CHUNK):
         moved += _locate_some(rows, chunk * _CHUNK, min((chunk + 1) * _CHUNK, rows.size), position, ground, places)
     return moved
+
+
+@inlined_kernel
+def _tile_number(place, across):
+    row, column = _row_and_column(max(place, 0))
+    return (row >> TILE_BITS) * across + (column >> TILE_BITS)
+
+
+@kernel
+def sort_by_tile(rows, places, across, tally, out_rows, out_places):
+    """Write rows and their places in the order of tiles, so that neighbours on the ground are looked at together.
+
+    `tally` has a zero for each tile and one more; `across` is the number of tiles in a row.
+    """
+    for n in range(rows.size):
+        tally[_tile_number(places[n], across) + 1] += 1
+    for tile in range(1, tally.size):
+        tally[tile] += tally[tile - 1]
+    for n in range(rows.size):
+        tile = _tile_number(places[n], across)
+        out_rows[tally[tile]] = rows[n]
+        out_places[tally[tile]] = places[n]
+        tally[tile] += 1
 
 
 @parallel_kernel
@@ -255,12 +280,40 @@ def _credit(i, dt, straight, crowd):
     return min(crowd.credit[i], math.sqrt(2.0) * straight) + dt
 
 
+@inlined_kernel
+def _ask_for_agent(i, crowd):
+    """Have what is asked first about an agent brought into the cache."""
+    prefetch(crowd.goal, i)
+    prefetch(crowd.start_time, i)
+    prefetch(crowd.desired_speed, i)
+    prefetch(crowd.credit, i)
+    prefetch(crowd.id, i)
+
+
+@inlined_kernel
+def _ask_for_ground(i, place, crowd, ground, occupied):
+    """Have what an agent will look at brought into the cache: on large maps, waiting for it took half of the time."""
+    row, column = _row_and_column(max(place, 0))
+    plan = max(ground.plan_of_goal[crowd.goal[i] - NO_GOAL], 0)
+    layer = plan * ground.units.shape[1]
+    here = _padded(row, column, ground.columns)
+    cell = row * ground.columns + column
+    prefetch(ground.moves, cell)
+    for step in range(-1, 2):
+        prefetch(ground.units, layer + cell + step * ground.columns - 1)
+    for step in range(-BORDER, BORDER + 1):
+        prefetch(occupied, here + step * (ground.columns + 2 * BORDER) - BORDER)
+
+
 @kernel
 def _propose_some(rows, first, last, places, crowd, ground, walls, occupied, tiles, bonds, key, step, dt, claim, draw,
                   choice, out_velocity, out_credit):  # fmt: skip
     decisions, hasty = 0, 0
     time = step * dt
     for n in range(first, last):
+        if n + 3 * _AHEAD < rows.size:
+            _ask_for_agent(rows[n + 3 * _AHEAD], crowd)
+            _ask_for_ground(rows[n + _AHEAD], places[n + _AHEAD], crowd, ground, occupied)
         i = rows[n]
         choice[n] = STAYS
         if crowd.start_time[i] > time + 1e-9 * dt or places[n] < 0:
