@@ -133,15 +133,16 @@ def test_bottlenecks_of_a_plan_made_meanwhile_are_watched_afterwards() -> None:
 
 
 def test_a_simulation_knows_the_behaviours_of_its_layers() -> None:
-    assert hall().behaviours == {"hazard influence": True, "congestion": True, "separation": True}
-    assert hall(congestion=False).behaviours == {"hazard influence": True, "separation": True}
+    always = dict.fromkeys(("hazard influence", "user layers", "separation", "bonds"), True)
+    assert hall().behaviours == {"congestion": True, **always}
+    assert hall(congestion=False).behaviours == always
     assert Simulation(World(shapely.box(0, 0, 4, 4)), Group("a", count=1, goal="none")).behaviours == {}
 
 
 def test_an_unknown_behaviour_is_refused_when_it_is_scheduled() -> None:
     with pytest.raises(ParameterError, match="has the behaviour 'congestions'; did you mean 'congestion'"):
         hall().at(1.0, events.SetBehaviour(name="congestions", on=False))
-    with pytest.raises(ParameterError, match="'congestion'; known: hazard influence, separation"):
+    with pytest.raises(ParameterError, match="'congestion'; known: bonds, hazard influence, separation, user"):
         hall(congestion=False).set_behaviour("congestion", False)
 
 

@@ -206,7 +206,7 @@ def test_moving_obstacles_occupy_cells_like_bodies() -> None:
         return deepest
 
     assert crossing(robot=True) < 1e-6
-    assert crossing(robot=False) > 0.5
+    assert crossing(robot=False) > 0.3
 
 
 # Velocity -------------------------------------------------------------------------------------------------------
@@ -253,7 +253,7 @@ def test_velocities_add_up_to_the_way_also_in_a_jam() -> None:
     told = np.array([summed[n] for n in sim.agents.id.tolist()])
     assert len(ways) > 40
     # The last move is still being counted, and time comes in steps.
-    assert np.linalg.norm(ways - told, axis=1).max() < 3.0 * CELL
+    assert np.linalg.norm(ways - told, axis=1).max() < 5.0 * CELL
     assert np.linalg.norm((ways - told).mean(axis=0)) < 0.5 * CELL
     speed = np.linalg.norm(sim.agents.velocity, axis=1)
     assert (speed == 0.0).any(), "those who are blocked stand"

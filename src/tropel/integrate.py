@@ -147,6 +147,23 @@ def _settle(x, y, px, py, radius, walls):
     return _turned_along(x, y, px, py, radius, walls)
 
 
+@inlined_kernel
+def _step_to_cell(i, position, target, walls, out_position, out_velocity):
+    """Move who stands on a cell, or not, where a wall is in the way. Nothing pushes it off, into somebody else's cell.
+
+    The displacement is nothing or a whole cell; the velocity of the move that it is part of is written already.
+    """
+    x, y = position[i, 0], position[i, 1]
+    px, py = target[i, 0], target[i, 1]
+    if walls.segments.shape[0] > 0:
+        cell = cell_at(x, y, walls.origin, walls.inverse_cell, walls.shape)
+        near = walls.start[cell] < walls.start[cell + 1] or abs(px - x) + abs(py - y) > walls.reach
+        if near and (px != x or py != y) and chord_blocked(x, y, px, py, walls):
+            px, py = x, y
+            out_velocity[i, 0] = out_velocity[i, 1] = 0.0
+    out_position[i, 0], out_position[i, 1] = px, py
+
+
 @kernel
 def _move_some(first, last, position, velocity, target, radius, still, on_cells, dt, walls, discs, low, high,
                out_position, out_velocity):  # fmt: skip
@@ -158,21 +175,21 @@ def _move_some(first, last, position, velocity, target, radius, still, on_cells,
                 p[axis] = position[i, axis]
                 out_velocity[i, axis] = velocity[i, axis]
             continue
+        if on_cells.size > 0 and on_cells[i]:
+            _step_to_cell(i, position, target, walls, out_position, out_velocity)
+            continue
         for axis in range(dim):
             p[axis] = target[i, axis]
-        # Who stands on a cell is not pushed off it, into somebody else's.
-        on_cell = on_cells.size > 0 and on_cells[i]
-        contact = 0.0 if on_cell else radius[i]
-        if discs.radius.size > 0 and contact > 0.0:
-            keep_out(position, i, p, contact, discs, dt)
+        if discs.radius.size > 0:
+            keep_out(position, i, p, radius[i], discs, dt)
         held = False
         if dim == 2:
-            x, y = _settle(position[i, 0], position[i, 1], p[0], p[1], contact, walls)
+            x, y = _settle(position[i, 0], position[i, 1], p[0], p[1], radius[i], walls)
             held = x != p[0] or y != p[1]
             p[0], p[1] = x, y
         else:
             for axis in range(dim):
-                margin = min(contact, 0.5 * (high[axis] - low[axis]))
+                margin = min(radius[i], 0.5 * (high[axis] - low[axis]))
                 inside = min(max(p[axis], low[axis] + margin), high[axis] - margin)
                 held = held or inside != p[axis]
                 p[axis] = inside
@@ -180,18 +197,12 @@ def _move_some(first, last, position, velocity, target, radius, still, on_cells,
         if (
             held
             and discs.radius.size > 0
-            and runs_into(position, i, p, contact, discs, dt)
-            and depth_inside(position, i, position[i], contact, discs, dt)
-            <= max(depth_inside(position, i, p, contact, discs, dt), 0.0)
+            and runs_into(position, i, p, radius[i], discs, dt)
+            and depth_inside(position, i, position[i], radius[i], discs, dt)
+            <= max(depth_inside(position, i, p, radius[i], discs, dt), 0.0)
         ):
             for axis in range(dim):
                 p[axis] = position[i, axis]
-        if on_cell:
-            # The displacement is nothing or a whole cell; the velocity of the move it is part of is written already.
-            if held:
-                for axis in range(dim):
-                    out_velocity[i, axis] = 0.0
-            continue
         for axis in range(dim):
             out_velocity[i, axis] = (p[axis] - position[i, axis]) / dt
 
@@ -205,19 +216,19 @@ def _move(position, velocity, target, radius, still, on_cells, dt, walls, discs,
                    on_cells, dt, walls, discs, low, high, out_position, out_velocity)  # fmt: skip
 
 
-@kernel
+@parallel_kernel
 def _longest(position, target):
     """A bound for the length of all moves, whatever their direction; nan if one is not finite.
 
     Of lengths along axes, because squares of absurd steps would overflow.
     """
     longest = 0.0
-    finite = True
-    for i in range(position.shape[0]):
+    faults = 0
+    for i in numba.prange(position.shape[0]):
         for axis in range(position.shape[1]):
             longest = max(longest, abs(target[i, axis] - position[i, axis]))
-            finite &= target[i, axis] - target[i, axis] == 0.0
-    return math.sqrt(position.shape[1]) * longest if finite else math.nan
+            faults += np.int64(target[i, axis] - target[i, axis] != 0.0)
+    return math.nan if faults else math.sqrt(position.shape[1]) * longest
 
 
 @kernel

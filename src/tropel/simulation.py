@@ -168,9 +168,11 @@ class Simulation:
         return directions
 
     def _steer(self, turn: Turn, near: Any, directions: NDArray[np.float64]) -> None:
-        if not self._steered.fits(self.agents):
+        if len(self.agents) > len(self._steered):
             self._steered = Steered.like(self.agents, self._memory())
-        self._steered.begin(self.agents)
+        else:
+            self._steered.shrink(len(self.agents))
+            self._steered.begin(self.agents)
         for model, groups in turn.models:
             members = self.population.members(groups)
             model.steer(self.agents, near, directions, members, self.dt, self.step_number, self._steered)

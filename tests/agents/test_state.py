@@ -96,6 +96,8 @@ def test_a_buffer_begins_as_standing_still_with_everything_else_as_it_was() -> N
     np.testing.assert_array_equal(buffer.heading, state.heading)
     np.testing.assert_array_equal(buffer.position, state.position)
     np.testing.assert_array_equal(buffer.memory["patience"], state.patience)
-    assert buffer.fits(state)
-    state.add(1, {})
-    assert not buffer.fits(state)
+    state.drop(np.array([1]))
+    buffer.shrink(2)
+    buffer.begin(state)
+    assert len(buffer) == len(state) == 2
+    np.testing.assert_array_equal(buffer.memory["patience"], state.patience)

@@ -44,11 +44,12 @@ def close_a_door_on_somebody() -> None:
 
 def walk_on_cells() -> None:
     """A lattice crowd with families, a leader and a layer that moves."""
-    world = tropel.World(shapely.box(0, 0, 8, 8), exits={"out": shapely.box(7.6, 3, 8, 5)})
+    wall = shapely.box(3.6, 0, 4.4, 3.2) | shapely.box(3.6, 4.8, 4.4, 8)
+    world = tropel.World(shapely.box(0, 0, 8, 8) - wall, exits={"slit": shapely.box(7.95, 3, 8, 5)})
     agents = [tropel.Group("guide", count=1), tropel.Group("people", count=60, families=4, follow="guide")]
     swing = tropel.Layer(tropel.Disc(outer=2.0), motion=tropel.Orbit(center=(4, 4), radius=5.0, period=5.0))
-    planner = tropel.PathPlans(layers={"swing": swing})
-    tropel.Simulation(world, agents, planning=planner, local=tropel.Lattice(), dt=0.2).run(until=4.0)
+    planner = tropel.PathPlans(layers={"swing": swing}, congestion=True)
+    tropel.Simulation(world, agents, planning=planner, local=tropel.Lattice(), dt=0.2).run(until=12.0)
 
 
 def plan_and_repair() -> None:

@@ -150,7 +150,7 @@ def test_headings_are_the_way_of_the_last_move() -> None:
         move = sim.agents.position[0] - before
         if move.any():
             np.testing.assert_allclose(sim.agents.heading[0], move / np.linalg.norm(move), atol=1e-12)
-            np.testing.assert_allclose(sim.agents.velocity[0], move / 0.1, atol=1e-12)
+            np.testing.assert_allclose(sim.agents.velocity[0], 1.0 * sim.agents.heading[0], atol=1e-12)
             seen.add(tuple(np.sign(np.rint(move / CELL)).astype(int).tolist()))
     assert seen == {(1, 0), (1, 1)}
 

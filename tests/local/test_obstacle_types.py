@@ -12,6 +12,7 @@ import pytest
 from tropel import Group, Obstacle, Simulation, World, events
 from tropel.errors import ModelError, ParameterError
 from tropel.local.dynamical import Dynamical
+from tropel.turns import Turn
 
 
 def passing(
@@ -109,7 +110,7 @@ def test_a_model_put_in_later_with_more_classes_is_refused() -> None:
     sim = passing()
     model = Dynamical(classes="apart")
     model.prepare(sim.agents, sim.world, 1)
-    sim._models_in_use = [(model, (0,))]
+    sim._turns = [Turn(models=[(model, (0,))], senses=True)]
     with pytest.raises(ModelError, match="remember 1 classes"):
         sim.step()
 

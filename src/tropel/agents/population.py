@@ -248,11 +248,12 @@ class Population:
 
     def let_out(self, goals: NDArray[np.int32], time: float) -> None:
         """Take out everybody with a goal number in `goals` (-1 stays) and remember when and where they left."""
-        leaving = goals >= 0
-        self._left_id.append(self.state.id[leaving])
-        self._left_goal.append(goals[leaving])
-        self._left_time.append(np.full(int(leaving.sum()), time))
-        self._keep(~leaving)
+        rows = np.flatnonzero(goals >= 0)
+        self._left_id.append(self.state.id[rows])
+        self._left_goal.append(goals[rows])
+        self._left_time.append(np.full(len(rows), time))
+        self.state.drop(rows)
+        self._members.clear()
 
     def departures(self) -> dict[str, NDArray[Any]]:
         """Who has left: `id`, `goal` (number) and `time` [s], in the order of leaving."""
@@ -290,7 +291,8 @@ class Population:
             listed[self.state.rows_of(ids)] = True
             chosen &= listed
         gone = self.state.id[chosen]
-        self._keep(~chosen)
+        self.state.keep(~chosen)
+        self._members.clear()
         return gone
 
     def _inside(self, region: Any) -> NDArray[np.bool_]:
@@ -302,10 +304,6 @@ class Population:
             return np.asarray(inside.all(axis=1), dtype=bool)
         area = shapes.polygon(place, "region")
         return np.asarray(shapely.contains_xy(area, position[:, 0], position[:, 1]), dtype=bool)
-
-    def _keep(self, mask: NDArray[np.bool_]) -> None:
-        self.state.keep(mask)
-        self._members.clear()
 
     # Changing ---------------------------------------------------------------------------------------------------
 

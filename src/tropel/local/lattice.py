@@ -150,8 +150,8 @@ class Lattice:
         around = (rows + 2 * BORDER) * (columns + 2 * BORDER)
         # Words of eight bytes are read from two cells to the left of an agent.
         self.occupied = np.zeros(around + 8, dtype=np.uint8)  #: the occupancy layer, with a border of two cells
-        self._claim = np.zeros(around, dtype=np.uint8)
-        self._draw = np.zeros(around, dtype=np.uint32)
+        self._claim = np.zeros(around + 8, dtype=np.uint8)  # the move that who stands there wants to make, and 1
+        self._who = np.zeros(around, dtype=np.uint32)
 
     def steer(
         self,
@@ -182,7 +182,7 @@ class Lattice:
         credit = out.memory["credit"]
         self.decisions, self.moves, hasty = step_on_cells(
             self._rows, self._places, crowd, ground, self._known_world().wall_grid(1.0), self.occupied,
-            self._filters(terrain), self._bonds_now(state), self._key, step, dt, self._claim, self._draw, choice,
+            self._filters(terrain), self._bonds_now(state), self._key, step, dt, self._claim, self._who, choice,
             goes, out.position, out.velocity, out.heading, credit)  # fmt: skip
         if hasty:
             fastest = float(state.desired_speed[members].max())
@@ -244,7 +244,10 @@ class Lattice:
     def _keep_occupancy(self, state: AgentState, members: NDArray[np.int64], ground: Ground, dt: float) -> None:
         """Bring the occupancy layer up to date where it is not: after somebody came or went, or others moved."""
         self._age += 1
-        if self._ids is not state.id or len(self._rows) != len(members) or self._age > _SORT_EVERY:
+        if self._ids is not state.id or len(self._rows) != len(members):
+            self._renew_rows(state, members, ground)
+            moved = 1
+        elif self._age > _SORT_EVERY:
             self._sort(state, members, ground)
             moved = 1
         else:
@@ -260,6 +263,18 @@ class Lattice:
             moving = np.array(obstacles.moving_rows, dtype=np.int64)
             mark_bodies(moving, obstacles.position, obstacles.velocity, obstacles.radius, dt, ground, self.occupied)
         self._others_marked = others
+
+    def _renew_rows(self, state: AgentState, members: NDArray[np.int64], ground: Ground) -> None:
+        """List members after somebody came or went. A few who left move the others' rows by little: no need to sort."""
+        fewer = len(self._rows) - len(members)
+        if len(members) == len(state) and 0 <= fewer < len(members) // 8 and self._age <= _SORT_EVERY:
+            self._rows = self._rows[self._rows < len(members)]
+        if len(members) == len(state) == len(self._rows) and self._age <= _SORT_EVERY:
+            self._places = np.empty_like(self._rows)
+            locate(self._rows, state.position, ground, self._places)
+            self._ids = state.id
+        else:
+            self._sort(state, members, ground)
 
     def _sort(self, state: AgentState, members: NDArray[np.int64], ground: Ground) -> None:
         """Have members looked at in the order of tiles of the ground. The order changes times, not results."""

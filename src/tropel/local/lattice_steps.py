@@ -33,7 +33,7 @@ STAYS, ARRIVED = 8, 9
 NOWHERE = -1
 
 #: Agents per unit of parallel work.
-_CHUNK = 512
+_CHUNK = 256
 #: How many agents ahead their surroundings are asked for.
 _AHEAD = 8
 #: Share of a move's time by which credit may fall short of it: rounding must not cost a step.
@@ -43,6 +43,9 @@ _ONE = np.uint64(1)
 #: The bits of moves that are not diagonal.
 _STRAIGHT_MOVES = np.uint64(15)
 _BYTE = np.uint64(0xFF)
+_ALL_BUT_ONE_BIT, _HIGH_BITS = np.uint64(0x7F7F7F), np.uint64(0x808080)
+#: The claims (numbers of moves and 1) that lead to a cell from the row below, its own and the row above; by column.
+_FROM_BELOW, _FROM_BESIDE, _FROM_ABOVE = np.uint64(0x060205), np.uint64(0x037F01), np.uint64(0x070408)
 
 
 class Ground(NamedTuple):
@@ -306,7 +309,7 @@ def _ask_for_ground(i, place, crowd, ground, occupied):
 
 
 @kernel
-def _propose_some(rows, first, last, places, crowd, ground, walls, occupied, tiles, bonds, key, step, dt, claim, draw,
+def _propose_some(rows, first, last, places, crowd, ground, walls, occupied, tiles, bonds, key, step, dt, claim, who,
                   choice, out_velocity, out_credit):  # fmt: skip
     decisions, hasty = 0, 0
     time = step * dt
@@ -341,8 +344,7 @@ def _propose_some(rows, first, last, places, crowd, ground, walls, occupied, til
             continue
         if bits & _STRAIGHT_MOVES:
             bits &= _STRAIGHT_MOVES
-        lot, tie, _, _ = words(key, crowd.id[i], step, 0)
-        m = trailing_zeros(bits) if bits & (bits - _ONE) == 0 else _one_of(bits, tie)
+        m = trailing_zeros(bits) if bits & (bits - _ONE) == 0 else _one_of(bits, words(key, crowd.id[i], step, 0)[1])
         if m >= 4 and credit < math.sqrt(2.0) * straight * (1.0 - _ALMOST):
             out_credit[i] = credit
             out_velocity[i, 0], out_velocity[i, 1] = crowd.velocity[i, 0], crowd.velocity[i, 1]
@@ -350,36 +352,61 @@ def _propose_some(rows, first, last, places, crowd, ground, walls, occupied, til
         here = _padded(row, column, ground.columns)
         choice[n] = m
         claim[here] = m + 1
-        draw[here] = lot
+        who[here] = i
     return decisions, hasty
 
 
 @inlined_kernel
-def _goes_first(here, there, m, across, claim, draw):
+def _claimants(word, wanted):
+    """For each of the lowest three bytes of a word, 1 if it is the one wanted; all of them are below 128."""
+    return (~((word ^ wanted) + _ALL_BUT_ONE_BIT) & _HIGH_BITS) >> np.uint64(7)
+
+
+@inlined_kernel
+def _lot(q, key, step, who, crowd):
+    """The draw of the agent that stands on a cell."""
+    return words(key, crowd.id[who[q]], step, 0)[0]
+
+
+@kernel
+def _draws_lowest(here, there, m, across, key, step, crowd, claim, who):
     """Whether nobody with a lower draw wants the same cell, or to cross the way to it."""
-    own = draw[here]
+    own = _lot(here, key, step, who, crowd)
     for other in range(8):
         q = there - MOVE_Y[other] * across - MOVE_X[other]
-        if claim[q] == other + 1 and (draw[q] < own or (draw[q] == own and q < here)):
-            return False
-    if m >= 4:
-        # Two diagonal moves cross when one begins beside the other and ends on its other side.
-        for q, crossing in ((here + MOVE_X[m], m ^ 1), (here + MOVE_Y[m] * across, 11 - m)):
-            if claim[q] == crossing + 1 and (draw[q] < own or (draw[q] == own and q < here)):
+        if claim[q] == other + 1 and q != here:
+            lot = _lot(q, key, step, who, crowd)
+            if lot < own or (lot == own and q < here):
                 return False
+    if m >= 4:
+        for q, crossing in ((here + MOVE_X[m], m ^ 1), (here + MOVE_Y[m] * across, 11 - m)):
+            if claim[q] == crossing + 1:
+                lot = _lot(q, key, step, who, crowd)
+                if lot < own or (lot == own and q < here):
+                    return False
     return True
 
 
 @kernel
-def _settle_some(first, last, places, columns, claim, draw, choice, goes):
+def _settle_some(first, last, places, crowd, key, step, columns, claim, who, choice, goes):
     across = columns + 2 * BORDER
     for n in range(first, last):
         goes[n] = False
         m = np.int64(choice[n])
-        if m < 8:
-            row, column = _row_and_column(places[n])
-            here = _padded(row, column, columns)
-            goes[n] = _goes_first(here, here + MOVE_Y[m] * across + MOVE_X[m], m, across, claim, draw)
+        if m >= 8:
+            continue
+        row, column = _row_and_column(places[n])
+        here = _padded(row, column, columns)
+        there = here + MOVE_Y[m] * across + MOVE_X[m]
+        # Most are alone: then one of the nine cells around has a claim on the middle, which is their own.
+        count = _claimants(eight_bytes(claim, np.uint64(there - across - 1)), _FROM_BELOW)
+        count += _claimants(eight_bytes(claim, np.uint64(there - 1)), _FROM_BESIDE)
+        count += _claimants(eight_bytes(claim, np.uint64(there + across - 1)), _FROM_ABOVE)
+        alone = count == _ONE or count == _ONE << np.uint64(8) or count == _ONE << np.uint64(16)
+        if alone and m >= 4:
+            # Two diagonal moves cross when one begins beside the other and ends on its other side.
+            alone = claim[here + MOVE_X[m]] != (m ^ 1) + 1 and claim[here + MOVE_Y[m] * across] != 12 - m
+        goes[n] = alone or _draws_lowest(here, there, m, across, key, step, crowd, claim, who)
 
 
 @kernel
@@ -416,7 +443,7 @@ def _move_some(rows, first, last, places, crowd, ground, dt, claim, choice, goes
 
 
 @parallel_kernel
-def step_on_cells(rows, places, crowd, ground, walls, occupied, tiles, bonds, key, step, dt, claim, draw, choice, goes,
+def step_on_cells(rows, places, crowd, ground, walls, occupied, tiles, bonds, key, step, dt, claim, who, choice, goes,
                   out_position, out_velocity, out_heading, out_credit):  # fmt: skip
     """Everybody decides and moves. Returns how many decided, how many moved, and how many are too fast for dt."""
     count = rows.size
@@ -425,12 +452,22 @@ def step_on_cells(rows, places, crowd, ground, walls, occupied, tiles, bonds, ke
     for chunk in numba.prange(chunks):
         decided, fast = _propose_some(
             rows, chunk * _CHUNK, min((chunk + 1) * _CHUNK, count), places, crowd, ground, walls, occupied, tiles,
-            bonds, key, step, dt, claim, draw, choice, out_velocity, out_credit)  # fmt: skip
+            bonds, key, step, dt, claim, who, choice, out_velocity, out_credit)  # fmt: skip
         decisions += decided
         hasty += fast
     for chunk in numba.prange(chunks):
         _settle_some(
-            chunk * _CHUNK, min((chunk + 1) * _CHUNK, count), places, ground.columns, claim, draw, choice, goes
+            chunk * _CHUNK,
+            min((chunk + 1) * _CHUNK, count),
+            places,
+            crowd,
+            key,
+            step,
+            ground.columns,
+            claim,
+            who,
+            choice,
+            goes,
         )
     for chunk in numba.prange(chunks):
         moves += _move_some(

@@ -122,11 +122,7 @@ def neighbours_around(sim: Simulation) -> float:
 
 
 def speed_by_density(densities: Sequence[float], told: Told, *, runs: int = 3) -> Floats:
-    """Mean speed along a corridor [m/s] (densities, runs) of people who all go the same way, in its middle half.
-
-    Even a single person meanders: towards a goal as wide as the corridor three steps are equally good, of which two
-    are diagonal.
-    """
+    """Mean speed along a corridor [m/s] (densities, runs) of people who all go the same way, in its middle half."""
     speeds, length, width, seconds = np.empty((len(densities), runs)), 80.0, 4.0, 6.0
     for k, density in enumerate(densities):
         for run in range(runs):
@@ -204,7 +200,7 @@ def draw_speed_by_density(path: Path, told: Told) -> list[Path]:
         CurvesPanel(x="people per m²", y=said, curves=[Curve(name="", x=x, y=factor * walked, error=factor * error)])
         for said, factor in (("speed along the corridor [m/s]", np.ones_like(x)), ("flow [1/(m s)]", x))
     ]
-    about = "80 m × 4 m, all in one direction over 6 s, 3 runs; alone one walks 1.34 m/s, but meanders to a wide goal"
+    about = "80 m × 4 m, all in one direction over 6 s, 3 runs; alone one walks 1.34 m/s"
     return [draw_curves(panels, path, title="Speed and flow of a lattice crowd by density", about=about)]
 
 
