@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import json
 import sys
+import warnings
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
@@ -53,6 +54,7 @@ class _InterruptedError(TropelError):
 
 def main() -> None:
     """Entry point: errors of tropel become one message and exit code 1, Ctrl-C exit code 130."""
+    warnings.showwarning = _show_warning
     try:
         app()
     except _InterruptedError as stop:
@@ -61,6 +63,10 @@ def main() -> None:
         _fail(str(error), 1)
     except MemoryError:
         _fail("out of memory; use fewer agents, a smaller world or a coarser grid", 1)
+
+
+def _show_warning(message: Warning | str, *where: Any, **more: Any) -> None:
+    Console(stderr=True).print(f"[bold yellow]warning:[/] {escape(str(message))}", soft_wrap=True, highlight=False)
 
 
 def _fail(message: str, code: int) -> None:

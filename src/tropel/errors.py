@@ -6,10 +6,12 @@ import dataclasses
 import difflib
 import functools
 import inspect
+import math
 import re
 import reprlib
 import typing
 from collections.abc import Iterable, Mapping, Sequence
+from numbers import Real
 from typing import Any, TypeVar
 
 _C = TypeVar("_C", bound=type)
@@ -176,3 +178,8 @@ def _classes_in(annotation: Any) -> list[str]:
     if inspect.isclass(annotation) and hasattr(annotation, "__pydantic_fields__"):
         return [annotation.__name__]
     return [name for part in getattr(annotation, "__args__", ()) for name in _classes_in(part)]
+
+
+def is_finite(value: object) -> bool:
+    """Whether it is a number, and neither infinite nor nan; for checks of parameters that may be anything."""
+    return isinstance(value, Real) and math.isfinite(value)

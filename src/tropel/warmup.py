@@ -6,7 +6,11 @@ it will be called with: small scenes in 2D and 3D that use everything.
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +34,10 @@ def is_warm(parts: Sequence[str] = BASICS) -> bool:
 
 
 def warm_up(tell: Callable[[int, str], None] | None = None, parts: Sequence[str] | None = None) -> int:
-    """Compile what is not compiled yet; returns how many kernels that were. `tell(done, what)` hears of each."""
+    """Compile what is not compiled yet; returns how many kernels that were. `tell(done, what)` hears how far it is.
+
+    The basics come first, because everything else needs them; the other parts are shared out among processes.
+    """
     chosen = list(PARTS) if parts is None else list(parts)
     compiled = done = 0
 
@@ -40,16 +47,48 @@ def warm_up(tell: Callable[[int, str], None] | None = None, parts: Sequence[str]
         if tell is not None:
             tell(done, f"compiling {name}")
 
+    def finished(count: int, what: str) -> None:
+        nonlocal compiled, done
+        compiled += count
+        done += 1
+        if tell is not None:
+            tell(done, what)
+
+    first = [what for what in chosen if what in BASICS] or chosen[:1]
+    rest = [what for what in chosen if what not in first]
     with watch_compiling(begun):
-        for done, what in enumerate(chosen):
-            if tell is not None:
-                tell(done, what)
-            PARTS[what]()
-            if cache_directory().exists():
-                _mark(what).touch()
+        for what in first:
+            _compile_part(what)
+            finished(0, what)
+    # What is compiled already takes less time to try than to start processes for.
+    cold = [what for what in rest if not _mark(what).exists()]
+    for what in rest:
+        if what not in cold:
+            finished(_compile_part(what)[0], what)
+    if cold:
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            for at_work in as_completed([pool.submit(_compile_elsewhere, what) for what in cold]):
+                finished(*at_work.result())
     if tell is not None:
         tell(len(chosen), f"{compiled} kernels compiled" if compiled else "everything was compiled already")
     return compiled
+
+
+def _compile_part(what: str) -> tuple[int, str]:
+    """Use everything of a part once; returns how many kernels had to be compiled, and the part."""
+    names: list[str] = []
+    with watch_compiling(names.append):
+        PARTS[what]()
+    if cache_directory().exists():
+        _mark(what).touch()
+    return len(names), what
+
+
+def _compile_elsewhere(what: str) -> tuple[int, str]:
+    """`_compile_part` in a process of its own: the compiler uses one core."""
+    script = f"from tropel.warmup import _compile_part; print(_compile_part({what!r})[0])"
+    done = subprocess.run([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True, check=True)
+    return int(done.stdout.split()[-1]), what
 
 
 def _crowd_in_a_room() -> None:

@@ -51,7 +51,7 @@ from tropel._kernels.philox import random_key
 from tropel.agents.state import NEAREST_EXIT, NEAREST_TARGET, NO_GOAL, AgentState, Column, Steered
 from tropel.agents.towards_goal import offset_to_goal
 from tropel.behaviours import Behaviours
-from tropel.errors import ModelError, ParameterError, named_parameters
+from tropel.errors import ModelError, ParameterError, is_finite, named_parameters
 from tropel.local.lattice_bonds import BOND_COLUMNS, BondFinder, Bonds, no_bonds
 from tropel.local.lattice_filters import TILE_BITS, FilterTiles, filter_tiles
 from tropel.local.lattice_steps import (
@@ -88,9 +88,9 @@ class LatticeParameters:
     leader_strength: float = 8.0  #: exponent of the leader's layer; 0 for no regard to it
 
     def __post_init__(self) -> None:
-        if not (math.isfinite(self.cell) and self.cell > 0.0):
+        if not (is_finite(self.cell) and self.cell > 0.0):
             raise ParameterError(f"Lattice: cell must be a positive length, not {self.cell!r} m")
-        if not 0.0 < self.separation <= 1.0:
+        if not (is_finite(self.separation) and 0.0 < self.separation <= 1.0):
             raise ParameterError(f"Lattice: separation lies above 0 and at most at 1, not {self.separation!r}")
         for name in ("family_reach", "leader_length", "leader_width"):
             if not (math.isfinite(length := getattr(self, name)) and length > 0.0):

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from tropel.agents.groups import goal_number
 from tropel.agents.state import NEAREST_EXIT, NO_GOAL, AgentState
-from tropel.errors import GeometryError, ParameterError
+from tropel.errors import GeometryError, ParameterError, is_finite
 from tropel.planning import plan_cache
 from tropel.planning.field_goals import goal_cells, goals_among, numbers_of, room_for_error, spec_of
 from tropel.planning.grid_field import GridField, Unreachable
@@ -51,9 +51,9 @@ class FieldPlanner(ABC):
     def __init__(
         self, *, cell: float = 0.2, clearance: float = 0.2, line_of_sight: bool = True, cache: bool = False
     ) -> None:
-        if not (np.isfinite(cell) and cell > 0.0):
+        if not (is_finite(cell) and cell > 0.0):
             raise ParameterError(f"{type(self).__name__}: cell must be a positive length, not {cell!r} m")
-        if not (np.isfinite(clearance) and clearance >= 0.0):
+        if not (is_finite(clearance) and clearance >= 0.0):
             raise ParameterError(f"{type(self).__name__}: clearance must not be negative, got {clearance!r} m")
         self.cell = float(cell)
         self.clearance = float(clearance)

@@ -20,6 +20,7 @@ from tropel._kernels.grid_moves import FAR
 from tropel._kernels.grid_raster import mark_points
 from tropel.agents.state import AgentState
 from tropel.behaviours import Behaviours
+from tropel.errors import is_finite
 from tropel.planning.bottlenecks import find_bottlenecks
 from tropel.planning.congestion import Congestion, CongestionWatch
 from tropel.planning.field_goals import goals_among
@@ -57,7 +58,7 @@ class PathPlans(FlowField):
     ) -> None:
         super().__init__(
             cell=cell,
-            clearance=0.5 * cell,
+            clearance=0.5 * cell if is_finite(cell) else 0.0,
             gamma=gamma,
             equal_moves=equal_moves,
             corner_cutting=corner_cutting,
