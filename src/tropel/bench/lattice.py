@@ -1,7 +1,8 @@
 """The lattice crowd: whole steps of a simulation, beside the same decisions written with NumPy.
 
 A frame is one in which every living agent decides: dt is the time of a straight move. The maps are open squares with a
-goal in each corner, and one person per square metre unless told otherwise.
+goal in each corner; people begin in the middle of it, one per square metre unless told otherwise, and nobody arrives
+during the measurement. What it costs when people leave in every frame is measured apart.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from time import perf_counter
 
 import numba
 import numpy as np
+import shapely
 
 from tropel._kernels.grid_moves import FAR, STRAIGHT
 from tropel.agents.groups import Group
@@ -25,6 +27,8 @@ from tropel.world import Target, World
 
 _CELL = 0.4
 _SPEED = 1.34
+#: Nobody is so near to the edge at first [m], which takes 60 frames to walk.
+_BORDER = 25.0
 _CORNERS = ("south west", "south east", "north west", "north east")
 
 
@@ -36,7 +40,7 @@ class Sizes:
     density: float = 1.0  #: [1/m²]
     agent_steps: int = 4_000_000  #: per measurement
     fewest_frames: int = 10
-    most_frames: int = 120
+    most_frames: int = 60
     compared: int = 20_000  #: agents in the comparison with NumPy
     rounds: int = 7
     weighed: int = 100_000  #: agents whose memory is measured
@@ -52,6 +56,7 @@ def measure(progress: Progress, sizes: Sizes | None = None) -> BenchResult:
     for done, (agents, threads) in enumerate(cases):
         progress(f"{agents:,} agents on {threads} thread{'s' * (threads > 1)}", done, total)
         result.rows.append(_frames(agents, threads, chosen))
+    leaving = _frames(chosen.compared, most, chosen, border=0.0)
     progress("beside NumPy", len(cases), total)
     result.ratios[f"numpy_over_ours_{_short(chosen.compared)}"] = _beside_numpy(chosen, result, most)
     progress("memory", len(cases) + 1, total)
@@ -65,27 +70,37 @@ def measure(progress: Progress, sizes: Sizes | None = None) -> BenchResult:
     costs = [row["ns_per_agent_step"] for row in on_most.values()]
     result.ratios[f"flat_{_short(min(on_most))}_to_{_short(max(on_most))}"] = min(costs) / max(costs)
     result.ratios["250_bytes_over_ours"] = 250.0 / per_agent
+    result.rows.append(leaving)
     result.notes.append(
         f"Whole steps of a simulation: planning, decisions, conflicts, walls and exits. {per_agent:.0f} bytes per "
-        f"agent besides the layers. Times are medians over frames from a random start, before crowds gather."
+        f"agent besides the layers. Times are medians over frames from a random start, before crowds gather. In the "
+        f"last row people leave in every frame."
     )
     return result
 
 
 def crowd_in_a_square(
-    agents: int, *, side: float | None = None, threads: int | None = None, density: float = 1.0, seed: int = 1
+    agents: int,
+    *,
+    side: float | None = None,
+    threads: int | None = None,
+    density: float = 1.0,
+    seed: int = 1,
+    border: float = _BORDER,
 ) -> Simulation:
-    """People at random places of an open square, a quarter of them on the way to each corner."""
-    side = math.ceil(math.sqrt(agents / density) / _CELL) * _CELL if side is None else side
-    # Goals of the size of a crossroads: whoever has arrived stands there, and leaves.
-    radius = max(0.5, 0.02 * side)
-    places = ((0.0, 0.0), (side, 0.0), (0.0, side), (side, side))
+    """People at random places of an open square, a quarter of them on the way to each corner.
+
+    Nobody is within `border` [m] of the edge at first, so that nobody arrives for a while.
+    """
+    inner = math.ceil(math.sqrt(agents / density) / _CELL) * _CELL if side is None else side
+    whole = inner + 2.0 * border
+    places = ((0.5, 0.5), (whole - 0.5, 0.5), (0.5, whole - 0.5), (whole - 0.5, whole - 0.5))
     targets = {
-        name: Target(position=(abs(x - 0.5), abs(y - 0.5)), radius=radius, absorbs=True)
-        for name, (x, y) in zip(_CORNERS, places, strict=True)
+        name: Target(position=place, radius=0.5, absorbs=True) for name, place in zip(_CORNERS, places, strict=True)
     }
-    world = World([(0, 0), (side, 0), (side, side), (0, side)], targets=targets)
-    groups = [Group(name, count=agents // 4, goal=name, desired_speed=_SPEED) for name in _CORNERS]
+    world = World(shapely.box(0.0, 0.0, whole, whole), targets=targets)
+    middle = shapely.box(border, border, border + inner, border + inner)
+    groups = [Group(name, count=agents // 4, goal=name, desired_speed=_SPEED, region=middle) for name in _CORNERS]
     return Simulation(
         world,
         groups,
@@ -97,8 +112,8 @@ def crowd_in_a_square(
     )
 
 
-def _frames(agents: int, threads: int, sizes: Sizes) -> Row:
-    sim = crowd_in_a_square(agents, threads=threads, density=sizes.density)
+def _frames(agents: int, threads: int, sizes: Sizes, *, border: float = _BORDER) -> Row:
+    sim = crowd_in_a_square(agents, threads=threads, density=sizes.density, border=border)
     model = sim.all_layers()[-1]
     frames = min(max(sizes.agent_steps // agents, sizes.fewest_frames), sizes.most_frames)
     sim.step()
@@ -112,6 +127,7 @@ def _frames(agents: int, threads: int, sizes: Sizes) -> Row:
         moves += model.moves
     middle = float(np.median(seconds))
     side = float(sim.world.bounds[1][0])
+    inner = side - 2.0 * border
     return {
         "agents": agents,
         "threads": threads,
@@ -119,8 +135,9 @@ def _frames(agents: int, threads: int, sizes: Sizes) -> Row:
         "ns_per_agent_step": 1e9 * middle * frames / present,
         "decisions_per_frame": decisions / frames,
         "moves_per_frame": moves / frames,
-        "density_per_m2": agents / side**2,
+        "density_per_m2": agents / inner**2,
         "goals": len(_CORNERS),
+        "leaving_per_frame": (agents - len(sim.agents)) / (frames + 1),
         "map": f"{round(side / _CELL)}²",
     }
 
