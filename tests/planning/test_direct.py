@@ -77,7 +77,7 @@ def test_people_go_to_the_nearest_point_of_their_exit(
         if any(EXITS[name].covers(here) for name in usable):
             assert (direction == 0.0).all()
             continue
-        aims = [shapely.shortest_line(here, inner_part(EXITS[name]).boundary) for name in usable]
+        aims = [shapely.shortest_line(here, inner_part(EXITS[name] & HALL).boundary) for name in usable]
         lengths = sorted(line.length for line in aims)
         best = min(aims, key=lambda line: line.length)
         assert np.linalg.norm(direction) == pytest.approx(1.0)
@@ -88,7 +88,9 @@ def test_people_go_to_the_nearest_point_of_their_exit(
             assert (
                 direction == pytest.approx(unit(way), abs=1e-6)
                 or along.distance(
-                    inner_part(EXITS[min(usable, key=lambda n: here.distance(inner_part(EXITS[n]).boundary))])
+                    inner_part(
+                        EXITS[min(usable, key=lambda n: here.distance(inner_part(EXITS[n] & HALL).boundary))] & HALL
+                    )
                 )
                 < 1e-5
             )
