@@ -54,8 +54,7 @@ from tropel.behaviours import Behaviours
 from tropel.errors import ModelError, ParameterError, is_finite, named_parameters
 from tropel.local.lattice_bonds import BOND_COLUMNS, BondFinder, Bonds, no_bonds
 from tropel.local.lattice_filters import TILE_BITS, FilterTiles, filter_tiles
-from tropel.local.lattice_steps import (
-    ARRIVED,
+from tropel.local.lattice_ground import (
     BORDER,
     NOWHERE,
     Crowd,
@@ -64,8 +63,8 @@ from tropel.local.lattice_steps import (
     mark,
     mark_bodies,
     sort_by_tile,
-    step_on_cells,
 )
+from tropel.local.lattice_steps import ARRIVED, step_on_cells
 from tropel.world import World
 from tropel.world.goals import GoalArrays
 from tropel.world.terrain import Terrain
@@ -231,7 +230,7 @@ class Lattice:
             columns=columns,
             free=raster.free.reshape(-1),
             moves=terrain.moves.reshape(-1),
-            units=terrain.units.reshape(len(terrain.units), rows * columns),
+            units=terrain.units.reshape(-1),
             plan_of_goal=plans,
             way_weight=terrain.log_gamma / STRAIGHT,
             crowd_weight=math.log(self.parameters.separation) if self.behaviours["separation"] else 0.0,
