@@ -147,6 +147,28 @@ def _settle(x, y, px, py, radius, walls):
     return _turned_along(x, y, px, py, radius, walls)
 
 
+@kernel
+def _keep_on_cells_some(first, last, position, velocity, dead, walls, target, out_velocity):
+    faults = 0
+    for i in range(np.uint64(first), np.uint64(last)):
+        if dead[i]:
+            out_velocity[i, 0], out_velocity[i, 1] = velocity[i, 0], velocity[i, 1]
+        faults += np.int64(target[i, 0] - target[i, 0] != 0.0) | np.int64(target[i, 1] - target[i, 1] != 0.0)
+        _step_to_cell(i, position, target, walls, target, out_velocity)
+    return faults
+
+
+@parallel_kernel
+def _keep_on_cells(position, velocity, dead, walls, target, out_velocity):
+    """The whole of `integrate` where everybody is on a cell; returns how many targets are not finite."""
+    faults = 0
+    count = position.shape[0]
+    for chunk in numba.prange((count + _CHUNK - 1) // _CHUNK):
+        faults += _keep_on_cells_some(chunk * _CHUNK, min((chunk + 1) * _CHUNK, count), position, velocity, dead,
+                                      walls, target, out_velocity)  # fmt: skip
+    return faults
+
+
 @inlined_kernel
 def _step_to_cell(i, position, target, walls, out_position, out_velocity):
     """Move who stands on a cell, or not, where a wall is in the way. Nothing pushes it off, into somebody else's cell.
@@ -155,10 +177,10 @@ def _step_to_cell(i, position, target, walls, out_position, out_velocity):
     """
     x, y = position[i, 0], position[i, 1]
     px, py = target[i, 0], target[i, 1]
-    if walls.segments.shape[0] > 0:
-        cell = cell_at(x, y, walls.origin, walls.inverse_cell, walls.shape)
-        near = walls.start[cell] < walls.start[cell + 1] or abs(px - x) + abs(py - y) > walls.reach
-        if near and (px != x or py != y) and chord_blocked(x, y, px, py, walls):
+    if walls.segments.shape[0] > 0 and (px != x or py != y):
+        cell = np.uint64(cell_at(x, y, walls.origin, walls.inverse_cell, walls.shape))
+        near = walls.start[cell] < walls.start[cell + np.uint64(1)] or abs(px - x) + abs(py - y) > walls.reach
+        if near and chord_blocked(x, y, px, py, walls):
             px, py = x, y
             out_velocity[i, 0] = out_velocity[i, 1] = 0.0
     out_position[i, 0], out_position[i, 1] = px, py
@@ -168,7 +190,7 @@ def _step_to_cell(i, position, target, walls, out_position, out_velocity):
 def _move_some(first, last, position, velocity, target, radius, still, on_cells, dt, walls, discs, low, high,
                out_position, out_velocity):  # fmt: skip
     dim = position.shape[1]
-    for i in range(first, last):
+    for i in range(np.uint64(first), np.uint64(last)):
         p = out_position[i]
         if still[i]:
             for axis in range(dim):
@@ -266,6 +288,12 @@ def integrate(
     (everybody is, unless told otherwise) keeps place and velocity. Where there are solid `bodies`, they do not push
     into each other.
     """
+    if bodies is None and movers is None and on_cells is not None and on_cells.all():
+        if _keep_on_cells(state.position, state.velocity, state.dead, world.wall_grid(1.0), steered.position,
+                          steered.velocity):  # fmt: skip
+            raise ModelError(_nonsense(state, steered.position))
+        _swap_in(state, steered)
+        return
     if bodies is None and moves_itself is not None and moves_itself.all():
         wanted = steered.position
         longest = _longest(state.position, wanted)
@@ -301,6 +329,11 @@ def integrate(
     if bodies is not None:
         bodies.give_way(state, steered)
         note_held(state.position, wanted, steered.position, dt, state.held)
+    _swap_in(state, steered)
+
+
+def _swap_in(state: AgentState, steered: Steered) -> None:
+    """Make what was steered the state; its old columns are written in the next step."""
     for name in ("position", "velocity", "heading"):
         fresh = getattr(steered, name)
         setattr(steered, name, state.columns[name])

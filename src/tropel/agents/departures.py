@@ -8,9 +8,9 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from tropel._kernels.compile import kernel, parallel_kernel
+from tropel._kernels.compile import inlined_kernel, kernel, parallel_kernel
 from tropel._kernels.polygons import inside_edges
-from tropel.agents.state import NEAREST_EXIT, NEAREST_TARGET, AgentState
+from tropel.agents.state import NEAREST_EXIT, NEAREST_TARGET, NO_GOAL, AgentState
 from tropel.world import World
 
 STAYS = -1
@@ -29,35 +29,34 @@ def _write_boxes(goals, box):
             box[g, 3] = max(box[g, 3], goals.edges[e, 1])
 
 
+@inlined_kernel
+def _is_at(g, i, position, goals, box):
+    """Whether somebody is at a goal."""
+    if goals.is_exit[g]:
+        # Exact tests of all edges of sixteen gates cost fifty thousand people more than walking does.
+        x, y = position[i, 0], position[i, 1]
+        if x < box[g, 0] or y < box[g, 1] or x > box[g, 2] or y > box[g, 3]:
+            return False
+        return inside_edges(x, y, goals.edges, goals.edge_start[g], goals.edge_start[g + 1])
+    away2 = 0.0
+    for axis in range(position.shape[1]):
+        away2 += (position[i, axis] - goals.position[g, axis]) ** 2
+    return math.sqrt(away2) <= goals.radius[g]
+
+
 @parallel_kernel
-def _arrived(position, goal, dead, goals, box, out):
+def _arrived(position, goal, dead, goals, takes_out, box, out):
     """Write through which goal everybody leaves; returns how many do."""
-    dim = position.shape[1]
     leaving = 0
     _write_boxes(goals, box)
     for i in numba.prange(position.shape[0]):
         out[i] = STAYS
-        if dead[i]:
+        wanted = goal[i]
+        if dead[i] or wanted == NO_GOAL:
             continue
-        for g in range(goals.is_exit.size):
-            if not (goals.absorbs[g] and goals.usable[g]):
-                continue
-            nearest = NEAREST_EXIT if goals.is_exit[g] else NEAREST_TARGET
-            if goal[i] != g and goal[i] != nearest:
-                continue
-            if goals.is_exit[g]:
-                # Exact tests of all edges of sixteen gates cost fifty thousand people more than walking does.
-                x, y = position[i, 0], position[i, 1]
-                if x < box[g, 0] or y < box[g, 1] or x > box[g, 2] or y > box[g, 3]:
-                    continue
-                first, last = goals.edge_start[g], goals.edge_start[g + 1]
-                here = inside_edges(x, y, goals.edges, first, last)
-            else:
-                away2 = 0.0
-                for axis in range(dim):
-                    away2 += (position[i, axis] - goals.position[g, axis]) ** 2
-                here = math.sqrt(away2) <= goals.radius[g]
-            if here:
+        for g in range(max(wanted, 0), wanted + 1 if wanted >= 0 else takes_out.size):
+            means = wanted >= 0 or wanted == (NEAREST_EXIT if goals.is_exit[g] else NEAREST_TARGET)
+            if takes_out[g] and means and _is_at(g, i, position, goals, box):
                 out[i] = g
                 leaving += 1
                 break
@@ -69,7 +68,10 @@ def arrived(state: AgentState, world: World) -> NDArray[np.int32] | None:
 
     The dead leave nowhere.
     """
-    out = np.empty(len(state), dtype=np.int32)
     goals = world.goals()
+    takes_out = goals.absorbs & goals.usable
+    if not takes_out.any():
+        return None
+    out = np.empty(len(state), dtype=np.int32)
     box = np.empty((goals.is_exit.size, 4))
-    return out if _arrived(state.position, state.goal, state.dead, goals, box, out) else None
+    return out if _arrived(state.position, state.goal, state.dead, goals, takes_out, box, out) else None

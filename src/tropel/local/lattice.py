@@ -179,7 +179,7 @@ class Lattice:
         count = len(members)
         choice, goes = np.empty(count, dtype=np.uint8), np.empty(count, dtype=np.bool_)
         credit = out.memory["credit"]
-        self.decisions, self.moves, hasty = step_on_cells(
+        self.decisions, arrived, self.moves, hasty = step_on_cells(
             self._rows, self._places, crowd, ground, self._known_world().wall_grid(1.0), self.occupied,
             self._filters(terrain), self._bonds_now(state), self._key, step, dt, self._claim, self._who, choice,
             goes, out.position, out.velocity, out.heading, credit)  # fmt: skip
@@ -190,7 +190,8 @@ class Lattice:
                 f"a step of dt = {dt:g} s is too long for {hasty} agents on cells of {self.cell:g} m, of whom the "
                 f"fastest walks {fastest:g} m/s; dt must be at most {longest:g} s"
             )
-        self._step_into_goals(state, np.sort(self._rows[choice == ARRIVED]), dt, out)
+        if arrived:
+            self._step_into_goals(state, np.sort(self._rows[choice == ARRIVED]), dt, out)
 
     def set_behaviour(self, name: str, on: bool) -> None:
         """Without "separation" people mind no longer how many stand around a cell."""
@@ -230,9 +231,10 @@ class Lattice:
             columns=columns,
             free=raster.free.reshape(-1),
             moves=terrain.moves.reshape(-1),
-            units=terrain.units.reshape(-1),
+            ways=terrain.short_ways(),
+            margin=terrain.margin,
             plan_of_goal=plans,
-            way_weight=terrain.log_gamma / STRAIGHT,
+            way_weight=terrain.log_gamma / STRAIGHT * 2.0**terrain.dropped_bits,
             crowd_weight=math.log(self.parameters.separation) if self.behaviours["separation"] else 0.0,
         )
 

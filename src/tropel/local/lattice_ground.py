@@ -36,9 +36,10 @@ class Ground(NamedTuple):
     columns: int
     free: NDArray[np.bool_]  #: (cells,)
     moves: NDArray[np.uint8]  #: (cells,): bit m is set when move m is allowed
-    units: NDArray[np.int64]  #: (plans · cells,): length of the way to each goal
+    ways: NDArray[np.uint32]  #: (margin + plans · cells + margin,): length of the way to each goal, short
+    margin: int  #: of the cells around those of the first and last row
     plan_of_goal: NDArray[np.int64]  #: by goal - NO_GOAL; NOWHERE when there is none
-    way_weight: float  #: logarithm of what a unit of way makes a cell worth
+    way_weight: float  #: logarithm of what a unit of a short way makes a cell worth
     crowd_weight: float  #: logarithm of what a neighbour makes a cell worth
 
 
@@ -68,6 +69,12 @@ def row_and_column(place):
 @inlined_kernel
 def padded(row, column, columns):
     return (row + BORDER) * (columns + 2 * BORDER) + column + BORDER
+
+
+@inlined_kernel
+def way_at(plan, cell, ground):
+    """Where in `ground.ways` the length of the way from a cell stands."""
+    return ground.margin + plan * ground.rows * ground.columns + cell
 
 
 @kernel

@@ -14,16 +14,18 @@ import numpy as np
 from tropel._kernels.compile import inlined_kernel, kernel, parallel_kernel
 from tropel._kernels.grid_moves import MOVE_X, MOVE_Y
 from tropel._kernels.philox import words
+from tropel._kernels.short_ways import AT_GOAL
 from tropel._kernels.simd import eight_bytes, prefetch, trailing_zeros
 from tropel.agents.state import NO_GOAL
 from tropel.local.lattice_choice import best_moves, one_of
-from tropel.local.lattice_ground import BORDER, CHUNK, padded, place_of, row_and_column
+from tropel.local.lattice_ground import BORDER, CHUNK, padded, place_of, row_and_column, way_at
 
 #: Values of `choice` besides the numbers of moves.
 STAYS, ARRIVED = 8, 9
 
-#: How many agents ahead their surroundings are asked for.
-_AHEAD = 8
+#: How many agents ahead their surroundings, and before that their columns, are asked for. Here and below unsigned
+#: numbers count and point: before each access with a signed one the compiler asks whether it is negative.
+_AHEAD, _FAR_AHEAD = np.uint64(12), np.uint64(36)
 #: Share of a move's time by which credit may fall short of it: rounding must not cost a step.
 _ALMOST = 1e-9
 
@@ -32,7 +34,8 @@ _ONE = np.uint64(1)
 _STRAIGHT_MOVES = np.uint64(15)
 _ALL_BUT_ONE_BIT, _HIGH_BITS = np.uint64(0x7F7F7F), np.uint64(0x808080)
 #: The claims (numbers of moves and 1) that lead to a cell from the row below, its own and the row above; by column.
-_FROM_BELOW, _FROM_BESIDE, _FROM_ABOVE = np.uint64(0x060205), np.uint64(0x037F01), np.uint64(0x070408)
+#: From the cell itself none does.
+_FROM_BELOW, _FROM_BESIDE, _FROM_ABOVE = np.uint64(0x060205), np.uint64(0x030F01), np.uint64(0x070408)
 
 
 @inlined_kernel
@@ -52,16 +55,17 @@ def _ask_for_agent(i, crowd):
 
 
 @inlined_kernel
-def _ask_for_ground(i, place, crowd, ground, occupied):
+def _ask_for_ground(i, place, crowd, ground, occupied, claim, who):
     """Have what an agent will look at brought into the cache: on large maps, waiting for it took half of the time."""
     row, column = row_and_column(max(place, 0))
     plan = max(ground.plan_of_goal[crowd.goal[i] - NO_GOAL], 0)
-    layer = plan * ground.rows * ground.columns
     here = padded(row, column, ground.columns)
     cell = row * ground.columns + column
     prefetch(ground.moves, cell)
+    prefetch(claim, here)
+    prefetch(who, here)
     for step in range(-1, 2):
-        prefetch(ground.units, layer + cell + step * ground.columns - 1)
+        prefetch(ground.ways, way_at(plan, cell, ground) + step * ground.columns - 1)
     for step in range(-BORDER, BORDER + 1):
         prefetch(occupied, here + step * (ground.columns + 2 * BORDER) - BORDER)
 
@@ -69,13 +73,13 @@ def _ask_for_ground(i, place, crowd, ground, occupied):
 @kernel
 def _propose_some(rows, first, last, places, crowd, ground, walls, occupied, tiles, bonds, key, step, dt, claim, who,
                   choice, out_velocity, out_credit):  # fmt: skip
-    decisions, hasty = 0, 0
+    decisions, arrived, hasty = 0, 0, 0
     time = step * dt
-    for n in range(first, last):
-        if n + 3 * _AHEAD < rows.size:
-            _ask_for_agent(rows[n + 3 * _AHEAD], crowd)
-            _ask_for_ground(rows[n + _AHEAD], places[n + _AHEAD], crowd, ground, occupied)
-        i = rows[n]
+    for n in range(np.uint64(first), np.uint64(last)):
+        if n + _FAR_AHEAD < np.uint64(rows.size):
+            _ask_for_agent(rows[n + _FAR_AHEAD], crowd)
+            _ask_for_ground(rows[n + _AHEAD], places[n + _AHEAD], crowd, ground, occupied, claim, who)
+        i = np.uint64(rows[n])
         choice[n] = STAYS
         if crowd.start_time[i] > time + 1e-9 * dt or places[n] < 0:
             continue
@@ -93,25 +97,25 @@ def _propose_some(rows, first, last, places, crowd, ground, walls, occupied, til
         if plan < 0:
             continue
         row, column = row_and_column(places[n])
-        if ground.units[np.uint64((plan * ground.rows + row) * ground.columns + column)] == 0:
+        if ground.ways[np.uint64(way_at(plan, row * ground.columns + column, ground))] == AT_GOAL:
             choice[n] = ARRIVED
+            arrived += 1
             continue
         decisions += 1
         bits = best_moves(i, row, column, plan, crowd, ground, walls, occupied, tiles, bonds)
-        if bits == 0:
-            continue
-        if bits & _STRAIGHT_MOVES:
-            bits &= _STRAIGHT_MOVES
+        bits = bits & _STRAIGHT_MOVES if bits & _STRAIGHT_MOVES else bits
         m = trailing_zeros(bits) if bits & (bits - _ONE) == 0 else one_of(bits, words(key, crowd.id[i], step, 0)[1])
-        if m >= 4 and credit < math.sqrt(2.0) * straight * (1.0 - _ALMOST):
-            out_credit[i] = credit
-            out_velocity[i, 0], out_velocity[i, 1] = crowd.velocity[i, 0], crowd.velocity[i, 1]
-            continue
-        here = padded(row, column, ground.columns)
-        choice[n] = m
-        claim[here] = m + 1
+        # From here on without branches, which nothing could foretell.
+        waits = (m >= 4) & (credit < math.sqrt(2.0) * straight * (1.0 - _ALMOST)) & (bits != 0)
+        out_credit[i] = credit if waits else min(credit, straight)
+        out_velocity[i, 0] = crowd.velocity[i, 0] if waits else 0.0
+        out_velocity[i, 1] = crowd.velocity[i, 1] if waits else 0.0
+        goes = (bits != 0) & (not waits)
+        here = np.uint64(padded(row, column, ground.columns))
+        choice[n] = m if goes else STAYS
+        claim[here] = m + 1 if goes else 0
         who[here] = i
-    return decisions, hasty
+    return decisions, arrived, hasty
 
 
 @inlined_kernel
@@ -148,7 +152,7 @@ def _draws_lowest(here, there, m, across, key, step, crowd, claim, who):
 @kernel
 def _settle_some(first, last, places, crowd, key, step, columns, claim, who, choice, goes):
     across = columns + 2 * BORDER
-    for n in range(first, last):
+    for n in range(np.uint64(first), np.uint64(last)):
         goes[n] = False
         m = np.int64(choice[n])
         if m >= 8:
@@ -163,7 +167,8 @@ def _settle_some(first, last, places, crowd, key, step, columns, claim, who, cho
         alone = count == _ONE or count == _ONE << np.uint64(8) or count == _ONE << np.uint64(16)
         if alone and m >= 4:
             # Two diagonal moves cross when one begins beside the other and ends on its other side.
-            alone = claim[here + MOVE_X[m]] != (m ^ 1) + 1 and claim[here + MOVE_Y[m] * across] != 12 - m
+            beside, ahead = np.uint64(here + MOVE_X[m]), np.uint64(here + MOVE_Y[m] * across)
+            alone = claim[beside] != (m ^ 1) + 1 and claim[ahead] != 12 - m
         goes[n] = alone or _draws_lowest(here, there, m, across, key, step, crowd, claim, who)
 
 
@@ -172,30 +177,30 @@ def _move_some(rows, first, last, places, crowd, ground, dt, claim, choice, goes
                out_heading, out_credit):  # fmt: skip
     moves = 0
     across = ground.columns + 2 * BORDER
-    for n in range(first, last):
+    for n in range(np.uint64(first), np.uint64(last)):
         m = np.int64(choice[n])
         if m >= 8:
             continue
-        i = rows[n]
+        i = np.uint64(rows[n])
         row, column = row_and_column(places[n])
         here = padded(row, column, ground.columns)
-        claim[here] = 0
-        dx, dy = MOVE_X[m], MOVE_Y[m]
+        claim[np.uint64(here)] = 0
+        speed = crowd.desired_speed[i]
         length = 1.0 if m < 4 else math.sqrt(2.0)
-        cost = length * ground.cell / crowd.desired_speed[i]
-        credit = _credit(i, dt, ground.cell / crowd.desired_speed[i], crowd)
+        cost = length * ground.cell / speed
+        credit = _credit(i, dt, ground.cell / speed, crowd)
         if not goes[n]:
             out_credit[i] = min(credit, cost)
             continue
         moves += 1
+        dx, dy = MOVE_X[m], MOVE_Y[m]
         out_credit[i] = max(credit - cost, 0.0)
-        occupied[here] = 0
-        occupied[here + dy * across + dx] = 1
+        occupied[np.uint64(here)] = 0
+        occupied[np.uint64(here + dy * across + dx)] = 1
         places[n] = place_of(row + dy, column + dx)
         out_position[i, 0] = ground.x + (column + dx + 0.5) * ground.cell
         out_position[i, 1] = ground.y + (row + dy + 0.5) * ground.cell
         out_heading[i, 0], out_heading[i, 1] = dx / length, dy / length
-        speed = crowd.desired_speed[i]
         out_velocity[i, 0], out_velocity[i, 1] = speed * out_heading[i, 0], speed * out_heading[i, 1]
     return moves
 
@@ -203,32 +208,23 @@ def _move_some(rows, first, last, places, crowd, ground, dt, claim, choice, goes
 @parallel_kernel
 def step_on_cells(rows, places, crowd, ground, walls, occupied, tiles, bonds, key, step, dt, claim, who, choice, goes,
                   out_position, out_velocity, out_heading, out_credit):  # fmt: skip
-    """Everybody decides and moves. Returns how many decided, how many moved, and how many are too fast for dt."""
+    """Everybody decides and moves. Returns how many decided, have arrived, moved, and are too fast for dt."""
     count = rows.size
     chunks = (count + CHUNK - 1) // CHUNK
-    decisions, hasty, moves = 0, 0, 0
+    decisions, arrived, hasty, moves = 0, 0, 0, 0
     for chunk in numba.prange(chunks):
-        decided, fast = _propose_some(
+        decided, there, fast = _propose_some(
             rows, chunk * CHUNK, min((chunk + 1) * CHUNK, count), places, crowd, ground, walls, occupied, tiles,
             bonds, key, step, dt, claim, who, choice, out_velocity, out_credit)  # fmt: skip
         decisions += decided
+        arrived += there
         hasty += fast
+    # Settling and moving in one loop is slower on large maps: a short loop waits for many agents' cells at a time.
     for chunk in numba.prange(chunks):
-        _settle_some(
-            chunk * CHUNK,
-            min((chunk + 1) * CHUNK, count),
-            places,
-            crowd,
-            key,
-            step,
-            ground.columns,
-            claim,
-            who,
-            choice,
-            goes,
-        )
+        _settle_some(chunk * CHUNK, min((chunk + 1) * CHUNK, count), places, crowd, key, step, ground.columns, claim,
+                     who, choice, goes)  # fmt: skip
     for chunk in numba.prange(chunks):
         moves += _move_some(
             rows, chunk * CHUNK, min((chunk + 1) * CHUNK, count), places, crowd, ground, dt, claim, choice, goes,
             occupied, out_position, out_velocity, out_heading, out_credit)  # fmt: skip
-    return decisions, moves, hasty
+    return decisions, arrived, moves, hasty

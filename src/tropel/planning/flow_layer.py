@@ -132,6 +132,11 @@ class FlowLayer:
         return self._moves.reshape(self.free.shape)
 
     @property
+    def longest_move(self) -> int:
+        """Length of the dearest move, in the units of `units`."""
+        return self._ground.dearest
+
+    @property
     def distance(self) -> NDArray[np.float64]:
         """Length of the shortest way in cells (times terrain), inf where there is none."""
         return np.where(self.units < FAR, self.units / STRAIGHT, np.inf)

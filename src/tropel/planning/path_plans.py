@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tropel._kernels.grid_moves import FAR
+from tropel._kernels.grid_moves import DIAGONAL, FAR
 from tropel._kernels.grid_raster import mark_points
 from tropel.agents.state import AgentState
 from tropel.behaviours import Behaviours
@@ -133,7 +133,10 @@ class PathPlans(FlowField):
         world, raster = self._known()
         layers = {goal: plan.field.solver for goal, plan in self._plans.items()}
         ground = world.terrain
+        longest_move = max((layer.longest_move for layer in layers.values()), default=DIAGONAL)
+        same_units = ground is not None and ground.longest_move == longest_move
         if ground is None or any(layer.units.base is not ground.units for layer in layers.values()):
+            same_units = False
             units = np.empty((len(layers), *raster.shape), dtype=np.int64)
             for row, layer in enumerate(layers.values()):
                 units[row] = layer.units
@@ -142,11 +145,14 @@ class PathPlans(FlowField):
                 nothing = np.zeros(raster.shape, dtype=np.uint8)
                 ground = Terrain(raster=raster, moves=nothing, log_gamma=self._log_gamma, units=units)
             ground.units = units
-        ground.raster, ground.drawn = raster, self._drawn
+        ground.raster, ground.drawn, ground.longest_move = raster, self._drawn, longest_move
         for layer in layers.values():
             ground.moves = layer.moves
         ground.plan_of_goal = {goal: row for row, goal in enumerate(layers)}
         world.terrain = ground
+        known = {id(plan) for plan in self._laid}
+        changed = [row for row, plan in enumerate(self._plans.values()) if id(plan) not in known]
+        ground.renew_short_ways(changed if same_units else None)
         self._laid = (self._raster, *self._plans.values())
         if self._watches():
             self._watch_bottlenecks(ground)

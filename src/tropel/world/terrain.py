@@ -10,11 +10,14 @@ there is something to say.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tropel._kernels.grid_moves import DIAGONAL
+from tropel._kernels.short_ways import NO_WAY, bits_to_drop, shorten_ways
 from tropel.world.raster import Raster
 
 
@@ -40,9 +43,41 @@ class Terrain:
     units: NDArray[np.int64] = field(default_factory=lambda: np.empty((0, 0, 0), dtype=np.int64))
     plan_of_goal: dict[int, int] = field(default_factory=dict)  #: which of the plans leads to a goal
     filters: dict[str, Filter] = field(default_factory=dict)  #: sub-layers by name
+    longest_move: int = DIAGONAL  #: length of the dearest move between two cells
     drawn: tuple[bytes, ...] = ()  #: what the raster shows of doors and obstacles (`what_is_drawn`)
     version: int = 0  #: changes whenever a filter does
     crowd: object = None  #: the model whose agents stand on these cells
+    _short: NDArray[np.uint32] | None = None
+
+    @property
+    def margin(self) -> int:
+        """How many numbers `short_ways` has before and after those of cells: a row, and a few beside a cell."""
+        return self.units.shape[2] + 4
+
+    def short_ways(self) -> NDArray[np.uint32]:
+        """The path plans as a crowd reads them (`_kernels/short_ways.py`): flat, with a margin before and after.
+
+        The margin is there because the neighbours of a cell are looked at without asking whether they exist.
+        """
+        if self._short is None or self._short.size != self.units.size + 2 * self.margin:
+            self.renew_short_ways()
+        assert self._short is not None
+        return self._short
+
+    def renew_short_ways(self, plans: Iterable[int] | None = None) -> None:
+        """Follow what has changed in `units`: in these plans, or in all."""
+        cells = self.units[0].size if len(self.units) else 0
+        if self._short is None or self._short.size != self.units.size + 2 * self.margin or plans is None:
+            self._short = np.full(self.units.size + 2 * self.margin, NO_WAY, dtype=np.uint32)
+            plans = range(len(self.units))
+        for plan in plans:
+            first = self.margin + plan * cells
+            shorten_ways(self.units[plan].reshape(-1), self.dropped_bits, self._short[first : first + cells])
+
+    @property
+    def dropped_bits(self) -> int:
+        """How many of the lowest bits of lengths `short_ways` leaves out."""
+        return bits_to_drop(self.longest_move)
 
     def set_filter(self, name: str, new: Filter) -> None:
         """Add a sub-layer, or put another in its place."""
