@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from pathlib import Path
 
 import numba
@@ -169,6 +170,7 @@ def test_plans_that_were_repaired_are_those_of_a_plain_search(seed: int) -> None
     terrain, world = sim.world.terrain, sim.world
     free = lattice_cells(world, CELL).free
     np.testing.assert_array_equal(terrain.raster.free, free)
+    np.testing.assert_array_equal(terrain.short_ways(), replace(terrain, _short=None).short_ways())
     for goal, plan in terrain.plan_of_goal.items():
         units = terrain.units[plan]
         goal_cells = [tuple(cell) for cell in np.argwhere(units == 0).tolist()]
