@@ -178,7 +178,7 @@ def test_several_shapes_are_joined_and_holes_are_cut_out():
 def test_groups_may_have_layers_of_their_own():
     text = ROOM + '[groups.local]\nmodel = "seek"\ntime_gap = 2.0\n[[groups]]\nname = "others"\ncount = 3\n'
     sim = parse(text).build()
-    own, shared = sim._models
+    own, shared = sim.layers.models
     assert own.parameters.time_gap == 2.0
     assert shared.parameters.time_gap != 2.0
 
