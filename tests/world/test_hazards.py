@@ -248,7 +248,7 @@ def test_unknown_names_are_refused_with_the_near_miss():
     for change in (hazards.remove, lambda name: hazards.move(name, (1, 1)), lambda name: hazards.grow(name, inner=1.0)):
         with pytest.raises(ParameterError, match="there is no hazard 'fier'; did you mean 'fire'"):
             change("fier")
-    with pytest.raises(GeometryError, match="there is a hazard 'fire' already"):
+    with pytest.raises(GeometryError, match="hazard 'fire' is there already"):
         hazards.add("fire", FIRE)
 
 

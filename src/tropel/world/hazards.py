@@ -19,8 +19,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tropel.errors import GeometryError, ParameterError, named_parameters, suggest
+from tropel.errors import GeometryError, ParameterError, named_parameters
 from tropel.world.motion import MotionLike, position_at, restored_motion, stored_motion
+from tropel.world.named_set import NamedSet
 from tropel.world.shapes import point
 
 #: The outer radius of those who give none, in inner radii (the default of the paper).
@@ -83,13 +84,15 @@ class Hazard:
         return grown if self.largest is None else min(grown, self.largest)
 
 
-class HazardSet:
+class HazardSet(NamedSet[Hazard]):
     """The hazards of a world by name, and arrays with a row for each in the order of adding."""
 
+    what = "hazard"
+
     def __init__(self, dim: int, low: NDArray[np.float64], high: NDArray[np.float64]) -> None:
+        super().__init__()
         self.dim = dim
         self._low, self._high = low, high
-        self._items: dict[str, Hazard] = {}
         self._since: dict[str, float] = {}  #: when they had the size they were given [s]
         self.types: list[str] = []  #: every kind there has been, and every type of obstacle
         self.version = 0  #: changes whenever a place or size does
@@ -98,19 +101,6 @@ class HazardSet:
         self.inner: NDArray[np.float64] = np.empty(0)  #: [m]
         self.outer: NDArray[np.float64] = np.empty(0)  #: [m]
         self.type: NDArray[np.int32] = np.empty(0, dtype=np.int32)  #: numbers of `types`
-
-    def __len__(self) -> int:
-        return len(self._items)
-
-    def __contains__(self, name: str) -> bool:
-        return name in self._items
-
-    def __getitem__(self, name: str) -> Hazard:
-        return self._items[name]
-
-    @property
-    def names(self) -> list[str]:
-        return list(self._items)
 
     def rows_where(self, quality: str) -> NDArray[np.int64]:
         """Rows of those that are `deadly`, or make planners `replan`."""
@@ -134,8 +124,7 @@ class HazardSet:
             raise GeometryError(f"{what} lasts until {hazard.until:g} s, which is over at {time:g} s, when it is added")
 
     def add(self, name: str, hazard: Hazard, *, time: float = 0.0, dt: float = 0.0) -> None:
-        if name in self._items:
-            raise GeometryError(f"there is a hazard '{name}' already; remove it first or choose another name")
+        self.check_new(name)
         self.check(name, hazard, time=time)
         self._put(name, hazard, since=time)
         self._lay_out(time, dt)
@@ -160,11 +149,6 @@ class HazardSet:
         for column in ("position", "velocity", "inner", "outer", "type"):
             setattr(self, column, np.delete(getattr(self, column), row, axis=0))
         self.version += 1
-
-    def find(self, name: str) -> Hazard:
-        if name not in self._items:
-            raise ParameterError(f"there is no hazard '{name}'; {suggest(name, self._items)}")
-        return self._items[name]
 
     def advance(self, time: float, dt: float) -> None:
         """Bring those that move or grow to how they are at `time` [s], and remove those that are over."""
