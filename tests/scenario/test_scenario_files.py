@@ -279,3 +279,10 @@ def test_scattered_obstacles_that_find_no_room_are_refused(old, new, expected):
     message = error_of(ROOM + STONES.replace(old, new), build=True)
     for part in expected:
         assert part in message
+
+
+def test_an_unknown_key_of_an_event_is_compared_with_the_keys_of_its_own_kind():
+    said = error_of(ROOM + '[[events]]\nat = 1.0\nkind = "remove_obstacle"\nname = "cart"\ndelya = 2.0\n')
+    assert "events[0].delya: unknown key; known: at, kind, name" in said
+    said = error_of(ROOM + '[[events]]\nat = 1.0\nkind = "add_hazard"\nname = "f"\nposition = [1.0, 1.0]\niner = 2.0\n')
+    assert "events[0].iner: unknown key; did you mean 'inner'?" in said

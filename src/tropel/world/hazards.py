@@ -11,15 +11,15 @@ Sizes are functions of time, like motions: a resumed run finds every hazard as l
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from numbers import Real
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tropel.errors import GeometryError, ParameterError, named_parameters
+from tropel.errors import GeometryError, ParameterError, is_finite, named_parameters
 from tropel.world.motion import MotionLike, position_at, restored_motion, stored_motion
 from tropel.world.named_set import NamedSet
 from tropel.world.shapes import point
@@ -52,21 +52,21 @@ class Hazard:
     def __post_init__(self) -> None:
         if (self.position is None) == (self.motion is None):
             raise GeometryError("a hazard needs either a position or a motion")
-        if not (math.isfinite(self.inner) and self.inner > 0.0):
+        if not (is_finite(self.inner) and self.inner > 0.0):
             raise GeometryError(f"a hazard needs a positive inner radius, not {self.inner!r}")
-        if self.outer is not None and not (math.isfinite(self.outer) and self.outer >= self.inner):
+        if self.outer is not None and not (is_finite(self.outer) and self.outer >= self.inner):
             raise GeometryError(
                 f"a hazard's outer radius must not be below its inner radius of {self.inner:g} m, got {self.outer!r}"
             )
         for name in ("intensity", "growth"):
             value = getattr(self, name)
-            if not (math.isfinite(value) and value >= 0.0):
-                raise GeometryError(f"a hazard's {name} must not be negative, got {value!r}")
-        if self.largest is not None and not self.largest >= self.inner:
+            if not (is_finite(value) and value >= 0.0):
+                raise GeometryError(f"a hazard's {name} must be finite and not negative, got {value!r}")
+        if self.largest is not None and not (isinstance(self.largest, Real) and self.largest >= self.inner):
             raise GeometryError(
                 f"a hazard cannot stop growing at {self.largest!r} m: its inner radius is {self.inner:g} m already"
             )
-        if self.until is not None and not self.until > 0.0:
+        if self.until is not None and not (isinstance(self.until, Real) and self.until > 0.0):
             raise GeometryError(f"a hazard must last until a time above zero, not {self.until!r} s")
 
     @property

@@ -38,4 +38,5 @@ class NamedSet(Generic[Item]):
     def check_new(self, name: str) -> None:
         """Raise when the name is taken."""
         if name in self._items:
-            raise GeometryError(f"{self.what} '{name}' is there already; remove it first or choose another name")
+            a = "an" if self.what[0] in "aeiou" else "a"
+            raise GeometryError(f"there is {a} {self.what} '{name}' already; remove it first or choose another name")

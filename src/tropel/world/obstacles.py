@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -11,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tropel._kernels.discs import DiscGrid, disc_grid
-from tropel.errors import GeometryError, ParameterError
+from tropel.errors import GeometryError, ParameterError, is_finite
 from tropel.world.hazards import HazardSet
 from tropel.world.motion import MotionLike, position_at, restored_motion, stored_motion
 from tropel.world.named_set import NamedSet
@@ -28,7 +27,7 @@ class Obstacle:
     type: str = "obstacle"  #: what it is, such as "fire"; models may treat types differently
 
     def __post_init__(self) -> None:
-        if not (math.isfinite(self.radius) and self.radius > 0.0):
+        if not (is_finite(self.radius) and self.radius > 0.0):
             raise GeometryError(f"an obstacle needs a positive radius, not {self.radius!r}")
         if (self.position is None) == (self.motion is None):
             raise GeometryError("an obstacle needs either a position or a motion")
