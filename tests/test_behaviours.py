@@ -122,8 +122,8 @@ def test_bottlenecks_of_a_plan_made_meanwhile_are_watched_afterwards() -> None:
         sim.at(8 * DT, events.SetBehaviour(name="congestion", on=True))
         return steps(sim, 10)
 
-    watched, unwatched = (run(off)._planners[0].watch for off in (False, True))
-    before = steps(hall(), 1)._planners[0].watch
+    watched, unwatched = (run(off).layers.planners[0].watch for off in (False, True))
+    before = steps(hall(), 1).layers.planners[0].watch
     cells = [each.cell for each in watched.bottlenecks]
     assert [each.cell for each in unwatched.bottlenecks] == cells
     assert cells != [each.cell for each in before.bottlenecks]

@@ -9,34 +9,19 @@ import json
 import sys
 import warnings
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
 from rich.markup import escape
 
-from tropel.cli_list import CROWD_PLOTS, PHASE_PLOTS, PLOTS, list_scenarios
-from tropel.cli_options import (
-    Events,
-    NoCache,
-    Out,
-    Quiet,
-    Report,
-    Seed,
-    StepsPerSecond,
-    Threads,
-    Until,
-    picture_file,
-    show,
-)
+from tropel.cli_list import list_scenarios
+from tropel.cli_options import InterruptedRunError, NoCache, Out, Quiet, Until, show, warm_up_if_cold
 from tropel.cli_plan import plan
-from tropel.cli_report import report, write_report
-from tropel.errors import TropelError, suggest
-
-if TYPE_CHECKING:
-    from tropel.running import Summary
-    from tropel.scenario import Scenario
-    from tropel.scenario.execute import Outputs
+from tropel.cli_plot import plot
+from tropel.cli_report import report
+from tropel.cli_run import demo, run
+from tropel.errors import TropelError
 
 app = typer.Typer(
     name="tropel",
@@ -48,16 +33,12 @@ app = typer.Typer(
 )
 
 
-class _InterruptedError(TropelError):
-    """Ctrl-C, with a word on what has been kept; typer would turn the bare KeyboardInterrupt into silence."""
-
-
 def main() -> None:
     """Entry point: errors of tropel become one message and exit code 1, Ctrl-C exit code 130."""
     warnings.showwarning = _show_warning
     try:
         app()
-    except _InterruptedError as stop:
+    except InterruptedRunError as stop:
         _fail(f"interrupted; {stop}", 130)
     except TropelError as error:
         _fail(str(error), 1)
@@ -74,71 +55,8 @@ def _fail(message: str, code: int) -> None:
     sys.exit(code)
 
 
-@app.command()
-def demo(
-    name: Annotated[str, typer.Argument(help="A built-in scenario; see `tropel list`.")] = "hall",
-    out: Out = None,
-    threads: Threads = None,
-    seed: Seed = None,
-    until: Until = None,
-    report: Report = False,
-    no_cache: NoCache = False,
-    quiet: Quiet = False,
-) -> None:
-    """Run a built-in scenario and draw it."""
-    from tropel.scenario import load_builtin
-
-    scenario = load_builtin(name)
-    _warm_up_if_cold(quiet)
-    _run_and_draw(
-        scenario,
-        out=out,
-        threads=threads,
-        seed=seed,
-        until=until,
-        resume=None,
-        gif=True,
-        with_report=report,
-        quiet=quiet,
-    )
-
-
-@app.command()
-def run(
-    file: Annotated[Path, typer.Argument(help="A scenario file (TOML).")],
-    out: Out = None,
-    threads: Threads = None,
-    until: Until = None,
-    seed: Seed = None,
-    resume: Annotated[Path | None, typer.Option(help="Continue from a checkpoint of the same scenario.")] = None,
-    steps_per_second: StepsPerSecond = None,
-    events: Events = None,
-    picture: Annotated[bool, typer.Option(help="Draw a PNG of the run.")] = True,
-    gif: Annotated[bool, typer.Option(help="Draw an animated GIF too.")] = False,
-    report: Report = False,
-    no_cache: NoCache = False,
-    quiet: Quiet = False,
-) -> None:
-    """Run a scenario file: trajectory, checkpoint, summary and picture go into one folder."""
-    from tropel.scenario import load_scenario
-
-    scenario = load_scenario(file)
-    _run_and_draw(
-        scenario,
-        out=out,
-        threads=threads,
-        seed=seed,
-        until=until,
-        resume=resume,
-        steps_per_second=steps_per_second,
-        events=events,
-        png=picture,
-        gif=gif,
-        with_report=report,
-        quiet=quiet,
-    )
-
-
+app.command()(demo)
+app.command()(run)
 app.command("list")(list_scenarios)
 
 
@@ -160,64 +78,7 @@ def schema() -> None:
     sys.stdout.write(json.dumps(ScenarioSpec.model_json_schema(), indent=2) + "\n")
 
 
-@app.command()
-def plot(
-    run: Annotated[
-        Path,
-        typer.Argument(
-            metavar="RUN", help="The folder of a run, a trajectory file, or a plot by name (see `tropel list`)."
-        ),
-    ],
-    out: Annotated[
-        Path | None,
-        typer.Option("--out", "-o", help="Folder, or PNG file, for the pictures; beside the run if left out."),
-    ] = None,
-    png: Annotated[bool, typer.Option(help="Draw the PNG.")] = True,
-    gif: Annotated[bool, typer.Option(help="Draw the animated GIF.")] = True,
-    quiet: Quiet = False,
-) -> None:
-    """Draw a recorded run as PNG and animated GIF, or a plot that needs no recorded run.
-
-    A phase plot shows how fast an agent turns (φ′) over the way it faces (φ):
-
-    game_fig2: before a narrow, a critical and a wide gap.
-
-    game_fig3: with a target behind a gap that is too narrow, without and with the competition of behaviours.
-
-    crowd_fig3, 4, 7, 9, 10 and 11, crowd_gamma and crowd_density are about lattice crowds.
-    """
-    from tropel.scenario.execute import trajectory_in
-
-    if not run.exists() and not run.suffix:
-        for path in _draw_plot(str(run), out, quiet):
-            show(f"wrote {path}")
-        return
-    trajectory = trajectory_in(run)
-    stem = "run" if trajectory.stem == "trajectory" else trajectory.stem
-    beside = run if run.is_dir() and run.suffix != ".parquet" else trajectory.parent
-    picture = picture_file(out or beside, stem)
-    for path in _draw(trajectory, picture, picture.with_suffix(".gif"), png=png, gif=gif, quiet=quiet):
-        show(f"wrote {path}")
-
-
-def _draw_plot(name: str, out: Path | None, quiet: bool) -> list[Path]:
-    if name not in PLOTS:
-        near = suggest(name, PLOTS)
-        raise TropelError(f"there is no {name}; give the folder of a run, a trajectory file or a plot by name ({near})")
-    picture = picture_file(out or Path("out"), name)
-    if name in CROWD_PLOTS:
-        from tropel.progress import counting
-        from tropel.scenario.crowd_plots import draw_crowd_plot
-
-        with counting(name, 1, quiet=quiet) as told:
-            return draw_crowd_plot(name, picture, lambda what, done, total: told(done, what, total))
-    from tropel.pictures.phase_plot import draw_phase_plot
-    from tropel.scenario.phase_portraits import competition_portraits, gap_portraits
-
-    portraits = gap_portraits() if name == "game_fig2" else competition_portraits()
-    return [draw_phase_plot(portraits, picture, title=PHASE_PLOTS[name])]
-
-
+app.command()(plot)
 app.command()(report)
 app.command()(plan)
 
@@ -243,14 +104,14 @@ def sweep(
     scenario = load_builtin(str(file)) if is_builtin else load_scenario(file)
     folder = out or Path("out") / f"{scenario.name}-sweep"
     scenario.build(threads=1)
-    _warm_up_if_cold(quiet)
+    warm_up_if_cold(quiet)
     folder.mkdir(parents=True, exist_ok=True)
     chosen = range(first, first + seeds)
     try:
         with counting("seeds", seeds, quiet=quiet) as told:
             done = sweeps.sweep(scenario, chosen, table=folder / "sweep.csv", workers=workers, until=until, told=told)
     except KeyboardInterrupt:
-        raise _InterruptedError(f"the seeds that were done are in {folder / 'sweep.csv'}") from None
+        raise InterruptedRunError(f"the seeds that were done are in {folder / 'sweep.csv'}") from None
     order = sorted(done.results)
     if order:
         departures = [done.results[seed].departures for seed in order]
@@ -330,92 +191,6 @@ def _root(version: Annotated[bool, typer.Option("--version", help="Show the vers
 
         sys.stdout.write(f"tropel {__version__}\n")
         raise typer.Exit
-
-
-def _warm_up_if_cold(quiet: bool) -> None:
-    from tropel.progress import counting
-    from tropel.warmup import BASICS, is_warm, warm_up
-
-    if is_warm():
-        return
-    if not quiet:
-        Console(stderr=True).print("First run: compiling the kernels once, which takes about a minute.")
-    with counting("compiling", len(BASICS), quiet=quiet) as told:
-        warm_up(told, BASICS)
-
-
-def _run_and_draw(
-    scenario: Scenario,
-    *,
-    out: Path | None,
-    threads: int | None,
-    seed: int | None,
-    until: float | None,
-    resume: Path | None,
-    quiet: bool,
-    steps_per_second: float | None = None,
-    events: Path | None = None,
-    png: bool = True,
-    gif: bool,
-    with_report: bool,
-) -> None:
-    from tropel.budget import Budget
-    from tropel.scenario.execute import execute
-
-    if steps_per_second is not None and events is not None:
-        raise TropelError("give either --steps-per-second or --events: what a recorded run left out is in its events")
-
-    folder = out or (resume.parent if resume is not None else Path("out") / scenario.name)
-    try:
-        summary, outputs = execute(
-            scenario,
-            out=folder,
-            seed=seed,
-            threads=threads,
-            until=until,
-            resume=resume,
-            budget=None if steps_per_second is None else Budget(steps_per_second=steps_per_second),
-            replay=events,
-            progress=not quiet,
-        )
-    except KeyboardInterrupt:
-        kept = f"what was simulated is in {folder}; go on with  --resume {folder / 'checkpoint.npz'}"
-        raise _InterruptedError(kept if (folder / "checkpoint.npz").exists() else "nothing was simulated yet") from None
-    _show_summary(summary, outputs)
-    for path in _draw(outputs.trajectory, outputs.picture, outputs.animation, png=png, gif=gif, quiet=quiet):
-        show(f"wrote {path}")
-    if png:
-        from tropel.scenario.plan import draw_scenario_fields
-
-        for path in draw_scenario_fields(scenario, folder):
-            show(f"wrote {path}")
-    if with_report:
-        write_report(outputs.trajectory, pictures=png, with_table=False, quiet=quiet)
-    elif summary.evacuated:
-        show(f"who left when and where, density and flow:  tropel report {folder}")
-
-
-def _show_summary(summary: Summary, outputs: Outputs) -> None:
-    show(summary.table())
-    for path in (outputs.trajectory, outputs.summary):
-        show(f"wrote {path}")
-
-
-def _draw(trajectory: Path, picture: Path, animation: Path, *, png: bool, gif: bool, quiet: bool) -> list[Path]:
-    from tropel.pictures import animate_run, draw_run
-    from tropel.progress import counting
-    from tropel.recording import read_trajectory
-
-    drawn = []
-    with read_trajectory(trajectory) as recorded:
-        if png:
-            drawn.append(draw_run(recorded, picture))
-        if gif:
-            with counting("drawing", 1, quiet=quiet) as told:
-                drawn.append(
-                    animate_run(recorded, animation, progress=lambda done, total: told(done, animation.name, total))
-                )
-    return drawn
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""What several commands of the command line share: options, and how results are shown."""
+"""What several commands of the command line share: options, how results are shown, the first run, Ctrl-C."""
 
 from __future__ import annotations
 
@@ -42,6 +42,10 @@ NoCache = Annotated[
 ]
 
 
+class InterruptedRunError(TropelError):
+    """Ctrl-C, with a word on what has been kept; typer would turn the bare KeyboardInterrupt into silence."""
+
+
 def show(text: object) -> None:
     """Print a result."""
     Console().print(text)
@@ -55,3 +59,16 @@ def picture_file(out: Path, stem: str) -> Path:
     except OSError as error:
         raise TropelError(f"cannot make the folder {picture.parent}: {error.strerror}; choose another --out") from error
     return picture
+
+
+def warm_up_if_cold(quiet: bool) -> None:
+    """Compile beforehand what every run needs, where it is not compiled yet."""
+    from tropel.progress import counting
+    from tropel.warmup import BASICS, is_warm, warm_up
+
+    if is_warm():
+        return
+    if not quiet:
+        Console(stderr=True).print("First run: compiling the kernels once, which takes about a minute.")
+    with counting("compiling", len(BASICS), quiet=quiet) as told:
+        warm_up(told, BASICS)

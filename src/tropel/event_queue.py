@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Union
 
 from pydantic import Field, TypeAdapter
 
-from tropel.errors import EventError, TropelError
+from tropel.errors import EventError, ParameterError, TropelError
 from tropel.event_base import Event
 from tropel.events import KINDS, AddAgents
 from tropel.gradual_events import UnderWay
@@ -150,6 +150,29 @@ def step_at(time: float, dt: float) -> int:
     # The quotient is rounded, in runs of millions of steps by more than that; the steps' own times decide.
     around = range(max(step - 2, 0), step + 3)
     return next((k for k in around if k * dt >= time - 1e-9 * dt), step)
+
+
+def due_step(event: EventLike, time: float, sim: Simulation) -> int:
+    """The step at which an event of the time [s] is due; raises when it can be seen that it cannot happen."""
+    if not math.isfinite(time):
+        raise ParameterError(f"an event needs a finite time, not {time!r}")
+    step = step_at(time, sim.dt)
+    if step < sim.step_number:
+        raise ParameterError(f"t = {time:g} s is over already (it is {sim.time:g} s now)")
+    if isinstance(event, Event):
+        event.check(sim)
+    elif not callable(event) or isinstance(event, type):
+        raise ParameterError(f"an event is one of tropel.events or a function of the simulation, not {event!r}")
+    return step
+
+
+def repeated(function: Callable[[Simulation], None], *, begin: float, seconds: float, dt: float) -> Repeated:
+    """A function to be called every so many seconds, which no step must miss."""
+    if not (math.isfinite(seconds) and seconds > dt * (1.0 - 1e-9)):
+        raise ParameterError(f"every: the time between two calls must be at least dt = {dt:g} s, not {seconds!r}")
+    if not callable(function) or isinstance(function, type):
+        raise ParameterError(f"every: expected a function of the simulation, not {function!r}")
+    return Repeated(function, begin=begin, seconds=float(seconds))
 
 
 def apply_event(event: EventLike, sim: Simulation) -> None:

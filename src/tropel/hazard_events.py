@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from pydantic import Field
+from pydantic import BaseModel, ConfigDict, Field
 
 from tropel.event_base import Event
 from tropel.world import Hazard
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 NotNegative = Annotated[Finite, Field(ge=0.0)]
 
 
-class AddHazard(Event):
-    """Let a hazard break out: fire, rubble, an explosion."""
+class HazardFields(BaseModel):
+    """What events and scenario files say of a hazard."""
 
-    kind: Literal["add_hazard"] = "add_hazard"
-    name: str
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
     inner: Annotated[PositiveFinite, Field(description="who is within it dies [m]")]
     outer: Annotated[PositiveFinite | None, Field(description="avoided up to here [m]; 4 times inner")] = None
     position: PointField | None = None
@@ -33,19 +33,26 @@ class AddHazard(Event):
     replan: Annotated[bool, Field(description="planners look for ways around it")] = False
     deadly: bool = True
 
+    def hazard(self) -> Hazard:
+        told = {name: getattr(self, name) for name in HazardFields.model_fields if name != "type"}
+        return Hazard(kind=self.type, **told)
+
+
+class AddHazard(HazardFields, Event):
+    """Let a hazard break out: fire, rubble, an explosion."""
+
+    kind: Literal["add_hazard"] = "add_hazard"
+    name: str
+
     def check(self, sim: Simulation) -> None:
         # Where a motion is by then cannot be asked yet: the event does not know its time.
         if self.position is not None:
-            sim.world.hazards.check(self.name, self._hazard())
+            sim.world.hazards.check(self.name, self.hazard())
         else:
-            self._hazard()
+            self.hazard()
 
     def apply(self, sim: Simulation) -> None:
-        sim.world.hazards.add(self.name, self._hazard(), time=sim.time, dt=sim.dt)
-
-    def _hazard(self) -> Hazard:
-        told = {name: getattr(self, name) for name in type(self).model_fields if name not in ("kind", "name", "type")}
-        return Hazard(kind=self.type, **told)
+        sim.world.hazards.add(self.name, self.hazard(), time=sim.time, dt=sim.dt)
 
 
 class MoveHazard(Event):

@@ -28,14 +28,13 @@ Models that follow layers move before the others (`tropel.turns`): who senses fi
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tropel.agents.state import AgentState, Column, Steered
-from tropel.errors import ParameterError, suggest
 from tropel.world import World
 
 Rows = NDArray[np.int64]
@@ -98,29 +97,6 @@ def restore(layer: object, values: Mapping[str, NDArray[Any]]) -> None:
     method = getattr(layer, "restore", None)
     if method is not None:
         method(dict(values))
-
-
-def behaviours_of(all_layers: Iterable[object]) -> dict[str, bool]:
-    """What can be switched off in any of these layers, and whether it is on in one of them."""
-    found: dict[str, bool] = {}
-    for layer in all_layers:
-        for name, on in getattr(layer, "behaviours", {}).items():
-            found[name] = found.get(name, False) or on
-    return found
-
-
-def check_behaviour(all_layers: Iterable[object], name: str) -> None:
-    """Raise when no layer has such a behaviour."""
-    known = behaviours_of(all_layers)
-    if name not in known:
-        raise ParameterError(f"no layer here has the behaviour '{name}'; {suggest(name, known)}")
-
-
-def set_behaviour(all_layers: Iterable[object], name: str, on: bool) -> None:
-    """Switch a behaviour in every layer that has it."""
-    for layer in all_layers:
-        if name in getattr(layer, "behaviours", {}):
-            layer.set_behaviour(name, on)  # type: ignore[attr-defined]
 
 
 def describe(layer: object) -> str:

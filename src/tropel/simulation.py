@@ -1,8 +1,8 @@
 """The simulation: a world full of agents that moves forward one step at a time.
 
 `Simulation.step` is the architecture: events → planning → environment → local → integrate → collisions → exits →
-record. This is the only module that knows all layers. Where a crowd on cells shares the world with others, the part
-from environment to integrate is done in two turns (`turns.py`).
+record. This is the only module that knows all layers; which group has which of them is in `group_layers.py`. Where a
+crowd on cells shares the world with others, the part from environment to integrate is done in two turns (`turns.py`).
 """
 
 from __future__ import annotations
@@ -17,24 +17,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tropel import layers
-from tropel._kernels.cells import CellList
 from tropel._kernels.compile import use_threads
 from tropel._kernels.philox import random_key
-from tropel.agents.bonds import check_has_bonds
 from tropel.agents.departures import arrived
 from tropel.agents.doorway import step_off
 from tropel.agents.groups import Group, Personal
 from tropel.agents.population import Population
-from tropel.agents.presets import check_has_traits
 from tropel.agents.sources import Source
 from tropel.agents.state import AgentState, Steered
 from tropel.bodies import Bodies
 from tropel.budget import Budget
-from tropel.environment.collisions import CollisionLog, CollisionWatch
-from tropel.errors import ModelError, ParameterError, TropelError, suggest
-from tropel.event_queue import EventLike, EventQueue, Repeated, apply_event, event_json, is_news, step_at
+from tropel.environment.collisions import CollisionLog, CollisionWatch, cells_before
+from tropel.errors import ModelError, ParameterError, TropelError
+from tropel.event_queue import EventLike, EventQueue, apply_event, due_step, event_json, is_news, repeated
 from tropel.events import AddAgents
+from tropel.group_layers import GroupLayers
 from tropel.integrate import integrate
 from tropel.layers import Environment, Planner, Steering
 from tropel.planning.laid_layers import LaidLayers
@@ -43,7 +40,7 @@ from tropel.replay import Replay
 from tropel.running import Run, Summary
 from tropel.snapshot import digest_of_setup, hash_simulation, restore_simulation, save_simulation
 from tropel.timing import Timing
-from tropel.turns import Turn, in_order_of_preparing, reads_ground, turns_of, ways_to_plan
+from tropel.turns import Turn
 from tropel.world import World
 from tropel.world.user_layers import Layer
 
@@ -90,27 +87,24 @@ class Simulation:
         self._yield_key = random_key(self.seed, "who gives way")
         declared = [agents] if isinstance(agents, Group | Source) else list(agents)
         self.population = Population(world, declared, seed=self.seed)
-        self.environment = Grid() if environment is None else environment
-        self._planners = self._per_group(Direct() if planning is None else planning, Planner, "planning")
-        self._models = self._per_group(Seek() if local is None else local, Steering, "local")
-        self._ways_to_plan = ways_to_plan(self._planners, self._models)
-        self._turns = turns_of(self._models)
-        self._sensing = not all(reads_ground(model) for model in self._models)
-        if isinstance(self.environment, type) or not isinstance(self.environment, Environment):
-            raise ParameterError(f"environment needs a method sense(state, world); got {self.environment!r}")
+        self.layers = GroupLayers(
+            self.groups,
+            planning=Direct() if planning is None else planning,
+            environment=Grid() if environment is None else environment,
+            local=Seek() if local is None else local,
+        )
         for item in declared:
             self.check_newcomers(item, group=item.name if isinstance(item, Group) else item.group)
-        self.population.spawn_all(self._columns(), [getattr(model, "cell", None) for model in self._models])
+        self.population.spawn_all(self.layers.columns(), self.layers.cells())
         self.events = EventQueue()
         self.replayed: Replay | None = None
         self.spared: set[str] = set()  #: behaviours that a budget has switched off
         self.timing = Timing()
         self.recorder: Recorder | None = None
         self.collision_watch = CollisionWatch() if watch_collisions else None
-        self._steered = Steered.like(self.agents, self._memory())
+        self._steered = Steered.like(self.agents, self.layers.memory())
         self._directions: NDArray[np.float64] = np.empty((0, world.dim))
-        for layer in in_order_of_preparing(self.environment, self._planners, self._models):
-            layers.prepare(layer, self.agents, world, self.seed)
+        self.layers.prepare(self.agents, world, self.seed)
         self.scene = scene_of(self)  #: the world as declared, for pictures and replays
         self.setup_digest = digest_of_setup(self)  #: a checkpoint can be restored by a simulation with the same one
 
@@ -120,7 +114,7 @@ class Simulation:
             self._apply_events()
         with self.timing("planning"):
             directions = self._plan()
-        for turn in self._turns:
+        for turn in self.layers.turns:
             with self.timing("environment"):
                 near = self.environment.sense(self.agents, self.world) if turn.senses else None
             with self.timing("local"):
@@ -155,13 +149,13 @@ class Simulation:
 
     def _plan(self) -> NDArray[np.float64]:
         directions = self._directions
-        if self._sensing:
+        if self.layers.somebody_senses:
             if directions.shape != self.agents.position.shape:
                 directions = self._directions = np.zeros_like(self.agents.position)
             directions.fill(0.0)
-        for plan, groups in self._ways_to_plan:
+        for plan, groups in self.layers.ways_to_plan:
             plan(self.agents, self.population.members(groups), directions)
-        if self._sensing:
+        if self.layers.somebody_senses:
             waiting = self.agents.start_time > self.time + 1e-9 * self.dt
             if waiting.any():
                 directions[waiting] = 0.0
@@ -169,7 +163,7 @@ class Simulation:
 
     def _steer(self, turn: Turn, near: Any, directions: NDArray[np.float64]) -> None:
         if len(self.agents) > len(self._steered):
-            self._steered = Steered.like(self.agents, self._memory())
+            self._steered = Steered.like(self.agents, self.layers.memory())
         else:
             self._steered.shrink(len(self.agents))
             self._steered.begin(self.agents)
@@ -183,24 +177,25 @@ class Simulation:
             self._steered,
             self.world,
             self.dt,
-            movers=self._movers(turn),
-            moves_itself=self._rows_with("moves_itself"),
-            on_cells=self._rows_with("cell"),
+            movers=self.layers.movers(turn, self.agents),
+            moves_itself=self.layers.rows_with("moves_itself", self.agents),
+            on_cells=self.layers.rows_with("cell", self.agents),
             bodies=self._bodies(near) if turn.senses else None,
         )
 
+    def _bodies(self, near: Any) -> Bodies | None:
+        solid = self.layers.rows_with("solid_bodies", self.agents)
+        if solid is None:
+            return None
+        moved_before = self.layers.rows_with("follows_layers", self.agents)
+        if moved_before is None:
+            return Bodies(near, solid, self._yield_key, self.step_number)
+        return Bodies(near, solid | moved_before, self._yield_key, self.step_number, moved_before=moved_before)
+
     def _note_collisions(self, near: Any) -> None:
-        if self.collision_watch is not None and self._sensing:
-            cells = near.cells if hasattr(near, "cells") else self._cells_at_start()
+        if self.collision_watch is not None and self.layers.somebody_senses:
+            cells = near.cells if hasattr(near, "cells") else cells_before(self.agents, self._steered, self.world)
             self.collision_watch.look(self.agents, cells, self.world, step=self.step_number - 1, dt=self.dt)
-
-    def _cells_at_start(self) -> CellList:
-        """For an environment that has no cell list: one of the positions before the step, which `integrate` left."""
-        from tropel.environment.grid import Grid
-
-        before = AgentState(self.world.dim)
-        before.columns = {**self.agents.columns, "position": self._steered.position}
-        return Grid().sense(before, self.world).cells
 
     def _let_out(self) -> None:
         goals = arrived(self.agents, self.world)
@@ -225,7 +220,12 @@ class Simulation:
     @property
     def planners(self) -> dict[str, Planner]:
         """Which planner each group follows."""
-        return {group: self._planners[number] for number, group in enumerate(self.groups)}
+        return dict(zip(self.groups, self.layers.planners, strict=False))
+
+    @property
+    def environment(self) -> Environment:
+        """What tells who and what is near."""
+        return self.layers.environment
 
     @property
     def time(self) -> float:
@@ -239,75 +239,15 @@ class Simulation:
             raise ParameterError("collisions are not watched here; build the simulation with watch_collisions=True")
         return self.collision_watch.log
 
-    def _per_group(self, given: Any, protocol: Any, what: str) -> list[Any]:
-        """One layer per group, in the order of the groups."""
-        if isinstance(given, Mapping):
-            for name in given:
-                if name not in self.groups:
-                    raise ParameterError(f"{what}: there is no group '{name}'; {suggest(name, self.groups)}")
-            missing = [name for name in self.groups if name not in given]
-            if missing:
-                raise ParameterError(f"{what}: nothing is given for the group '{missing[0]}'")
-            per_group = [given[name] for name in self.groups]
-        else:
-            per_group = [given] * max(len(self.groups), 1)
-        for layer in per_group:
-            if isinstance(layer, type) or not isinstance(layer, protocol):
-                method = "direct" if protocol is Planner else "steer"
-                raise ParameterError(f"{what} needs an object with a method {method}(…); got {layer!r}")
-        return per_group
-
     def all_layers(self) -> list[Any]:
         """Every layer once, in a fixed order."""
-        unique: list[Any] = []
-        for layer in (self.environment, *self._planners, *self._models):
-            if not any(layer is known for known in unique):
-                unique.append(layer)
-        return unique
-
-    def _columns(self) -> list[Any]:
-        return [column for layer in self.all_layers() for column in layers.columns_of(layer)]
-
-    def _memory(self) -> list[str]:
-        return sorted({name for layer in self.all_layers() for name in layers.memory_of(layer)})
-
-    def _rows_with(self, quality: str) -> NDArray[np.bool_] | None:
-        """Which agents have a model that declares a quality, such as `moves_itself`; None when no model does."""
-        by_group = [bool(getattr(model, quality, False)) for model in self._models]
-        if all(by_group):
-            return np.ones(len(self.agents), dtype=np.bool_)
-        return np.array(by_group)[self.agents.group] if any(by_group) else None
-
-    def _movers(self, turn: Turn) -> NDArray[np.bool_] | None:
-        """Which agents move in a turn; None when all do."""
-        if len(self._turns) == 1:
-            return None
-        by_group = [reads_ground(model) != turn.senses for model in self._models]
-        return np.array(by_group)[self.agents.group]
-
-    def _bodies(self, near: Any) -> Bodies | None:
-        solid = self._rows_with("solid_bodies")
-        if solid is None:
-            return None
-        moved_before = self._rows_with("follows_layers")
-        if moved_before is None:
-            return Bodies(near, solid, self._yield_key, self.step_number)
-        return Bodies(near, solid | moved_before, self._yield_key, self.step_number, moved_before=moved_before)
+        return self.layers.all()
 
     # What can be changed ----------------------------------------------------------------------------------------
 
     def at(self, time: float, event: EventLike) -> None:
         """Schedule an event, or a function of the simulation, for a time [s]."""
-        if not math.isfinite(time):
-            raise ParameterError(f"an event needs a finite time, not {time!r}")
-        step = step_at(time, self.dt)
-        if step < self.step_number:
-            raise ParameterError(f"t = {time:g} s is over already (it is {self.time:g} s now)")
-        if hasattr(event, "check") and not isinstance(event, type):
-            event.check(self)
-        elif not callable(event) or isinstance(event, type):
-            raise ParameterError(f"an event is one of tropel.events or a function of the simulation, not {event!r}")
-        self.events.add(step, event)
+        self.events.add(due_step(event, time, self), event)
 
     def every(self, seconds: float, function: Callable[[Simulation], None], *, begin: float | None = None) -> None:
         """Call a function of the simulation at `begin` (now when left out) and every so many seconds after.
@@ -315,14 +255,8 @@ class Simulation:
         A resumed run must schedule it again before `restore`, with the same `begin`. It does not keep a run going that
         lasts "until empty".
         """
-        if not (math.isfinite(seconds) and seconds > self.dt * (1.0 - 1e-9)):
-            raise ParameterError(
-                f"every: the time between two calls must be at least dt = {self.dt:g} s, not {seconds!r}"
-            )
-        if not callable(function) or isinstance(function, type):
-            raise ParameterError(f"every: expected a function of the simulation, not {function!r}")
         first = self.time if begin is None else float(begin)
-        self.at(first, Repeated(function, begin=first, seconds=float(seconds)))
+        self.at(first, repeated(function, begin=first, seconds=seconds, dt=self.dt))
 
     def add_agents(self, group: str, **what: Any) -> NDArray[np.int64]:
         """Add agents of a group now (the fields of `Group`); returns their ids."""
@@ -350,17 +284,7 @@ class Simulation:
 
     def check_newcomers(self, told: Personal | AddAgents, *, group: str) -> None:
         """Raise when a group's planner and steering model have no use for the personality or bonds it is given."""
-        if told.follow is not None and told.follow not in self.groups:
-            raise ParameterError(
-                f"group '{group}' follows '{told.follow}', which is no group; {suggest(told.follow, self.groups)}"
-            )
-        if group not in self.groups:
-            return
-        number = self.groups.index(group)
-        model = self._models[number]
-        columns = {c.name for layer in (self._planners[number], model) for c in layers.columns_of(layer)}
-        check_has_traits(told.personality, group=group, model=type(model).__name__, columns=columns)
-        check_has_bonds(told.families, told.follow, group=group, model=type(model).__name__, columns=columns)
+        self.layers.check_newcomers(told, group=group)
 
     def add_layer(self, name: str, layer: Layer) -> None:
         """Lay down a layer of one's own for a lattice crowd."""
@@ -372,24 +296,20 @@ class Simulation:
 
     def layers_on_the_ground(self) -> LaidLayers:
         """The layers of one's own that the planner lays."""
-        for planner in self._planners:
-            if isinstance(laid := getattr(planner, "layers", None), LaidLayers):
-                return laid
-        raise ParameterError('nobody lays layers here; plan with PathPlans (in files: model = "path_plans")')
+        return self.layers.on_the_ground()
 
     @property
     def behaviours(self) -> dict[str, bool]:
         """What layers do that can be switched off, and whether it is on."""
-        return layers.behaviours_of(self.all_layers())
+        return self.layers.behaviours
 
     def check_behaviour(self, name: str) -> None:
         """Raise when no layer has a behaviour of that name."""
-        layers.check_behaviour(self.all_layers(), name)
+        self.layers.check_behaviour(name)
 
     def set_behaviour(self, name: str, on: bool, *, by_budget: bool = False) -> None:
         """Switch a behaviour on or off; a budget switches on again only what it has switched off itself."""
-        self.check_behaviour(name)
-        layers.set_behaviour(self.all_layers(), name, on)
+        self.layers.set_behaviour(name, on)
         self.spared.discard(name)
         if by_budget and not on:
             self.spared.add(name)

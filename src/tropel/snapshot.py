@@ -68,7 +68,7 @@ def digest_of_setup(sim: Simulation) -> str:
         "groups": sim.groups,
         "sources": [[repr(source), getattr(source.region, "wkb_hex", "")] for source in sim.population.sources],
         "layers": [layers.describe(layer) for layer in sim.all_layers()],
-        "layers of groups": [layers.describe(layer) for layer in (*sim._planners, *sim._models)],
+        "layers of groups": [layers.describe(layer) for layer in (*sim.layers.planners, *sim.layers.models)],
         "start": sim.world.state(),
         "watches collisions": sim.collision_watch is not None,
     }

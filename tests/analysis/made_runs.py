@@ -40,6 +40,7 @@ def record(
     world: Scene | None = None,
     people: People | None = None,
     summary: dict[str, Any] | None = None,
+    radius: float = 0.2,
 ) -> Path:
     """Record a run in which `where(time)` says who (ids) is where (positions)."""
     world = scene() if world is None else world
@@ -55,7 +56,7 @@ def record(
                 position=np.asarray(places, dtype=np.float64).reshape(len(ids), world.dim),
                 heading=heading,
                 group=ids % 2,
-                radius=np.full(len(ids), 0.2),
+                radius=np.full(len(ids), radius),
                 speed=np.zeros(len(ids)),
             )
         writer.close(summary, people=people)

@@ -1,10 +1,9 @@
 """`tropel run --steps-per-second` and `--events` as a user meets them."""
 
 import json
-import subprocess
-import sys
 
 import pytest
+from tropel_command import tropel
 
 from tropel.errors import ScenarioError
 from tropel.recording import read_trajectory
@@ -40,15 +39,6 @@ kind = "set_behaviour"
 name = "separation"
 on = false
 """
-
-
-def tropel(*arguments, cwd, ok=True):
-    done = subprocess.run(
-        [sys.executable, "-m", "tropel.cli", *map(str, arguments)], cwd=cwd, capture_output=True, text=True, timeout=300
-    )
-    if ok:
-        assert done.returncode == 0, done.stderr
-    return done
 
 
 def summary(folder):

@@ -10,6 +10,7 @@ import time
 
 import pytest
 from PIL import Image
+from tropel_command import tropel
 
 from tropel.recording import read_trajectory
 
@@ -29,15 +30,6 @@ name = "people"
 count = 12
 region = { box = [0.0, 0.0, 5.0, 6.0] }
 """
-
-
-def tropel(*arguments, cwd, ok=True):
-    done = subprocess.run(
-        [sys.executable, "-m", "tropel.cli", *map(str, arguments)], cwd=cwd, capture_output=True, text=True, timeout=300
-    )
-    if ok:
-        assert done.returncode == 0, done.stderr
-    return done
 
 
 @pytest.fixture

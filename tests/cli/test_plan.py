@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+import tropel_command
 from PIL import Image, ImageDraw
 
 MAP = """type octile
@@ -49,17 +48,8 @@ def folder(tmp_path: Path) -> Path:
 
 
 def tropel(*arguments: object, cwd: Path, ok: bool = True, cache: str = "plans") -> subprocess.CompletedProcess[str]:
-    done = subprocess.run(
-        [sys.executable, "-m", "tropel.cli", *map(str, arguments)],
-        cwd=cwd,
-        env={**os.environ, "TROPEL_PLAN_CACHE": str(cwd / cache), "COLUMNS": "160"},
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
-    if ok:
-        assert done.returncode == 0, done.stderr
-    return done
+    environment = {"TROPEL_PLAN_CACHE": str(cwd / cache), "COLUMNS": "160"}
+    return tropel_command.tropel(*arguments, cwd=cwd, ok=ok, environment=environment)
 
 
 def test_a_map_is_planned_reported_and_drawn(folder: Path) -> None:

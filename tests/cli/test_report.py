@@ -3,12 +3,11 @@
 import csv
 import json
 import sqlite3
-import subprocess
-import sys
 from pathlib import Path
 
 import pyarrow.parquet
 import pytest
+from tropel_command import tropel
 
 SHORT = """
 name = "short"
@@ -29,15 +28,6 @@ region = { box = [0.0, 0.0, 5.0, 6.0] }
 """
 
 TABLES = ["crowding", "density", "evacuated", "exits", "flow", "people"]
-
-
-def tropel(*arguments, cwd, ok=True):
-    done = subprocess.run(
-        [sys.executable, "-m", "tropel.cli", *map(str, arguments)], cwd=cwd, capture_output=True, text=True, timeout=300
-    )
-    if ok:
-        assert done.returncode == 0, done.stderr
-    return done
 
 
 @pytest.fixture(scope="module")

@@ -117,7 +117,7 @@ class Watch:
 
     def step(self) -> None:
         sim = self.sim
-        lattice = sim._models[0]
+        lattice = sim.layers.models[0]
         assert isinstance(lattice, Lattice)
         left_before = len(sim.population.departures()["id"])
         sim.step()

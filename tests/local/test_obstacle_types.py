@@ -110,7 +110,7 @@ def test_a_model_put_in_later_with_more_classes_is_refused() -> None:
     sim = passing()
     model = Dynamical(classes="apart")
     model.prepare(sim.agents, sim.world, 1)
-    sim._turns = [Turn(models=[(model, (0,))], senses=True)]
+    sim.layers.turns = [Turn(models=[(model, (0,))], senses=True)]
     with pytest.raises(ModelError, match="remember 1 classes"):
         sim.step()
 

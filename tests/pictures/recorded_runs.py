@@ -10,7 +10,7 @@ import numpy as np
 import shapely
 from numpy.typing import NDArray
 
-from tropel.recording import FrameData, RecordedEvent, Scene, Trajectory
+from tropel.recording import FrameData, People, RecordedEvent, Scene, Trajectory
 
 ROOM = shapely.box(0.0, 0.0, 10.0, 6.0)
 EAST = shapely.box(9.5, 2.0, 10.0, 4.0)
@@ -73,6 +73,7 @@ class MemoryTrajectory(Trajectory):
         geometry: Callable[[int], str] | None = None,
         obstacles: Callable[[int], dict[str, dict[str, Any]]] | None = None,
         fails_after: int | None = None,
+        people: People | None = None,
     ) -> None:
         self.path = Path("a_run.sqlite")
         self.scene = scene
@@ -84,6 +85,7 @@ class MemoryTrajectory(Trajectory):
         self._geometry = geometry
         self._obstacles = obstacles
         self._reads_left = fails_after
+        self._people = people
 
     def ids(self) -> NDArray[np.int64]:
         return np.unique(np.concatenate([frame.id for frame in self._frames]))
@@ -100,6 +102,9 @@ class MemoryTrajectory(Trajectory):
 
     def entries(self) -> list[RecordedEvent]:
         return self._events
+
+    def people(self) -> People | None:
+        return self._people
 
     @property
     def summary(self) -> dict[str, Any] | None:

@@ -12,7 +12,7 @@ from recorded_runs import DOOR, SHUT, TWO_ROOMS, MemoryTrajectory, at, distance,
 
 from tropel.errors import ParameterError, RecordingError
 from tropel.pictures import animate_run, style
-from tropel.pictures.animation import _Film
+from tropel.pictures.animation import _Film, _speeds
 from tropel.pictures.backdrop import set_stage
 from tropel.recording import Scene
 
@@ -110,6 +110,15 @@ def test_one_group_is_coloured_by_speed(tmp_path: Path, recorded: bool) -> None:
     slow, fast = film.at(run, 10, 3.0, 2.3), film.at(run, 10, 3.5, 4.3)
     assert distance(slow, rgb(style.time_colours()(0.0))) < 12
     assert distance(fast, rgb(style.time_colours()(1.0))) < 12
+
+
+def test_who_jumps_from_cell_to_cell_is_as_fast_as_over_a_second() -> None:
+    """A cell of 0.4 m every third frame of a tenth of a second: 1.33 m/s, not 4 m/s and 0."""
+    run = MemoryTrajectory(scene(), [at([[1.0 + 0.4 * (k // 3), 3.0]]) for k in range(40)])
+    for k in range(12, 40):
+        assert _speeds(run, k, run.frame(k))[0] == pytest.approx(4.0 / 3.0, abs=0.3)
+    came = MemoryTrajectory(scene(), [at([], ids=[])] + [at([[1.0 + 0.1 * k, 3.0]]) for k in range(4)])
+    assert _speeds(came, 3, came.frame(3))[0] == pytest.approx(1.0)
 
 
 def test_a_door_changes_its_look_when_it_closes(tmp_path: Path) -> None:

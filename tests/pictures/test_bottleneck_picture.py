@@ -55,7 +55,7 @@ def test_the_header_says_how_many(tmp_path: Path) -> None:
     figure = bottleneck_figure(scene(), FOUND[:1], title="A hall", facts=["2 goals"])
     texts = [text.get_text() for text in figure.texts]
     assert "A hall" in texts
-    assert "2 goals  ·  1 bottleneck" in texts
+    assert "2 goals  ·  1 bottleneck  ·  blue: where its width is measured" in texts
     path = draw_bottlenecks(scene(), FOUND, tmp_path / "found.png")
     with Image.open(path) as picture:
         assert picture.width > 800
@@ -73,3 +73,16 @@ def test_many_have_numbers_instead_of_letters() -> None:
 def test_a_name_that_is_no_png_is_refused(tmp_path: Path) -> None:
     with pytest.raises(RecordingError, match=r"must end in \.png"):
         draw_bottlenecks(scene(), FOUND, tmp_path / "found.jpg")
+
+
+def test_a_name_covers_neither_the_passage_nor_a_wall_beside_it() -> None:
+    wall = shapely.box(4.9, 0, 5.1, 1.5).union(shapely.box(4.9, 2.5, 5.1, 4))
+    walls = Scene(dim=2, bounds=[[0.0, 0.0], [10.0, 4.0]], walkable_wkt=(shapely.box(0, 0, 10, 4) - wall).wkt, dt=0.1)
+    door = Bottleneck(cell=(5, 12), position=(5.0, 2.0), width=1.0, passage=((5.0, 1.5), (5.0, 2.5)))
+    figure = bottleneck_figure(walls, [door])
+    axes = figure.axes[0]
+    (name,) = [text for text in axes.texts if text.get_text() == "A  1.0 m"]
+    box = name.get_window_extent().transformed(axes.transData.inverted())
+    covered = shapely.box(box.x0, box.y0, box.x1, box.y1)
+    assert not covered.intersects(wall)
+    assert not covered.intersects(shapely.LineString(door.passage))

@@ -9,6 +9,7 @@ from recorded_runs import MemoryTrajectory, at, scene
 from tropel.errors import RecordingError
 from tropel.pictures import paths as paths_module
 from tropel.pictures.paths import read_paths, sampled_frames
+from tropel.recording import People
 
 
 @st.composite
@@ -92,3 +93,13 @@ def test_a_run_without_frames_is_an_error_that_names_the_file() -> None:
 def test_the_bounds_hold_those_who_left_the_world() -> None:
     paths = read_paths(MemoryTrajectory(scene(walkable_wkt=""), [at([[-4.0, 2.0]]), at([[3.0, 20.0]])]))
     np.testing.assert_array_equal(paths.bounds, [[-4.0, 0.0], [10.0, 20.0]])
+
+
+def test_who_left_after_the_last_frame_is_not_there_at_the_end() -> None:
+    fates = {"fate": ["left", "there", "died"], "through": ["east", "", ""]}
+    people = People.from_names(id=[0, 1, 2], group=[0] * 3, came=[0.0] * 3, gone=[0.25, np.nan, 0.25], **fates)
+    frames = [at([[8.0 + k, 3.0], [2.0, 3.0], [5.0, 3.0]]) for k in range(2)]
+    paths = read_paths(MemoryTrajectory(scene(), frames, people=people))
+    assert paths.ends.tolist() == [[2.0, 3.0]]
+    assert paths.dead.tolist() == [[5.0, 3.0]]
+    assert len(read_paths(MemoryTrajectory(scene(), frames)).ends) == 3

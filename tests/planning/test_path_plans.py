@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 import shapely
 
-from tropel import Door, Group, Lattice, Obstacle, PathPlans, Seek, Simulation, Target, World, events
+from tropel import Door, Group, Hazard, Lattice, Obstacle, PathPlans, Seek, Simulation, Target, World, events
+from tropel.errors import GeometryError
 from tropel.world.lattice_cells import lattice_cells
 from tropel.world.terrain import Filter, Terrain
 
@@ -193,3 +194,31 @@ def test_terrain_makes_ways_longer_and_people_go_round() -> None:
         ways.append(highest)
     assert ways[0] < 0.5
     assert ways[1] > 3.6
+
+
+def test_an_exit_that_is_on_fire_is_used_again_when_the_fire_is_out() -> None:
+    fire = Hazard(inner=2.2, position=(7.8, 3.0), replan=True, until=4.0)
+    world = hall(hazards={"fire": fire}, walls=[])
+    people = Group("people", count=6, goal="east", region=shapely.box(0, 0, 3, 4.8))
+    with pytest.warns(UserWarning, match="6 of 6 agents have no way to 'east' as the world is now"):
+        sim = Simulation(world, people, planning=PathPlans(), local=Lattice(), dt=0.2, seed=1)
+    sim.run(until=3.8)
+    assert len(sim.agents) == 6
+    summary = sim.run(until="empty", limit=30.0)
+    assert (summary.evacuated, summary.deaths) == (6, 0)
+
+
+def test_people_can_be_sent_to_an_exit_that_is_on_fire() -> None:
+    sim = simulate(hall(walls=[]), "bar")
+    sim.at(0.4, events.AddHazard(name="fire", inner=2.2, position=(7.8, 3.0), replan=True))
+    sim.at(0.8, events.SetGoal(goal="east"))
+    sim.run(until=1.2)
+    assert len(sim.agents) + sim.run(until=1.4).evacuated == 3
+
+
+def test_an_exit_that_nobody_fits_through_is_an_error_also_when_there_is_fire_elsewhere() -> None:
+    far = Hazard(inner=0.3, position=(0.4, 4.4), replan=True)
+    shape = shapely.box(0, 0, 8, 4.8) | shapely.box(8, 2, 11, 2.1)
+    world = World(shape, exits={"east": shapely.box(10.5, 2, 11, 2.1)}, hazards={"fire": far})
+    with pytest.raises(GeometryError, match=r"exit 'east' .* cannot be planned for"):
+        simulate(world, "east")

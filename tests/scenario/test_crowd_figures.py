@@ -13,7 +13,7 @@ from PIL import Image
 from tropel import cli
 from tropel.pictures.cells_picture import CellsPanel, draw_cells
 from tropel.pictures.congestion_plot import CrowdAtBottleneck
-from tropel.pictures.curves_picture import Curve, CurvesPanel, draw_curves
+from tropel.pictures.curves_picture import Band, Curve, CurvesPanel, draw_curves
 from tropel.planning.bottlenecks import find_bottlenecks
 from tropel.planning.congestion import CongestionWatch
 from tropel.planning.flow_layer import FlowLayer
@@ -256,6 +256,8 @@ def test_a_panel_shows_walls_worth_and_moves_in_their_places(tmp_path: Path) -> 
 def test_curves_are_drawn_with_their_errors(tmp_path: Path) -> None:
     x = np.array([1.0, 10.0, 100.0])
     curves = [Curve(name="ours", x=x, y=x, error=0.1 * x), Curve(name="theirs", x=x[:1], y=x[2:], joined=False)]
-    panel = CurvesPanel(x="agents", y="rate", curves=curves, logarithmic=True, band=(3.0, 6.0, "band"))
+    panel = CurvesPanel(
+        x="agents", y="rate", curves=curves, logarithmic=True, band=Band(name="band", x=(1.0, 2.0), y=(3.0, 6.0))
+    )
     with Image.open(draw_curves([panel, panel], tmp_path / "curves.png", title="t", about="a")) as image:
         assert image.size[0] > 1400

@@ -178,7 +178,7 @@ def test_several_shapes_are_joined_and_holes_are_cut_out():
 def test_groups_may_have_layers_of_their_own():
     text = ROOM + '[groups.local]\nmodel = "seek"\ntime_gap = 2.0\n[[groups]]\nname = "others"\ncount = 3\n'
     sim = parse(text).build()
-    own, shared = sim._models
+    own, shared = sim.layers.models
     assert own.parameters.time_gap == 2.0
     assert shared.parameters.time_gap != 2.0
 
@@ -279,3 +279,10 @@ def test_scattered_obstacles_that_find_no_room_are_refused(old, new, expected):
     message = error_of(ROOM + STONES.replace(old, new), build=True)
     for part in expected:
         assert part in message
+
+
+def test_an_unknown_key_of_an_event_is_compared_with_the_keys_of_its_own_kind():
+    said = error_of(ROOM + '[[events]]\nat = 1.0\nkind = "remove_obstacle"\nname = "cart"\ndelya = 2.0\n')
+    assert "events[0].delya: unknown key; known: at, kind, name" in said
+    said = error_of(ROOM + '[[events]]\nat = 1.0\nkind = "add_hazard"\nname = "f"\nposition = [1.0, 1.0]\niner = 2.0\n')
+    assert "events[0].iner: unknown key; did you mean 'inner'?" in said

@@ -211,9 +211,9 @@ def test_hazards_in_three_dimensions_are_balls():
         ({"outer": 0.5}, "outer radius must not be below its inner radius of 1 m"),
         ({"outer": math.nan}, "outer radius"),
         ({"outer": math.inf}, "outer radius"),
-        ({"intensity": -1.0}, "intensity must not be negative"),
-        ({"growth": math.nan}, "growth must not be negative"),
-        ({"growth": -0.1}, "growth must not be negative"),
+        ({"intensity": -1.0}, "intensity must be finite and not negative"),
+        ({"growth": math.nan}, "growth must be finite and not negative"),
+        ({"growth": -0.1}, "growth must be finite and not negative"),
         ({"largest": 0.5}, "cannot stop growing at 0.5 m"),
         ({"until": 0.0}, "until a time above zero"),
         ({"position": None}, "either a position or a motion"),
@@ -223,6 +223,14 @@ def test_hazards_in_three_dimensions_are_balls():
 def test_nonsense_is_refused_with_a_reason(wrong, said):
     with pytest.raises(GeometryError, match=said):
         tropel.Hazard(**{"inner": 1.0, "position": (5, 5), **wrong})
+
+
+@pytest.mark.parametrize("name", ["inner", "outer", "intensity", "growth", "largest", "until"])
+def test_what_is_no_number_is_refused_by_name(name):
+    with pytest.raises(GeometryError, match=r"a hazard.*'2'"):
+        tropel.Hazard(**{"inner": 1.0, "position": (5, 5), name: "2"})
+    with pytest.raises(GeometryError, match="an obstacle needs a positive radius, not '2'"):
+        tropel.Obstacle(radius="2", position=(5, 5))
 
 
 def test_a_misspelt_parameter_is_suggested():

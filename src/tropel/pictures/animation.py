@@ -175,18 +175,24 @@ def _bounds(trajectory: Trajectory, frames: NDArray[np.int64]) -> NDArray[np.flo
 
 
 def _speeds(trajectory: Trajectory, k: int, data: FrameData) -> NDArray[np.float64]:
-    """How fast everybody is in frame k [m/s]; where the file does not say it, from the way since the frame before."""
+    """How fast everybody is in frame k [m/s]; where the file does not say it, from the way over the last second.
+
+    From one frame to the next, people on cells stand or jump: that would be no speed of theirs.
+    """
     if data.speed is not None:
         return data.speed
-    index = int(np.searchsorted(trajectory.frames, k))
-    if len(trajectory.frames) == 1:
-        return np.zeros(len(data.id))
-    other = int(trajectory.frames[index - 1 if index > 0 else 1])
-    apart = abs(trajectory.time(k) - trajectory.time(other))
-    before = trajectory.frame(other)
-    row = np.searchsorted(before.id, data.id)
-    known = np.flatnonzero(row < len(before.id))
-    known = known[before.id[row[known]] == data.id[known]]
     speeds = np.zeros(len(data.id))
-    speeds[known] = np.linalg.norm(data.position[known] - before.position[row[known]], axis=1) / apart
+    index = int(np.searchsorted(trajectory.frames, k))
+    a_second = max(1, math.ceil(trajectory.fps))
+    # Who came since then is looked for in the frame before; of the first frame, those after it tell.
+    for other in (index - a_second, index - 1) if index > 0 else (a_second, 1):
+        other = int(trajectory.frames[min(max(other, 0), len(trajectory.frames) - 1)])
+        before = trajectory.frame(other)
+        row = np.searchsorted(before.id, data.id)
+        known = np.flatnonzero(row < len(before.id))
+        known = known[before.id[row[known]] == data.id[known]]
+        known = known[speeds[known] == 0.0]
+        apart = abs(trajectory.time(k) - trajectory.time(other))
+        if apart > 0.0:
+            speeds[known] = np.linalg.norm(data.position[known] - before.position[row[known]], axis=1) / apart
     return speeds

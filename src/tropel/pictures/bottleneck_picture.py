@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
+import shapely
 
 from tropel.pictures import style
 from tropel.pictures.field_picture import as_declared, name_axes
-from tropel.pictures.labels import Label, place_labels
+from tropel.pictures.labels import Box, Label, place_labels
 from tropel.pictures.map import draw_map, draw_obstacles, margin_for
 from tropel.pictures.run_layout import AXIS_BELOW, AXIS_LEFT, EDGE, HEADER
 from tropel.pictures.saving import picture_path, save_figure
@@ -26,6 +27,11 @@ if TYPE_CHECKING:
 _NARROWEST = 520
 #: Radius of a ring [pixels].
 _RING = 9.0
+#: Where names go, best first: passages are mostly crossed from left to right or upwards.
+_SIDES = ("right", "left", "above", "below")
+#: Walls are avoided in pieces of this length, as far from a ring as its name reaches [pixels].
+_PIECE = 30.0
+_NEAR = 160.0
 _RING_COLOUR = style.CLOSED_DOOR
 _PASSAGE_COLOUR = style.OPEN_DOOR
 
@@ -66,6 +72,10 @@ def bottleneck_figure(
     figure = style.new_figure(max(left + view.width + EDGE, _NARROWEST), HEADER + view.height + AXIS_BELOW + EDGE)
     style.add_text(figure, EDGE, 16, style.shortened(title, 70), fontsize=style.TITLE_SIZE, weight="bold")
     said = [*facts, f"{len(bottlenecks)} bottleneck{'' if len(bottlenecks) == 1 else 's'}"]
+    if any(each.passage is not None for each in bottlenecks):
+        said.append("blue: where its width is measured")
+    if any(each.passage is None for each in bottlenecks):
+        said.append("open: no walls on both sides")
     if area > 0.0:
         said.append(f"dashed: the {area:g} m × {area:g} m that are watched")
     style.add_text(figure, EDGE, 43, "  ·  ".join(said), color=style.FAINT_INK)
@@ -74,7 +84,7 @@ def bottleneck_figure(
     draw_obstacles(axes, moment.obstacles.values(), view)
     draw_map(axes, scene, moment, view)
     _draw_squares(axes, bottlenecks, area)
-    _draw_rings(axes, bottlenecks, view)
+    _draw_rings(axes, bottlenecks, view, scene)
     name_axes(axes, view)
     return figure
 
@@ -107,14 +117,15 @@ def _draw_squares(axes: Axes, bottlenecks: Sequence[Marked], area: float) -> Non
         )
 
 
-def _draw_rings(axes: Axes, bottlenecks: Sequence[Marked], view: View) -> None:
+def _draw_rings(axes: Axes, bottlenecks: Sequence[Marked], view: View, scene: Scene) -> None:
     """A ring at each bottleneck, a line across its passage, and beside it its name and width."""
-    labels, rings = [], []
+    labels, avoid = [], []
     radius = _RING / view.scale
     for name, each in zip(bottleneck_names(bottlenecks), bottlenecks, strict=True):
         x, y = each.position
         if each.passage is not None:
             (x0, y0), (x1, y1) = each.passage
+            avoid.append(_padded(x0, y0, x1, y1, view))
             axes.plot([x0, x1], [y0, y1], color=_PASSAGE_COLOUR, linewidth=2.2, zorder=9, solid_capstyle="butt")
         for colour, wide in ((style.PAPER, 4.6), (_RING_COLOUR, 2.2)):
             axes.plot(
@@ -128,7 +139,25 @@ def _draw_rings(axes: Axes, bottlenecks: Sequence[Marked], view: View) -> None:
                 zorder=9.5,
             )
         box = (x - radius, y - radius, x + radius, y + radius)
-        rings.append(box)
+        avoid.append(box)
         wide_text = f"{each.width:.1f} m" if math.isfinite(each.width) else "open"
-        labels.append(Label(text=f"{name}  {wide_text}", box=box, colour=style.INK, weight="bold"))
-    place_labels(axes, labels, avoid=rings)
+        labels.append(Label(text=f"{name}  {wide_text}", box=box, colour=style.INK, sides=_SIDES, weight="bold"))
+    walls = [_padded(*box, view) for box in _wall_boxes(scene, bottlenecks, view)]
+    place_labels(axes, labels, avoid=[*avoid, *walls])
+
+
+def _wall_boxes(scene: Scene, bottlenecks: Sequence[Marked], view: View) -> list[Box]:
+    """Short pieces of the walls that a name may come to lie on."""
+    pieces = shapely.segmentize(shapely.from_wkt(scene.area_wkt()).boundary, _PIECE / view.scale)
+    coordinates, line = shapely.get_coordinates(shapely.get_parts(pieces), return_index=True)
+    joined = line[:-1] == line[1:]
+    ends = np.stack([coordinates[:-1][joined], coordinates[1:][joined]], axis=1)
+    places = np.array([each.position for each in bottlenecks]).reshape(-1, 1, 2)
+    near = (np.abs(places - ends.mean(axis=1)).max(axis=2) <= _NEAR / view.scale).any(axis=0)
+    return [(*box.min(axis=0), *box.max(axis=0)) for box in ends[near]]
+
+
+def _padded(x0: float, y0: float, x1: float, y1: float, view: View) -> Box:
+    """A box round a line, with the room the line takes."""
+    room = 2.0 / view.scale
+    return min(x0, x1) - room, min(y0, y1) - room, max(x0, x1) + room, max(y0, y1) + room

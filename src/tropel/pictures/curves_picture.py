@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -37,6 +37,15 @@ class Curve:
     joined: bool = True
 
 
+@dataclass(frozen=True, kw_only=True)
+class Band:
+    """What somebody else has measured, as far as it is told: a range of x and one of y."""
+
+    name: str
+    x: tuple[float, float]
+    y: tuple[float, float]
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class CurvesPanel:
     """Curves over common axes."""
@@ -45,8 +54,7 @@ class CurvesPanel:
     y: str
     curves: Sequence[Curve]
     logarithmic: bool = False
-    #: A range of y that is told of, and its name
-    band: tuple[float, float, str] | None = field(default=None)
+    band: Band | None = None
 
 
 def draw_curves(panels: Sequence[CurvesPanel], path: str | os.PathLike[str], *, title: str, about: str) -> Path:
@@ -75,8 +83,8 @@ def _has_legend(panel: CurvesPanel) -> bool:
 
 def _draw_panel(axes: Axes, panel: CurvesPanel) -> None:
     if panel.band is not None:
-        low, high, name = panel.band
-        axes.axhspan(low, high, color=style.mixed(style.CLOSED_DOOR, style.PAPER, 0.2), linewidth=0, label=name)
+        colour = style.mixed(style.CLOSED_DOOR, style.PAPER, 0.35)
+        axes.fill_between(panel.band.x, *panel.band.y, color=colour, linewidth=0, label=panel.band.name, zorder=1.5)
     for k, curve in enumerate(panel.curves):
         colour = style.GROUPS[k % len(style.GROUPS)]
         axes.errorbar(

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from tropel.pictures.style import FONT, SMALL_SIZE, shortened
 
 if TYPE_CHECKING:
+    from matplotlib.artist import Artist
     from matplotlib.axes import Axes
 
 #: Pixels between a thing and its name, and between two names.
@@ -33,13 +34,13 @@ class Label:
 def place_labels(axes: Axes, labels: Sequence[Label], *, avoid: Sequence[Box] = ()) -> None:
     """Write each label at the first of its places that is on the map and free; earlier labels have the first choice.
 
-    `avoid` are boxes in metres that names should rather not cover.
+    `avoid` are boxes in metres that names should rather not cover; nor do they cover texts that are there already.
     """
     from matplotlib.patheffects import withStroke
 
     taken: list[Box] = [_in_pixels(axes, box) for box in avoid]
-    map_box = axes.get_window_extent()
-    inside = (map_box.x0, map_box.y0, map_box.x1, map_box.y1)
+    taken += [_extent(text) for text in axes.texts]
+    inside = _extent(axes)
     for label in labels:
         text = axes.text(
             0.0,
@@ -104,6 +105,11 @@ def _places(axes: Axes, label: Label, width: float, height: float) -> Iterator[t
     # Then a line further off, for names of things that stand close together.
     yield middle_x, y1 + over + height + _GAP, 0
     yield middle_x, y0 - over - height - _GAP, 0
+
+
+def _extent(drawn: Artist) -> Box:
+    box = drawn.get_window_extent()
+    return (box.x0, box.y0, box.x1, box.y1)
 
 
 def _in_pixels(axes: Axes, box: Box) -> Box:

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 #: More exits than this, and names that find no free place are left out.
 _ALL_NAMED = 12
+#: Lines of walls cover at most so much of a map.
+_MOST_COVERED = 0.15
 
 
 def draw_map(
@@ -82,11 +84,14 @@ def margin_for(scene: Scene) -> int:
 def _draw_floor(axes: Axes, scene: Scene, moment: Moment, view: View, door_notes: Mapping[str, str]) -> list[Label]:
     if moment.area_wkt:
         axes.set_facecolor(style.OUTSIDE)
-        _fill(axes, parse_wkt(moment.area_wkt, "walkable area"), facecolor=style.FLOOR, edgecolor=style.WALL, zorder=1)
+        floor = parse_wkt(moment.area_wkt, "walkable area")
+        wide = wall_width(floor, view)
+        _fill(axes, floor, facecolor=style.FLOOR, edgecolor=style.WALL, zorder=1, linewidth=wide)
     else:
         axes.set_facecolor(style.FLOOR)
     if scene.walls_wkt:
-        _lines(axes, parse_wkt(scene.walls_wkt, "walls"), color=style.WALL, linewidth=1.8, zorder=4)
+        walls = parse_wkt(scene.walls_wkt, "walls")
+        _lines(axes, walls, color=style.WALL, linewidth=wall_width(walls, view, usual=1.8), zorder=4)
     labels = []
     for name, wkt in scene.exits.items():
         labels.append(_draw_exit(axes, name, parse_wkt(wkt, f"exit '{name}'"), moment.exits.get(name, True), scene))
@@ -180,7 +185,23 @@ def _draw_box(axes: Axes, scene: Scene, view: View) -> list[Label]:
     return []
 
 
-def _fill(axes: Axes, shape: Any, *, facecolor: str, edgecolor: str, zorder: float, dashed: bool = False) -> None:
+def wall_width(shape: Any, view: View, *, usual: float = 1.4) -> float:
+    """How thick to draw walls [points]: thinner where there are so many that they would cover the floor."""
+    length = shape.length * view.scale
+    covered = length * usual * style.DPI / 72 / (view.width * view.height)
+    return usual * min(1.0, _MOST_COVERED / covered) if covered > 0.0 else usual
+
+
+def _fill(
+    axes: Axes,
+    shape: Any,
+    *,
+    facecolor: str,
+    edgecolor: str,
+    zorder: float,
+    linewidth: float = 1.4,
+    dashed: bool = False,
+) -> None:
     from matplotlib.patches import PathPatch
 
     outline = outline_of(shape)
@@ -190,7 +211,7 @@ def _fill(axes: Axes, shape: Any, *, facecolor: str, edgecolor: str, zorder: flo
                 outline,
                 facecolor=facecolor,
                 edgecolor=edgecolor,
-                linewidth=0.9 if dashed else 1.4,
+                linewidth=0.9 if dashed else linewidth,
                 linestyle=(0, (4, 3)) if dashed else "-",
                 joinstyle="miter",
                 zorder=zorder,

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from tropel.analysis import CrowdMaps, EvacuationReport
 from tropel.pictures import style
-from tropel.pictures.map import draw_map, margin_for, outline_of
+from tropel.pictures.map import draw_map, margin_for, outline_of, wall_width
 from tropel.pictures.moments import Moments, parse_wkt
 from tropel.pictures.report_picture import write_report_header
 from tropel.pictures.saving import picture_path, save_figure
@@ -67,7 +67,7 @@ def crowd_maps_figure(report: EvacuationReport, trajectory: Trajectory) -> Figur
         top = _HEADER + (number * down if wide else 0)
         axes = style.add_axes(figure, left, top, view.width, view.height)
         draw_map(axes, scene, moment, view)
-        shown = _draw_grid(axes, maps, grid, moment.area_wkt)
+        shown = _draw_grid(axes, maps, grid, moment.area_wkt, view)
         _name_axes(axes, view, title, name_y=wide or number == 0)
         key = style.add_axes(figure, left + view.width + 10, top, _KEY, min(view.height, 260))
         _draw_key(figure, key, shown)
@@ -76,7 +76,7 @@ def crowd_maps_figure(report: EvacuationReport, trajectory: Trajectory) -> Figur
     return figure
 
 
-def _draw_grid(axes: Axes, maps: CrowdMaps, grid: NDArray[np.float64], area_wkt: str) -> Any:
+def _draw_grid(axes: Axes, maps: CrowdMaps, grid: NDArray[np.float64], area_wkt: str, view: View) -> Any:
     """Cells where anybody was, cut off at the walls."""
     from matplotlib.colors import Normalize
     from matplotlib.patches import PathPatch
@@ -94,9 +94,11 @@ def _draw_grid(axes: Axes, maps: CrowdMaps, grid: NDArray[np.float64], area_wkt:
         # Above the floor, below walls, exits and names.
         zorder=2.5,
     )
-    outline = outline_of(parse_wkt(area_wkt, "walkable area")) if area_wkt else None
+    floor = parse_wkt(area_wkt, "walkable area") if area_wkt else None
+    outline = None if floor is None else outline_of(floor)
     if outline is not None:
-        edge = PathPatch(outline, facecolor="none", edgecolor=style.WALL, linewidth=1.4, joinstyle="miter", zorder=2.6)
+        line: dict[str, Any] = {"edgecolor": style.WALL, "linewidth": wall_width(floor, view), "joinstyle": "miter"}
+        edge = PathPatch(outline, facecolor="none", zorder=2.6, **line)
         axes.add_patch(edge)
         shown.set_clip_path(edge)
     return shown

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from tropel.errors import RecordingError
 from tropel.recording import Trajectory
+from tropel.recording.people import DIED, THERE
 
 #: At most so many frames are looked at, and fewer when there are so many agents that more rows than this would be read.
 _FRAMES = 600
@@ -35,8 +36,8 @@ class Paths:
     pieces: Floats  #: (S, 2, dim) straight pieces of paths [m]
     piece_times: Floats  #: (S,) the time at the middle of each [s]
     starts: Floats  #: (A, dim) where each agent was first seen
-    ends: Floats  #: (E, dim) where those are who are there in the last frame, alive
-    dead: Floats  #: (D, dim) where the dead lie in the last frame
+    ends: Floats  #: (E, dim) where those are in the last frame who are there at the end, alive
+    dead: Floats  #: (D, dim) where the dead lie
     bounds: Floats  #: (2, dim) the box that holds the world's bounds and every agent
 
 
@@ -58,6 +59,7 @@ def read_paths(trajectory: Trajectory) -> Paths:
     drawn = agent % stride == 0
     pieces, piece_times = _pieces(agent[drawn], sample[drawn], position[drawn], times)
     corners = np.vstack([position, trajectory.scene.bounds])
+    alive, dead = _at_the_end(trajectory, data[-1].id, lying[-1])
     return Paths(
         frames=frames,
         times=times,
@@ -69,10 +71,19 @@ def read_paths(trajectory: Trajectory) -> Paths:
         pieces=pieces,
         piece_times=piece_times,
         starts=position[first_row],
-        ends=data[-1].position.reshape(-1, dim)[~lying[-1]],
-        dead=data[-1].position.reshape(-1, dim)[lying[-1]],
+        ends=data[-1].position.reshape(-1, dim)[alive],
+        dead=data[-1].position.reshape(-1, dim)[dead],
         bounds=np.array([corners.min(axis=0), corners.max(axis=0)]),
     )
+
+
+def _at_the_end(trajectory: Trajectory, seen: Ints, lying: NDArray[np.bool_]) -> tuple[NDArray[np.bool_], ...]:
+    """Who of those seen in the last frame is there at the end, alive and dead: some may have left after that frame."""
+    people = trajectory.people()
+    if people is None:
+        return ~lying, lying
+    there, died = (np.isin(seen, people.id[people.fate == fate]) for fate in (THERE, DIED))
+    return there, died
 
 
 def sampled_frames(trajectory: Trajectory, most: int) -> Ints:

@@ -103,7 +103,8 @@ def _draw_times(axes: Axes, report: EvacuationReport) -> None:
     from matplotlib.ticker import MaxNLocator
 
     style.open_panel(axes)
-    style.label_axes(axes, x="time from coming in to leaving [s]", y="people")
+    who = "" if report.left == report.agents else ", of those who left"
+    style.label_axes(axes, x=f"time from coming in to leaving [s]{who}", y="people")
     needed = report.needed[~np.isnan(report.needed)]
     if len(needed) == 0:
         axes.set_xticks([])

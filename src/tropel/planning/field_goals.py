@@ -49,17 +49,30 @@ def numbers_of(goal: int, world: World) -> NDArray[np.int64]:
 def goal_cells(numbers: NDArray[np.int64], world: World, raster: Raster, *, strict: bool) -> NDArray[np.bool_]:
     """Cells of all these goals. With `strict`, a goal that no free cell sees is an error that names it.
 
-    A target that moves by itself may pass through walls; it is never an error.
+    A target that moves by itself may pass through walls, and what is hidden by a fire may be a goal again when that is
+    out; neither is an error.
     """
     names = {number: name for name, number in world.goal_numbers.items()}
     cells = np.zeros(raster.shape, dtype=np.bool_)
     for number in numbers.tolist():
         name = names[number]
         own = _exit_cells(name, world, raster) if name in world.exits else _target_cells(number, world, raster)
-        if strict and not own.any() and not (name in world.targets and world.targets[name].motion is not None):
+        if strict and not own.any() and not _may_be_hidden(name, number, world, raster):
             raise GeometryError(_unseen(name, number, world, raster))
         cells |= own
     return cells
+
+
+def _may_be_hidden(name: str, number: int, world: World, raster: Raster) -> bool:
+    if name in world.targets and world.targets[name].motion is not None:
+        return True
+    hazards = world.hazards
+    rows = hazards.rows_where("replan")
+    if name in world.exits:
+        away = shapely.distance(shapely.points(hazards.position[rows]), world.exits[name].polygon)
+    else:
+        away = np.linalg.norm(hazards.position[rows] - world.goals().position[number], axis=1)
+    return bool((away <= hazards.inner[rows] + raster.reach + _nearby(raster)).any())
 
 
 def _exit_cells(name: str, world: World, raster: Raster) -> NDArray[np.bool_]:

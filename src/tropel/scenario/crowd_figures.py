@@ -114,7 +114,9 @@ def _watch(sim: Simulation) -> CongestionWatch | None:
 
 
 def draw_flow_fields(path: Path) -> list[Path]:
-    about = "every move that is as good as the best of its cell; blue ones go east, orange ones west; green: the goal"
+    about = (
+        "every move that is as good as the best of its cell: blue goes east, orange west, black neither; green: goal"
+    )
     return [draw_cells(flow_panels(), path, title="Flow fields of the two methods on 36 × 36 cells", about=about)]
 
 

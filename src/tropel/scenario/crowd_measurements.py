@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from tropel.agents.groups import Group
 from tropel.local.lattice import Lattice
-from tropel.pictures.curves_picture import Curve, CurvesPanel, draw_curves
+from tropel.pictures.curves_picture import Band, Curve, CurvesPanel, draw_curves
 from tropel.planning.flow_layer import solve_layers
 from tropel.planning.path_plans import PathPlans
 from tropel.scenario.crowd_maps import corner_goals, six_door_hall, value_iteration
@@ -171,7 +171,7 @@ def draw_frame_rates(path: Path, told: Told) -> list[Path]:
         y=rates.mean(axis=1),
         error=_standard_errors(rates),
     )
-    band = (30.0, 60.0, "theirs, 2009: 20 to 10 thousand agents")
+    band = Band(name="theirs, 2009", x=(10_000.0, 20_000.0), y=(30.0, 60.0))
     panel = CurvesPanel(x="agents", y="frames per second", curves=[curve], logarithmic=True, band=band)
     about = "724 × 724 cells, one person per m², four goals; bars: standard errors"
     return [draw_curves([panel], path, title="Frame rate by size of the crowd", about=about)]

@@ -292,7 +292,7 @@ def _one_problem(problem: Any, path: tuple[str | int, ...]) -> str:
     if kind == "union_tag_not_found":
         return f"{key}: is of no known kind; say which with  kind = …"
     if kind in ("extra_forbidden", "unexpected_keyword_argument"):
-        return f"{key}: unknown key; {suggest(str(path[-1]), _known_keys(path[:-1]))}"
+        return f"{key}: unknown key; {suggest(str(path[-1]), _known_keys(path[:-1], problem['loc']))}"
     message = str(problem["msg"]).removeprefix("Value error, ")
     value = problem["input"]
     if isinstance(value, Mapping | list) or value is None:
@@ -300,8 +300,8 @@ def _one_problem(problem: Any, path: tuple[str | int, ...]) -> str:
     return f"{key} = {value!r}: {message}"
 
 
-def _known_keys(path: tuple[str | int, ...]) -> list[str]:
-    """The keys that the schema knows at a place."""
+def _known_keys(path: tuple[str | int, ...], loc: tuple[str | int, ...]) -> list[str]:
+    """The keys that the schema knows at a place; pydantic's location also says which `kind` of thing it took it for."""
     kinds: list[Any] = [schema.ScenarioSpec]
     for part in path:
         if isinstance(part, int):
@@ -311,7 +311,8 @@ def _known_keys(path: tuple[str | int, ...]) -> list[str]:
             if isinstance(kind, type) and issubclass(kind, BaseModel) and part in kind.model_fields:
                 inner += _models_in(kind.model_fields[part].annotation)
         kinds = inner or kinds
-    return sorted({name for kind in kinds for name in getattr(kind, "model_fields", {})})
+    meant = [kind for kind in kinds if "kind" in kind.model_fields and kind.model_fields["kind"].default in loc]
+    return sorted({name for kind in meant or kinds for name in kind.model_fields})
 
 
 def _models_in(annotation: Any) -> list[Any]:

@@ -22,7 +22,7 @@ from tropel import events
 from tropel.agents.distributions import Distribution, Finite
 from tropel.agents.presets import PersonalityField
 from tropel.budget import Budget
-from tropel.world import Hazard
+from tropel.hazard_events import HazardFields
 from tropel.world.maps import FloorPlan, read_plan
 from tropel.world.motion import Motion, PointField
 
@@ -98,24 +98,8 @@ class ObstacleSpec(Model):
     type: Annotated[str, Field(description="what it is, such as fire; models may treat types differently")] = "obstacle"
 
 
-class HazardSpec(Model):
+class HazardSpec(HazardFields):
     """Fire, rubble, an explosion: who is within its inner radius dies, and up to the outer one it is avoided."""
-
-    inner: PositiveFloat
-    outer: Annotated[PositiveFloat | None, Field(description="4 times inner when left out [m]")] = None
-    position: PointField | None = None
-    motion: Motion | None = None
-    intensity: Annotated[NonNegativeFloat, Field(description="how sharply it is avoided; 1 is mild")] = 1.0
-    type: Annotated[str, Field(description='what it is: "fire", "rubble", "explosion", …')] = "fire"
-    growth: Annotated[NonNegativeFloat, Field(description="of the inner radius [m/s]; the outer keeps its ratio")] = 0.0
-    largest: Annotated[PositiveFloat | None, Field(description="inner radius at which it stops growing [m]")] = None
-    until: Annotated[PositiveFloat | None, Field(description="simulated time at which it is over [s]")] = None
-    replan: Annotated[bool, Field(description="planners look for ways around it")] = False
-    deadly: bool = True
-
-    def hazard(self) -> Hazard:
-        told = self.model_dump(exclude={"type", "motion"})
-        return Hazard(kind=self.type, motion=self.motion, **told)
 
 
 class ScatterSpec(Model):

@@ -11,16 +11,17 @@ Sizes are functions of time, like motions: a resumed run finds every hazard as l
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from numbers import Real
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tropel.errors import GeometryError, ParameterError, named_parameters, suggest
+from tropel.errors import GeometryError, ParameterError, is_finite, named_parameters
 from tropel.world.motion import MotionLike, position_at, restored_motion, stored_motion
+from tropel.world.named_set import NamedSet
 from tropel.world.shapes import point
 
 #: The outer radius of those who give none, in inner radii (the default of the paper).
@@ -51,21 +52,21 @@ class Hazard:
     def __post_init__(self) -> None:
         if (self.position is None) == (self.motion is None):
             raise GeometryError("a hazard needs either a position or a motion")
-        if not (math.isfinite(self.inner) and self.inner > 0.0):
+        if not (is_finite(self.inner) and self.inner > 0.0):
             raise GeometryError(f"a hazard needs a positive inner radius, not {self.inner!r}")
-        if self.outer is not None and not (math.isfinite(self.outer) and self.outer >= self.inner):
+        if self.outer is not None and not (is_finite(self.outer) and self.outer >= self.inner):
             raise GeometryError(
                 f"a hazard's outer radius must not be below its inner radius of {self.inner:g} m, got {self.outer!r}"
             )
         for name in ("intensity", "growth"):
             value = getattr(self, name)
-            if not (math.isfinite(value) and value >= 0.0):
-                raise GeometryError(f"a hazard's {name} must not be negative, got {value!r}")
-        if self.largest is not None and not self.largest >= self.inner:
+            if not (is_finite(value) and value >= 0.0):
+                raise GeometryError(f"a hazard's {name} must be finite and not negative, got {value!r}")
+        if self.largest is not None and not (isinstance(self.largest, Real) and self.largest >= self.inner):
             raise GeometryError(
                 f"a hazard cannot stop growing at {self.largest!r} m: its inner radius is {self.inner:g} m already"
             )
-        if self.until is not None and not self.until > 0.0:
+        if self.until is not None and not (isinstance(self.until, Real) and self.until > 0.0):
             raise GeometryError(f"a hazard must last until a time above zero, not {self.until!r} s")
 
     @property
@@ -83,13 +84,15 @@ class Hazard:
         return grown if self.largest is None else min(grown, self.largest)
 
 
-class HazardSet:
+class HazardSet(NamedSet[Hazard]):
     """The hazards of a world by name, and arrays with a row for each in the order of adding."""
 
+    what = "hazard"
+
     def __init__(self, dim: int, low: NDArray[np.float64], high: NDArray[np.float64]) -> None:
+        super().__init__()
         self.dim = dim
         self._low, self._high = low, high
-        self._items: dict[str, Hazard] = {}
         self._since: dict[str, float] = {}  #: when they had the size they were given [s]
         self.types: list[str] = []  #: every kind there has been, and every type of obstacle
         self.version = 0  #: changes whenever a place or size does
@@ -98,19 +101,6 @@ class HazardSet:
         self.inner: NDArray[np.float64] = np.empty(0)  #: [m]
         self.outer: NDArray[np.float64] = np.empty(0)  #: [m]
         self.type: NDArray[np.int32] = np.empty(0, dtype=np.int32)  #: numbers of `types`
-
-    def __len__(self) -> int:
-        return len(self._items)
-
-    def __contains__(self, name: str) -> bool:
-        return name in self._items
-
-    def __getitem__(self, name: str) -> Hazard:
-        return self._items[name]
-
-    @property
-    def names(self) -> list[str]:
-        return list(self._items)
 
     def rows_where(self, quality: str) -> NDArray[np.int64]:
         """Rows of those that are `deadly`, or make planners `replan`."""
@@ -134,8 +124,7 @@ class HazardSet:
             raise GeometryError(f"{what} lasts until {hazard.until:g} s, which is over at {time:g} s, when it is added")
 
     def add(self, name: str, hazard: Hazard, *, time: float = 0.0, dt: float = 0.0) -> None:
-        if name in self._items:
-            raise GeometryError(f"there is a hazard '{name}' already; remove it first or choose another name")
+        self.check_new(name)
         self.check(name, hazard, time=time)
         self._put(name, hazard, since=time)
         self._lay_out(time, dt)
@@ -160,11 +149,6 @@ class HazardSet:
         for column in ("position", "velocity", "inner", "outer", "type"):
             setattr(self, column, np.delete(getattr(self, column), row, axis=0))
         self.version += 1
-
-    def find(self, name: str) -> Hazard:
-        if name not in self._items:
-            raise ParameterError(f"there is no hazard '{name}'; {suggest(name, self._items)}")
-        return self._items[name]
 
     def advance(self, time: float, dt: float) -> None:
         """Bring those that move or grow to how they are at `time` [s], and remove those that are over."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -11,9 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tropel._kernels.discs import DiscGrid, disc_grid
-from tropel.errors import GeometryError, ParameterError, suggest
+from tropel.errors import GeometryError, ParameterError, is_finite
 from tropel.world.hazards import HazardSet
 from tropel.world.motion import MotionLike, position_at, restored_motion, stored_motion
+from tropel.world.named_set import NamedSet
 from tropel.world.shapes import point
 
 
@@ -27,14 +27,16 @@ class Obstacle:
     type: str = "obstacle"  #: what it is, such as "fire"; models may treat types differently
 
     def __post_init__(self) -> None:
-        if not (math.isfinite(self.radius) and self.radius > 0.0):
+        if not (is_finite(self.radius) and self.radius > 0.0):
             raise GeometryError(f"an obstacle needs a positive radius, not {self.radius!r}")
         if (self.position is None) == (self.motion is None):
             raise GeometryError("an obstacle needs either a position or a motion")
 
 
-class ObstacleSet:
+class ObstacleSet(NamedSet[Obstacle]):
     """The obstacles of a world by name, and their positions, velocities and radii as arrays in the order of adding."""
+
+    what = "obstacle"
 
     def __init__(
         self,
@@ -44,10 +46,10 @@ class ObstacleSet:
         *,
         hazards: HazardSet | None = None,
     ) -> None:
+        super().__init__()
         self.dim = dim
         self._low, self._high = low, high
         self._hazards = HazardSet(dim, low, high) if hazards is None else hazards
-        self._items: dict[str, Obstacle] = {}
         self._grids: dict[float, tuple[tuple[int, int], DiscGrid]] = {}
         self.version = 0  #: changes whenever a position or radius does
         self.position: NDArray[np.float64] = np.empty((0, dim))
@@ -56,19 +58,6 @@ class ObstacleSet:
         self.type: NDArray[np.int32] = np.empty(0, dtype=np.int32)  #: numbers of `types`
         self.types: list[str] = self._hazards.types  #: every type there has been, and every kind of hazard
         self._moving: list[tuple[int, str]] = []
-
-    def __len__(self) -> int:
-        return len(self._items)
-
-    def __contains__(self, name: str) -> bool:
-        return name in self._items
-
-    def __getitem__(self, name: str) -> Obstacle:
-        return self._items[name]
-
-    @property
-    def names(self) -> list[str]:
-        return list(self._items)
 
     @property
     def moving(self) -> list[str]:
@@ -84,8 +73,7 @@ class ObstacleSet:
         return float(np.linalg.norm(self.velocity, axis=1).max(initial=0.0)) if self._moving else 0.0
 
     def add(self, name: str, obstacle: Obstacle, *, time: float = 0.0, dt: float = 0.0) -> None:
-        if name in self._items:
-            raise GeometryError(f"there is an obstacle '{name}' already; remove it first or choose another name")
+        self.check_new(name)
         if obstacle.position is not None:
             point(obstacle.position, f"obstacle '{name}'", dim=self.dim)
         if obstacle.motion is not None:
@@ -112,11 +100,6 @@ class ObstacleSet:
         self.position[row] = where
         self.velocity[row] = 0.0
         self._changed()
-
-    def find(self, name: str) -> Obstacle:
-        if name not in self._items:
-            raise ParameterError(f"there is no obstacle '{name}'; {suggest(name, self._items)}")
-        return self._items[name]
 
     def _append(self, name: str, obstacle: Obstacle) -> None:
         self._items[name] = obstacle
