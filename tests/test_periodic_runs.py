@@ -11,8 +11,12 @@ import shapely
 
 import tropel
 from periodic_swarm import Swarm, apart, scattered_headings
-from tropel.errors import ModelError, ParameterError
+from tropel.analysis.crowd_maps import CrowdMapsBuilder
+from tropel.errors import GeometryError, ModelError, ParameterError
 from tropel.local.collision_free_speed import CollisionFreeSpeed
+from tropel.recording import FrameData, Scene
+from tropel.testing import check_neighbours, check_planner, check_steering
+from tropel.world.raster import rasterise
 
 HIGH = np.array([12.0, 9.0, 8.0])
 
@@ -309,3 +313,37 @@ def test_a_step_of_a_quarter_of_the_period_is_an_error_that_says_so() -> None:
     sim.agents.velocity[1] = 0.0, 1.9
     with pytest.raises(ModelError, match=r"agent 1 of 0\.2 m radius makes a step of 1\.9 m.*less than a quarter"):
         sim.step()
+
+
+def test_layers_keep_their_promises_in_periodic_space() -> None:
+    world = world_of(2)
+    group = tropel.Group("walkers", count=60, radius=0.1, sense_radius=2.0, goal="t")
+    check_steering(CollisionFreeSpeed(), world=world, agents=group)
+    check_planner(tropel.Direct(), world=world, agents=group)
+    with pytest.raises(ParameterError, match="not periodic"):
+        check_neighbours(tropel.Grid(), world=world, agents=group)
+
+
+def test_a_raster_of_a_periodic_world_is_refused() -> None:
+    with pytest.raises(GeometryError, match="joined; plan with Direct"):
+        rasterise(world_of(2))
+
+
+def test_flow_over_the_seam_is_that_of_the_way_people_went() -> None:
+    scene = Scene(dim=2, bounds=[[0.0, 0.0], [10.0, 4.0]], sides=["joined", "wall"], dt=0.1)
+    maps = CrowdMapsBuilder(scene, cell=1.0)
+    for step in range(21):
+        here = np.array([[(9.25 + 0.5 * step) % 10.0, 0.5]])
+        data = FrameData(
+            id=np.zeros(1, dtype=np.int64),
+            position=here,
+            heading=np.eye(2)[:1],
+            radius=np.ones(1),
+            group=np.zeros(1, dtype=np.int32),
+            speed=None,
+        )
+        maps.add(0.1 * step, data)
+    flow = maps.result().flow
+    # Once around in two seconds, so that in every cell of the lowest row half a person passes a metre in a second.
+    np.testing.assert_allclose(flow[0, :, 0], 0.5)
+    assert np.abs(flow[:, :, 1]).max() < 1e-12
