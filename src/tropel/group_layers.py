@@ -37,6 +37,7 @@ class GroupLayers:
         planning: Planner | Mapping[str, Planner],
         environment: Environment,
         local: Steering | Mapping[str, Steering],
+        world: World,
     ) -> None:
         if isinstance(environment, type) or not isinstance(environment, Environment):
             raise ParameterError(f"environment needs a method sense(state, world); got {environment!r}")
@@ -44,6 +45,9 @@ class GroupLayers:
         self.environment = environment
         self.planners: list[Planner] = _per_group(groups, planning, Planner, "planning", "direct")
         self.models: list[Steering] = _per_group(groups, local, Steering, "local", "steer")
+        for what, used in (("planning", self.planners), ("environment", [environment]), ("local", self.models)):
+            for layer in used:
+                layers.check_space(layer, world, what)
         self.ways_to_plan = ways_to_plan(self.planners, self.models)
         self.turns = turns_of(self.models)
         self.somebody_senses = not all(reads_ground(model) for model in self.models)

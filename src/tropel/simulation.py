@@ -92,6 +92,7 @@ class Simulation:
             planning=Direct() if planning is None else planning,
             environment=Grid() if environment is None else environment,
             local=Seek() if local is None else local,
+            world=world,
         )
         for item in declared:
             self.check_newcomers(item, group=item.name if isinstance(item, Group) else item.group)

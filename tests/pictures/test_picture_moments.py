@@ -109,3 +109,11 @@ def test_a_damaged_shape_is_an_error_that_names_it() -> None:
     run = MemoryTrajectory(scene(doors={"main": {"wkt": "LINESTRING (1", "open": True}}), [NOBODY])
     with pytest.raises(RecordingError, match="door 'main'"):
         Moments(run)
+
+
+def test_an_obstacle_at_the_seam_of_periodic_space_is_seen_on_both_sides() -> None:
+    rocks = {"rock": {"radius": 1.0, "position": [0.5, 3.0]}, "inner": {"radius": 1.0, "position": [5.0, 3.0]}}
+    torus = scene(walkable_wkt="", sides=["joined", "joined"], obstacles=rocks)
+    seen = Moments(MemoryTrajectory(torus, [NOBODY])).at(0).obstacles
+    assert sorted(centre for centre, _ in seen.values()) == [(0.5, 3.0), (5.0, 3.0), (10.5, 3.0)]
+    assert len(Moments(MemoryTrajectory(scene(obstacles=rocks), [NOBODY])).at(0).obstacles) == 2

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tropel._kernels.compile import inlined_kernel, kernel, parallel_kernel
+from tropel._kernels.periodic import nearest_image
 from tropel._kernels.polygons import inside_edges
 from tropel.agents.state import NEAREST_EXIT, NEAREST_TARGET, NO_GOAL, AgentState
 from tropel.world import World
@@ -40,7 +41,7 @@ def _is_at(g, i, position, goals, box):
         return inside_edges(x, y, goals.edges, goals.edge_start[g], goals.edge_start[g + 1])
     away2 = 0.0
     for axis in range(position.shape[1]):
-        away2 += (position[i, axis] - goals.position[g, axis]) ** 2
+        away2 += nearest_image(position[i, axis] - goals.position[g, axis], goals.period[axis]) ** 2
     return math.sqrt(away2) <= goals.radius[g]
 
 

@@ -83,6 +83,7 @@ class CrowdMapsBuilder:
                 f"take cells of at least {least:.2g} m"
             )
         self._cell = float(cell)
+        self._period = np.array(scene.period[:2])
         self._columns, self._rows = int(shape[0]), int(shape[1])
         cells = self._columns * self._rows
         self._sum = np.zeros(cells)
@@ -156,9 +157,14 @@ class CrowdMapsBuilder:
         else:
             _, rows, places = np.intersect1d(before.id, now.id, assume_unique=True, return_indices=True)
             old, new, radius = before.position[rows, :2], now.position[places, :2], now.radius[places]
-        middle = 0.5 * (old + new)
+        step = new - old
+        # In periodic space people go the short way, over the seam.
+        step -= self._period * np.round(step / np.where(self._period > 0.0, self._period, 1.0))
+        middle = old + 0.5 * step
+        for side, turn in ((middle < self._low, 1.0), (middle >= self._low + self._period, -1.0)):
+            middle += np.where(side, turn * self._period, 0.0)
         inside = self._inside(middle)
-        step = (new - old)[inside]
+        step = step[inside]
         for cell, share in self._shares(middle[inside], radius[inside]):
             for axis in range(2):
                 self._way[axis] += np.bincount(cell, weights=share * step[:, axis], minlength=len(self._sum))
