@@ -1,4 +1,4 @@
-"""The command line: `tropel demo | run | list | validate | schema | plot | report | plan | sweep | bench | verify`, …
+"""The command line: `tropel demo | run | list | validate | schema | plot | report | measure | plan | sweep | bench`, …
 
 Each command is a few lines around the library. Results go to standard output, progress and errors to standard error.
 """
@@ -16,6 +16,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from tropel.cli_list import CROWD_PLOTS, PHASE_PLOTS, PLOTS, list_scenarios
+from tropel.cli_measure import measure
 from tropel.cli_options import (
     Events,
     NoCache,
@@ -219,6 +220,7 @@ def _draw_plot(name: str, out: Path | None, quiet: bool) -> list[Path]:
 
 
 app.command()(report)
+app.command()(measure)
 app.command()(plan)
 
 

@@ -55,3 +55,12 @@ def picture_file(out: Path, stem: str) -> Path:
     except OSError as error:
         raise TropelError(f"cannot make the folder {picture.parent}: {error.strerror}; choose another --out") from error
     return picture
+
+
+def make_folder(folder: Path) -> Path:
+    """The folder that --out means, which is made."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise TropelError(f"cannot make the folder {folder}: {error.strerror}; choose another --out") from error
+    return folder
