@@ -168,4 +168,6 @@ def _curve(rows: list[tuple[float, ...]]) -> FlockCurve:
 def _short(value: float) -> str:
     if isinstance(value, np.integer):
         return f"{value:,}"
-    return "–" if math.isnan(value) else f"{value:.3g}"
+    if math.isnan(value):
+        return "–"
+    return f"{value:.2f}" if abs(value) < 10.0 else f"{value:.3g}"

@@ -42,23 +42,22 @@ def flock_figure(measures: FlockMeasures) -> Figure:
     if len(drawn) < len(measures.groups):
         facts.append(f"the {len(drawn) - 1} largest of {len(measures.groups) - 1} groups")
     style.add_text(figure, _EDGE, 43, "  ·  ".join(facts), color=style.FAINT_INK)
-    panels: list[tuple[str, str, dict[str, NDArray[Any]]]] = [
-        ("polarisation", "", {name: measures.groups[name].polarisation for name in drawn}),
-        ("milling", "", {name: measures.groups[name].milling for name in drawn}),
-        ("distance to the nearest other", "m", {name: measures.groups[name].nearest_distance for name in drawn}),
+    panels: list[tuple[str, dict[str, NDArray[Any]]]] = [
+        ("polarisation", {name: measures.groups[name].polarisation for name in drawn}),
+        ("milling", {name: measures.groups[name].milling for name in drawn}),
+        ("distance to the nearest other [m]", {name: measures.groups[name].nearest_distance for name in drawn}),
         (
             f"sub-flocks, {measures.within:.3g} m from one member to the next",
-            "",
             {name: measures.groups[name].subflocks for name in drawn},
         ),
     ]
     colours = _colours(drawn)
-    for number, (title, unit, curves) in enumerate(panels):
+    for number, (title, curves) in enumerate(panels):
         left = _LEFT + (number % 2) * (_PANEL + _GAP)
         top = _TOP + (number // 2) * (_HEIGHT + _BETWEEN)
         axes = style.add_axes(figure, left, top, _PANEL, _HEIGHT)
-        _draw_panel(axes, measures.times, curves, colours)
-        style.label_axes(axes, x="time [s]" if number >= 2 else "", y=f"[{unit}]" if unit else "", title=title)
+        _draw_panel(axes, measures.times, curves, colours, "steps-post" if number == 3 else "default")
+        style.label_axes(axes, x="time [s]" if number >= 2 else "", title=title)
         if number < 2:
             axes.set_ylim(0.0, 1.02)
         elif number == 3:
@@ -85,14 +84,16 @@ def _colours(names: list[str]) -> dict[str, str]:
 
 
 def _draw_panel(
-    axes: Axes, times: NDArray[np.float64], curves: dict[str, NDArray[Any]], colours: dict[str, str]
+    axes: Axes, times: NDArray[np.float64], curves: dict[str, NDArray[Any]], colours: dict[str, str], steps: str
 ) -> None:
     style.open_panel(axes)
     for number, (name, values) in enumerate(curves.items()):
         # Groups that fly alike lie on each other: the dashes let both be seen.
-        look: dict[str, Any] = {"linestyle": _LINES[number % len(_LINES)], "color": colours[name]}
+        look: dict[str, Any] = {"linestyle": _LINES[number % len(_LINES)], "color": colours[name], "drawstyle": steps}
         marker = "o" if len(times) == 1 else None
-        axes.plot(times, values, linewidth=2.2 if name == EVERYBODY else 1.6, marker=marker, label=name, **look)
+        axes.plot(
+            times, values, linewidth=2.2 if name == EVERYBODY else 1.6, marker=marker, label=name, clip_on=False, **look
+        )
     axes.set_xlim(times[0], times[-1] if times[-1] > times[0] else times[0] + 1.0)
 
 
