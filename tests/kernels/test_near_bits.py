@@ -46,6 +46,7 @@ def test_the_bits_are_those_of_plain_numpy(dim: int, count: int, first: int, las
         velocity=velocity,
         radius=radius,
         group=np.zeros(count, dtype=np.int32),
+        period=np.zeros(3),
     )
     x, v = np.full(dim, 2.0), np.full(dim, 0.5)
     limit, horizon, near, body = 2.5, 0.4, 0.1, 0.2

@@ -18,6 +18,24 @@ and keeps those whose squared distance is at most radius · radius. Faster, sixt
                 while bits != 0:
                     k = at + trailing_zeros(bits)
                     bits &= bits - np.uint64(1)
+
+Where space is periodic the same agents are met again beyond the seam, a period away. A kernel that knows periodic space
+(its model declares `periodic_space = True`) numbers the cells beyond the seam on, below 0 and from the last cell up, and
+moves its own point by a period instead of everybody it meets there, so that the inner loop stays the same:
+
+    x0, x1, y0, y1, z0, z1 = wrapping_window(cells, x, y, z, radius)
+    first_side, last_side = x_sides(cells, x0, x1)
+    for cz in range(z0, z1 + 1):
+        row_z, shift_z = behind_seam(cells, 2, cz)
+        for cy in range(y0, y1 + 1):
+            row_y, shift_y = behind_seam(cells, 1, cy)
+            for side in range(first_side, last_side + 1):
+                first, last, shift_x = side_run(cells, x0, x1, row_y, row_z, side)
+                ...  # as above, seen from (x + shift_x, y + shift_y, z + shift_z)
+
+Shifts are exactly zero on this side of the seam and in space that is not periodic. A cell may come twice, with two
+shifts, where the window is nearly as wide as the world; because a radius is less than half a period, nobody in it is
+within the radius twice, nor is one's own image.
 """
 
 from __future__ import annotations
@@ -57,6 +75,7 @@ class CellList(NamedTuple):
     velocity: NDArray[np.float64]  #: (dim, N)
     radius: NDArray[np.float64]  #: (N,)
     group: NDArray[np.int32]  #: (N,)
+    period: NDArray[np.float64]  #: (3,): after which length space repeats along x, y and z [m]; 0 where it does not
 
 
 @inlined_kernel
@@ -92,6 +111,55 @@ def cell_run(cells, x0, x1, cy, cz):
     """First and one past the last sorted agent in the cells x0 to x1 of a row, as uint64."""
     row = (cz * cells.shape[1] + cy) * cells.shape[0]
     return np.uint64(cells.cell_start[np.uint64(row + x0)]), np.uint64(cells.cell_start[np.uint64(row + x1 + 1)])
+
+
+@inlined_kernel
+def _axis_window(x, reach, origin, inverse_cell, count, period):
+    """First and last cell along an axis; those beyond the seam are numbered on, below 0 and from `count` up."""
+    first = axis_cell(x - reach, origin, inverse_cell, count)
+    last = axis_cell(x + reach, origin, inverse_cell, count)
+    if period > 0.0:
+        # Rounded in the same order as the distances beyond the seam will be, so that no cell is missed by rounding.
+        if (x + period) - reach <= origin + period:
+            first = axis_cell((x + period) - reach, origin, inverse_cell, count) - count
+        if (x - period) + reach >= origin:
+            last = axis_cell((x - period) + reach, origin, inverse_cell, count) + count
+    return first, last
+
+
+@inlined_kernel
+def wrapping_window(cells, x, y, z, radius):
+    """`cell_window` that goes on beyond the seams of periodic space; for a point inside of the world."""
+    reach = padded(radius)
+    x0, x1 = _axis_window(x, reach, cells.origin[0], cells.inverse_cell, cells.shape[0], cells.period[0])
+    y0, y1 = _axis_window(y, reach, cells.origin[1], cells.inverse_cell, cells.shape[1], cells.period[1])
+    z0, z1 = _axis_window(z, reach, cells.origin[2], cells.inverse_cell, cells.shape[2], cells.period[2])
+    return x0, x1, y0, y1, z0, z1
+
+
+@inlined_kernel
+def behind_seam(cells, axis, cell):
+    """Which cell a number of a `wrapping_window` stands for, and by how much to move one's own point along the axis."""
+    if cell < 0:
+        return cell + cells.shape[axis], cells.period[axis]
+    if cell >= cells.shape[axis]:
+        return cell - cells.shape[axis], -cells.period[axis]
+    return cell, 0.0
+
+
+@inlined_kernel
+def x_sides(cells, x0, x1):
+    """First and last side of the seam along x that a `wrapping_window` reaches: -1 below, 0 this one, 1 above."""
+    return np.int64(-1 if x0 < 0 else 0), np.int64(1 if x1 >= cells.shape[0] else 0)
+
+
+@inlined_kernel
+def side_run(cells, x0, x1, cy, cz, side):
+    """`cell_run` of the part of a row that lies on one side of the seam, and by how much to move one's own x."""
+    beyond = side * cells.shape[0]
+    low, high = max(x0 - beyond, 0), min(x1 - beyond, cells.shape[0] - 1)
+    first, last = cell_run(cells, low, high, cy, cz)
+    return first, last, -side * cells.period[0]
 
 
 @inlined_kernel

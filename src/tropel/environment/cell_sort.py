@@ -170,11 +170,11 @@ def _keep_members(order, members, is_member, rows):
 class CellSort:
     """The cells of a fixed grid and the buffers that sorting into them needs, kept from step to step."""
 
-    def __init__(self, *, origin: Floats, cell: float, shape: NDArray[np.int64], dim: int) -> None:
+    def __init__(self, *, origin: Floats, cell: float, shape: NDArray[np.int64], period: Floats, dim: int) -> None:
         self.dim = dim
         self.version = 0  #: counts the sorts
         self.widest = 0.0  #: largest sense radius at the last sort [m]
-        self._origin, self._shape, self._inverse_cell = origin, shape, 1.0 / cell
+        self._origin, self._shape, self._inverse_cell, self._period = origin, shape, 1.0 / cell, period
         cell_count = math.prod(shape.tolist())
         shift = max((cell_count - 1).bit_length() - _MOST_BUCKETS.bit_length() + 1, 0)
         self._shift = np.uint32(shift)
@@ -213,6 +213,7 @@ class CellSort:
             velocity=self._velocity[: count * self.dim].reshape(self.dim, count),
             radius=self._radius[:count],
             group=self._group[:count],
+            period=self._period,
         )
 
     def sort(self, state: AgentState) -> int | None:

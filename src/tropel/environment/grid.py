@@ -39,6 +39,7 @@ class Grid:
         self.parameters = {"cell": cell}
         self._agents: CellSort | None = None
         self._bounds: Floats = np.empty((2, 0))
+        self._period: Floats = np.empty(0)
         self._size = 0.0
         self._reach = 0.0
         self._settled = False
@@ -59,6 +60,7 @@ class Grid:
             )
         if not (np.isfinite(bounds).all() and (bounds[1] >= bounds[0]).all()):
             raise ModelError(f"a grid needs finite bounds with low ≤ high, and the world has {bounds.tolist()}")
+        self._period = np.array(world.period, dtype=np.float64)
         radii = state.sense_radius
         radii = radii[np.isfinite(radii) & (radii > 0.0)]
         most = _MOST_CELLS if self.cell is not None else max(_ALWAYS_CELLS, _CELLS_PER_AGENT * len(state))
@@ -77,7 +79,9 @@ class Grid:
         shape[:dim] = _cell_counts(bounds, size)
         self._bounds, self._size = bounds, size
         self._diagonal = float(np.linalg.norm(bounds[1] - bounds[0]))
-        self._agents = CellSort(origin=origin, cell=size, shape=shape, dim=dim)
+        period = np.zeros(3)
+        period[:dim] = self._period
+        self._agents = CellSort(origin=origin, cell=size, shape=shape, period=period, dim=dim)
 
     def update(self, state: AgentState) -> None:
         """Sort the agents into the allocated cells."""

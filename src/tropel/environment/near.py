@@ -31,6 +31,7 @@ class SensedWorld(Protocol):
 
     dim: int
     bounds: Floats  #: (2, dim): low and high corner
+    period: Floats  #: (dim,): after which length space repeats along each axis [m]; 0 where it does not
 
     @property
     def obstacles(self) -> SensedObstacles: ...

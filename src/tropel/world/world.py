@@ -102,6 +102,7 @@ class World:
     ) -> None:
         self.dim = dim
         self.bounds = np.array([low, high], dtype=np.float64)
+        self.period = np.zeros(dim)  #: after which length space repeats along each axis [m]; 0 where it does not
         self.region_boxes: dict[str, Box] = {}
         self.time = 0.0
         self.terrain: Terrain | None = None  #: information layers, where a planner lays them
