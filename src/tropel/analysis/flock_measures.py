@@ -67,7 +67,7 @@ class FlockMeasures:
         begin, end = self.times[0], self.times[-1]
         title = f"{self.title or 'run'}: {begin:.1f} s → {end:.1f} s, sub-flocks within {self.within:.3g} m"
         table = Table(title=title, title_justify="left")
-        for name in ("group", "agents", "polarisation", "milling", "nearest other [m]", "sub-flocks"):
+        for name in ("group", "agents", "polarisation", "milling", "nearest other, m", "sub-flocks"):
             table.add_column(name, justify="left" if name == "group" else "right")
         for name, curve in self.groups.items():
             table.add_row(

@@ -1,0 +1,236 @@
+"""SequentialFlock: the flocking model of the public comparisons of agent-based frameworks, by their own rules.
+
+The rules are those of JuliaDynamics' ABMFrameworksComparison (Agents.jl, Mesa, NetLogo, MASON; "Flocking" and its
+DECLARATION.md), so that times and results can be compared on their terms. Agents are activated one by one, in a random
+order that is new in every step, and see those before them where they have gone already. Each of them
+
+1. finds the N others within its sight (`sense_radius`), d the offset to each of them and u its heading;
+2. turns from its heading u0 to
+
+       u0 + (cohere Σ d  -  separate Σ' d  +  match Σ u) / max(N, 1)          made a unit vector
+
+   where Σ' is over those nearer than `separation`;
+3. goes on by `desired_speed` · dt in that direction.
+
+The comparison has a speed of 1, a step of 1 and a space that repeats on both axes: `World.box((0, 0), (150, 150),
+periodic=True)` with dt = 1. It works in open and walled space too, and in 3D. Directions of planners are not followed.
+Who shares the model is one flock; agents of other models are not seen. For flocks of any other kind use `Flocking`,
+which is independent of the order of agents, runs on all cores and knows obstacles.
+
+The order of agents is a function of seed, step and ids (`random_order.py`). One agent after the other means one thread:
+results cannot depend on their number.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tropel._kernels.cells import BLOCK, behind_seam, wrapping_window
+from tropel._kernels.compile import inlined_kernel, kernel
+from tropel._kernels.philox import normal_pair, random_key
+from tropel._kernels.simd import bits_within_2d, bits_within_3d, trailing_zeros
+from tropel.agents.state import AgentState, Column, Steered
+from tropel.errors import ParameterError, is_finite, named_parameters
+from tropel.local.random_order import random_order
+from tropel.local.sequential_cells import cell_of, change_cell, laid_out, stretch
+from tropel.world import World
+
+_ONE = np.uint64(1)
+
+
+@named_parameters
+@dataclass(frozen=True, kw_only=True)
+class SequentialFlockParameters:
+    """Parameters of `SequentialFlock`; the numbers are those of the public comparison."""
+
+    cohere: float = 0.03  #: weight of the way to the others
+    separate: float = 0.015  #: weight of the way from those who are too near
+    match: float = 0.05  #: weight of the others' headings
+    separation: float = 1.0  #: who is nearer than this is too near [m]
+    random_start: bool = True  #: newcomers begin in a random direction; without it, along their heading
+
+    def __post_init__(self) -> None:
+        for name in (field.name for field in fields(self) if field.name != "random_start"):
+            value = getattr(self, name)
+            if not (is_finite(value) and value >= 0.0):
+                raise ParameterError(f"SequentialFlock: {name} must be a number that is not negative, not {value!r}")
+
+
+@inlined_kernel
+def _wrapped(x, origin, period):
+    """A coordinate moved by whole periods into the box."""
+    if period <= 0.0:
+        return x
+    inside = x - period * math.floor((x - origin) / period)
+    return origin if inside >= origin + period else max(inside, origin)
+
+
+@inlined_kernel
+def _see(home, own, x, y, z, dim, sight, separation, cells, slots):
+    """Count of the others in sight; sums of offsets, of offsets to those too near, and of headings."""
+    limit, near = sight * sight, separation * separation
+    count = 0
+    tx = ty = tz = sx = sy = sz = ux = uy = uz = 0.0
+    x0, x1, y0, y1, z0, z1 = wrapping_window(cells, x, y, z, sight)
+    for wz in range(z0, z1 + 1):
+        cz, shift_z = behind_seam(cells, 2, wz)
+        for wy in range(y0, y1 + 1):
+            cy, shift_y = behind_seam(cells, 1, wy)
+            row = (cz * cells.shape[1] + cy) * cells.shape[0]
+            for wx in range(x0, x1 + 1):
+                cx, shift_x = behind_seam(cells, 0, wx)
+                c = np.uint64(row + cx)
+                px, py, pz = x + shift_x, y + shift_y, z + shift_z
+                begin, apart = stretch(c, np.uint64(2 * dim), slots)
+                at, last = np.uint64(0), np.uint64(slots.taken[c])
+                while at < last:
+                    ix = begin + at
+                    iy = ix + apart
+                    if dim == 3:
+                        bits = bits_within_3d(slots.hot, ix, iy, iy + apart, px, py, pz, limit)
+                    else:
+                        bits = bits_within_2d(slots.hot, ix, iy, px, py, limit)
+                    if last - at < BLOCK:
+                        bits &= (_ONE << (last - at)) - _ONE
+                    if c == home and own - at < BLOCK:
+                        bits &= ~(_ONE << (own - at))
+                    while bits != 0:
+                        k = ix + trailing_zeros(bits)
+                        bits &= bits - _ONE
+                        count += 1
+                        dx = slots.hot[k] - px
+                        k += apart
+                        dy = slots.hot[k] - py
+                        k += apart
+                        dz = 0.0
+                        if dim == 3:
+                            dz = slots.hot[k] - pz
+                            k += apart
+                        ux += slots.hot[k]
+                        k += apart
+                        uy += slots.hot[k]
+                        if dim == 3:
+                            uz += slots.hot[k + apart]
+                        tx, ty, tz = tx + dx, ty + dy, tz + dz
+                        if dx * dx + dy * dy + dz * dz < near:
+                            sx, sy, sz = sx + dx, sy + dy, sz + dz
+                    at += BLOCK
+    return count, tx, ty, tz, sx, sy, sz, ux, uy, uz
+
+
+@kernel
+def _fly(order, begin, place, heading, stride, sight, waits, rules, cells, slots, way):
+    """Let members fly one after the other, from number `begin` of the order on, until a cell is full. Returns how far.
+
+    `place` (inside the period) and `heading` are kept as well as the slots; `way` is how far each has gone.
+    """
+    dim = place.shape[1]
+    cohere, separate, match, separation = rules
+    for number in range(begin, order.shape[0]):
+        m = np.uint64(order[number])
+        if waits[m]:
+            continue
+        home, own = np.uint64(slots.cell[m]), np.uint64(slots.slot[m])
+        x, y = place[m, 0], place[m, 1]
+        z = place[m, 2] if dim == 3 else 0.0
+        count, tx, ty, tz, sx, sy, sz, ux, uy, uz = _see(home, own, x, y, z, dim, sight[m], separation, cells, slots)
+        share = 1.0 / max(count, 1)
+        hx = heading[m, 0] + share * (cohere * tx - separate * sx + match * ux)
+        hy = heading[m, 1] + share * (cohere * ty - separate * sy + match * uy)
+        hz = heading[m, 2] + share * (cohere * tz - separate * sz + match * uz) if dim == 3 else 0.0
+        length = math.sqrt(hx * hx + hy * hy + hz * hz)
+        if length > 0.0:
+            heading[m, 0], heading[m, 1] = hx / length, hy / length
+            if dim == 3:
+                heading[m, 2] = hz / length
+        for axis in range(dim):
+            way[m, axis] = stride[m] * heading[m, axis]
+            place[m, axis] = _wrapped(place[m, axis] + way[m, axis], cells.origin[axis], cells.period[axis])
+        cell = cell_of(cells, place[m, 0], place[m, 1], place[m, 2] if dim == 3 else 0.0)
+        if cell != slots.cell[m] and not change_cell(m, cell, np.uint64(2 * dim), slots):
+            return number + 1
+        at, apart = stretch(np.uint64(cell), np.uint64(2 * dim), slots)
+        at += np.uint64(slots.slot[m])
+        for axis in range(dim):
+            slots.hot[at] = place[m, axis]
+            at += apart
+        for axis in range(dim):
+            slots.hot[at] = heading[m, axis]
+            at += apart
+    return order.shape[0]
+
+
+@kernel
+def _face_anywhere(ids, flying, key, heading):
+    """Turn those who do not fly yet into a random direction, each as likely."""
+    dim = heading.shape[1]
+    for m in range(ids.shape[0]):
+        if flying[m] != 0.0:
+            continue
+        for draw in range(64):
+            a, b = normal_pair(key, ids[m], 0, 2 * draw)
+            c = normal_pair(key, ids[m], 0, 2 * draw + 1)[0] if dim == 3 else 0.0
+            length = math.sqrt(a * a + b * b + c * c)
+            if length > 0.0:
+                heading[m, 0], heading[m, 1] = a / length, b / length
+                if dim == 3:
+                    heading[m, 2] = c / length
+                break
+
+
+class SequentialFlock:
+    """The flock of the public comparisons: agents decide and move one after the other, in random order."""
+
+    moves_itself = True
+    periodic_space = True
+    memory = (Column(name="flying", about="1 once a member of a sequential flock has begun to fly"),)
+
+    def __init__(self, **parameters: Any) -> None:
+        self.parameters = SequentialFlockParameters(**parameters)
+
+    def prepare(self, state: AgentState, world: World, seed: int) -> None:
+        self._order_key = random_key(seed, "sequential flock: order")
+        self._start_key = random_key(seed, "sequential flock: start")
+
+    def steer(
+        self,
+        state: AgentState,
+        near: Any,
+        directions: NDArray[np.float64],
+        members: NDArray[np.int64],
+        dt: float,
+        step: int,
+        out: Steered,
+    ) -> None:
+        """Write position, heading and whether they fly of the members into `out`."""
+        if len(members) == 0:
+            return
+        ids = state.id[members]
+        if len(ids) > 1 and (np.diff(ids) < 0).any():
+            members = members[np.argsort(ids)]
+            ids = state.id[members]
+        place, heading = state.position[members], state.heading[members]
+        if self.parameters.random_start:
+            _face_anywhere(ids, state.flying[members], self._start_key, heading)
+        waits = state.start_time[members] > step * dt + 1e-9 * dt
+        stride, sight = state.desired_speed[members] * dt, state.sense_radius[members]
+        rules = (
+            float(self.parameters.cohere),
+            float(self.parameters.separate),
+            float(self.parameters.match),
+            float(self.parameters.separation),
+        )
+        order = random_order(ids, key=self._order_key, step=step)
+        way = np.zeros_like(place)
+        cells, done = near.cells, 0
+        while done < len(order):
+            done = _fly(order, done, place, heading, stride, sight, waits, rules, cells,
+                        laid_out(place, heading, cells), way)  # fmt: skip
+        out.position[members] = state.position[members] + way
+        out.heading[members] = heading
+        out.memory["flying"][members] = 1.0
