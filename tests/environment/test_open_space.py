@@ -23,7 +23,9 @@ def make_state(position: np.ndarray) -> AgentState:
 def check_complete(grid: Grid, state: AgentState, world: World) -> int:
     """Compare with a tree; returns how many agents the fullest cell holds."""
     near = grid.sense(state, world)
-    wanted = [sorted(set(row) - {k}) for k, row in enumerate(cKDTree(state.position).query_ball_point(state.position, 1))]
+    wanted = [
+        sorted(set(row) - {k}) for k, row in enumerate(cKDTree(state.position).query_ball_point(state.position, 1))
+    ]
     indptr, indices = near.csr()
     assert [sorted(indices[a:b].tolist()) for a, b in itertools.pairwise(indptr)] == wanted
     return int(np.diff(near.cells.cell_start).max())

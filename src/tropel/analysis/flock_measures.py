@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from tropel.analysis.flock_order import milling, nearest_distances, polarisation, subflocks
 from tropel.errors import ParameterError, RecordingError
-from tropel.recording import FrameData, Scene, Trajectory
+from tropel.recording import FrameData, Trajectory
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -105,7 +105,7 @@ def flock_measures(
         raise ParameterError(f"within must be a positive distance in metres, not {within!r}")
     frames = trajectory.frames[:: int(every)].tolist()
     scene = trajectory.scene
-    period = period_of(scene)
+    period = np.array(scene.period)
     names = list(scene.groups)
     rows: dict[str, list[tuple[float, ...]]] = {name: [] for name in ([EVERYBODY] if len(names) > 1 else []) + names}
     died = trajectory.deaths()
@@ -128,11 +128,6 @@ def flock_measures(
         within=chosen,
         groups={name: _curve(found) for name, found in rows.items()},
     )
-
-
-def period_of(scene: Scene) -> Floats:
-    """After which length the space of a run repeats along each axis [m]; 0 where it does not."""
-    return np.zeros(scene.dim)
 
 
 def _usual_distance(frame: FrameData, living: NDArray[np.bool_], period: Floats) -> float | None:

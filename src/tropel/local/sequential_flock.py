@@ -18,7 +18,8 @@ Who shares the model is one flock; agents of other models are not seen. For floc
 which is independent of the order of agents, runs on all cores and knows obstacles.
 
 The order of agents is a function of seed, step and ids (`random_order.py`). One agent after the other means one thread:
-results cannot depend on their number.
+results cannot depend on their number. It also means that of all models this one alone does not keep the promise of the
+frozen state: what an agent does depends on who else is in the flock and has moved before it.
 """
 
 from __future__ import annotations
