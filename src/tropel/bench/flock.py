@@ -92,8 +92,8 @@ def measure(progress: Progress, sizes: Sizes | None = None) -> BenchResult:
             result.more["public comparison, one after the other"].append(sequential_row(setting))
     progress("done", total, total)
     result.notes.append(
-        "Whole steps from random starts, before flocks clump. Per pair: per neighbour in sight. The bare loop: the same "
-        "cell list, sums over neighbours only. The public comparison: 100 whole steps, in which flocks clump."
+        "Whole steps from random starts, before flocks clump. Per pair: per neighbour in sight. The bare loop: the "
+        "same cell list, sums over neighbours only. The public comparison: 100 whole steps, in which flocks clump."
     )
     return result
 

@@ -58,7 +58,7 @@ def _sum_all(cells, close, sums):
 
 
 def bare_sums(cells: CellList, close: float, sums: Floats) -> None:
-    """Write the sums of everybody, in the order of the cells, into `sums` (N, SUMS); `close` is separation's distance."""
+    """Write the sums of everybody, in the order of cells, into `sums` (N, SUMS); `close` is separation's distance."""
     _sum_all(cells, close, sums)
 
 

@@ -31,17 +31,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tropel._kernels.cells import BLOCK, behind_seam, wrapping_window
+from tropel._kernels.cells import behind_seam, wrapping_window
 from tropel._kernels.compile import inlined_kernel, kernel
 from tropel._kernels.philox import normal_pair, random_key
-from tropel._kernels.simd import bits_within_2d, bits_within_3d, trailing_zeros
+from tropel._kernels.slot_lanes import COUNT, HEADINGS, LANES, NEAR, OFFSETS, SUMS, add_block_2d, add_block_3d
 from tropel.agents.state import AgentState, Column, Steered
 from tropel.errors import ParameterError, is_finite, named_parameters
 from tropel.local.random_order import random_order
 from tropel.local.sequential_cells import cell_of, change_cell, laid_out, stretch
 from tropel.world import World
 
-_ONE = np.uint64(1)
+_ZERO, _BLOCK = np.uint64(0), np.uint64(LANES)
 
 
 @named_parameters
@@ -72,11 +72,22 @@ def _wrapped(x, origin, period):
 
 
 @inlined_kernel
-def _see(home, own, x, y, z, dim, sight, separation, cells, slots):
-    """Count of the others in sight; sums of offsets, of offsets to those too near, and of headings."""
+def _lane_sum(sums, number):
+    """The lanes of a sum, added up in a fixed order."""
+    at = np.uint64(number * LANES)
+    total = 0.0
+    for lane in range(_ZERO, _BLOCK):
+        total += sums[at + lane]
+    return total
+
+
+@kernel
+def _see(x, y, z, dim, sight, separation, cells, slots, sums):
+    """Sum up everybody in sight, oneself too."""
     limit, near = sight * sight, separation * separation
-    count = 0
-    tx = ty = tz = sx = sy = sz = ux = uy = uz = 0.0
+    columns = np.uint64(2 * dim)
+    for number in range(np.uint64(SUMS * LANES)):
+        sums[number] = 0.0
     x0, x1, y0, y1, z0, z1 = wrapping_window(cells, x, y, z, sight)
     for wz in range(z0, z1 + 1):
         cz, shift_z = behind_seam(cells, 2, wz)
@@ -86,76 +97,49 @@ def _see(home, own, x, y, z, dim, sight, separation, cells, slots):
             for wx in range(x0, x1 + 1):
                 cx, shift_x = behind_seam(cells, 0, wx)
                 c = np.uint64(row + cx)
-                px, py, pz = x + shift_x, y + shift_y, z + shift_z
-                begin, apart = stretch(c, np.uint64(2 * dim), slots)
-                at, last = np.uint64(0), np.uint64(slots.taken[c])
-                while at < last:
-                    ix = begin + at
-                    iy = ix + apart
+                begin, apart = stretch(c, columns, slots)
+                taken = np.uint64(slots.taken[c])
+                for at in range(_ZERO, taken, _BLOCK):
                     if dim == 3:
-                        bits = bits_within_3d(slots.hot, ix, iy, iy + apart, px, py, pz, limit)
+                        add_block_3d(sums, slots.hot, begin + at, apart, taken - at, x + shift_x, y + shift_y,
+                                     z + shift_z, limit, near)  # fmt: skip
                     else:
-                        bits = bits_within_2d(slots.hot, ix, iy, px, py, limit)
-                    if last - at < BLOCK:
-                        bits &= (_ONE << (last - at)) - _ONE
-                    if c == home and own - at < BLOCK:
-                        bits &= ~(_ONE << (own - at))
-                    while bits != 0:
-                        k = ix + trailing_zeros(bits)
-                        bits &= bits - _ONE
-                        count += 1
-                        dx = slots.hot[k] - px
-                        k += apart
-                        dy = slots.hot[k] - py
-                        k += apart
-                        dz = 0.0
-                        if dim == 3:
-                            dz = slots.hot[k] - pz
-                            k += apart
-                        ux += slots.hot[k]
-                        k += apart
-                        uy += slots.hot[k]
-                        if dim == 3:
-                            uz += slots.hot[k + apart]
-                        tx, ty, tz = tx + dx, ty + dy, tz + dz
-                        if dx * dx + dy * dy + dz * dz < near:
-                            sx, sy, sz = sx + dx, sy + dy, sz + dz
-                    at += BLOCK
-    return count, tx, ty, tz, sx, sy, sz, ux, uy, uz
+                        add_block_2d(sums, slots.hot, begin + at, apart, taken - at, x + shift_x, y + shift_y, limit,
+                                     near)  # fmt: skip
 
 
 @kernel
-def _fly(order, begin, place, heading, stride, sight, waits, rules, cells, slots, way):
+def _fly(order, begin, place, heading, stride, sight, waits, rules, cells, slots, sums, way):
     """Let members fly one after the other, from number `begin` of the order on, until a cell is full. Returns how far.
 
     `place` (inside the period) and `heading` are kept as well as the slots; `way` is how far each has gone.
     """
     dim = place.shape[1]
     cohere, separate, match, separation = rules
+    columns = np.uint64(2 * dim)
     for number in range(begin, order.shape[0]):
         m = np.uint64(order[number])
         if waits[m]:
             continue
-        home, own = np.uint64(slots.cell[m]), np.uint64(slots.slot[m])
-        x, y = place[m, 0], place[m, 1]
-        z = place[m, 2] if dim == 3 else 0.0
-        count, tx, ty, tz, sx, sy, sz, ux, uy, uz = _see(home, own, x, y, z, dim, sight[m], separation, cells, slots)
-        share = 1.0 / max(count, 1)
-        hx = heading[m, 0] + share * (cohere * tx - separate * sx + match * ux)
-        hy = heading[m, 1] + share * (cohere * ty - separate * sy + match * uy)
-        hz = heading[m, 2] + share * (cohere * tz - separate * sz + match * uz) if dim == 3 else 0.0
-        length = math.sqrt(hx * hx + hy * hy + hz * hz)
-        if length > 0.0:
-            heading[m, 0], heading[m, 1] = hx / length, hy / length
-            if dim == 3:
-                heading[m, 2] = hz / length
+        _see(place[m, 0], place[m, 1], place[m, 2] if dim == 3 else 0.0, dim, sight[m], separation, cells, slots, sums)
+        share = 1.0 / max(_lane_sum(sums, COUNT) - 1.0, 1.0)
+        length = 0.0
         for axis in range(dim):
+            # One's own heading is among those in sight.
+            others = _lane_sum(sums, HEADINGS + axis) - heading[m, axis]
+            pull = cohere * _lane_sum(sums, OFFSETS + axis) - separate * _lane_sum(sums, NEAR + axis) + match * others
+            way[m, axis] = heading[m, axis] + share * pull
+            length += way[m, axis] * way[m, axis]
+        length = math.sqrt(length)
+        for axis in range(dim):
+            if length > 0.0:
+                heading[m, axis] = way[m, axis] / length
             way[m, axis] = stride[m] * heading[m, axis]
             place[m, axis] = _wrapped(place[m, axis] + way[m, axis], cells.origin[axis], cells.period[axis])
         cell = cell_of(cells, place[m, 0], place[m, 1], place[m, 2] if dim == 3 else 0.0)
-        if cell != slots.cell[m] and not change_cell(m, cell, np.uint64(2 * dim), slots):
+        if cell != slots.cell[m] and not change_cell(m, cell, columns, slots):
             return number + 1
-        at, apart = stretch(np.uint64(cell), np.uint64(2 * dim), slots)
+        at, apart = stretch(np.uint64(cell), columns, slots)
         at += np.uint64(slots.slot[m])
         for axis in range(dim):
             slots.hot[at] = place[m, axis]
@@ -227,11 +211,11 @@ class SequentialFlock:
             float(self.parameters.separation),
         )
         order = random_order(ids, key=self._order_key, step=step)
-        way = np.zeros_like(place)
+        way, sums = np.zeros_like(place), np.empty(SUMS * LANES)
         cells, done = near.cells, 0
         while done < len(order):
             done = _fly(order, done, place, heading, stride, sight, waits, rules, cells,
-                        laid_out(place, heading, cells), way)  # fmt: skip
+                        laid_out(place, heading, cells), sums, way)  # fmt: skip
         out.position[members] = state.position[members] + way
         out.heading[members] = heading
         out.memory["flying"][members] = 1.0
