@@ -28,12 +28,14 @@ _INDEX = ir.IntType(32)
 intrinsic: Any = extending.intrinsic
 
 
-def _vector_at(context: Any, builder: Any, array_type: Any, array: Any, index: Any, vector: Any) -> Any:
+def vector_at(context: Any, builder: Any, array_type: Any, array: Any, index: Any, vector: Any) -> Any:
+    """Where in memory the elements of an array from `index` on lie, as a pointer to a vector of them."""
     data = context.make_array(array_type)(context, builder, array).data
     return builder.bitcast(builder.gep(data, [index]), vector.as_pointer())
 
 
-def _everywhere(builder: Any, value: Any, vector: Any) -> Any:
+def everywhere(builder: Any, value: Any, vector: Any) -> Any:
+    """A vector of one value."""
     nothing = ir.Constant(vector, ir.Undefined)
     first = builder.insert_element(nothing, value, ir.Constant(_INDEX, 0))
     return builder.shuffle_vector(first, nothing, ir.Constant(ir.VectorType(_INDEX, vector.count), [0] * vector.count))
@@ -48,8 +50,8 @@ def copy_block(typing_context: Any, target: Any, target_index: Any, source: Any,
         into, to_index, out_of, from_index = arguments
         vector = ir.VectorType(context.get_data_type(source_type.dtype), COPY_WIDTH)
         size = source_type.dtype.bitwidth // 8
-        block = builder.load(_vector_at(context, builder, source_type, out_of, from_index, vector), align=size)
-        builder.store(block, _vector_at(context, builder, target_type, into, to_index, vector), align=size)
+        block = builder.load(vector_at(context, builder, source_type, out_of, from_index, vector), align=size)
+        builder.store(block, vector_at(context, builder, target_type, into, to_index, vector), align=size)
         return context.get_dummy_value()
 
     return types.void(target, types.uint64, source, types.uint64), generate
@@ -59,11 +61,11 @@ def _bits_within(context: Any, builder: Any, array_type: Any, array: Any, axes: 
     vector = ir.VectorType(ir.DoubleType(), TEST_WIDTH)
     away2 = None
     for index, centre in axes:
-        points = builder.load(_vector_at(context, builder, array_type, array, index, vector), align=8)
-        gap = builder.fsub(points, _everywhere(builder, centre, vector))
+        points = builder.load(vector_at(context, builder, array_type, array, index, vector), align=8)
+        gap = builder.fsub(points, everywhere(builder, centre, vector))
         square = builder.fmul(gap, gap)
         away2 = square if away2 is None else builder.fadd(away2, square)
-    inside = builder.fcmp_ordered("<=", away2, _everywhere(builder, limit, vector))
+    inside = builder.fcmp_ordered("<=", away2, everywhere(builder, limit, vector))
     return builder.zext(builder.bitcast(inside, ir.IntType(TEST_WIDTH)), ir.IntType(64))
 
 
@@ -117,9 +119,9 @@ def _bits_meeting(context: Any, builder: Any, signature: Any, arguments: Any, di
     centre, own = arguments[5 : 5 + dim], arguments[5 + dim : 5 + 2 * dim]
     vector = ir.VectorType(ir.DoubleType(), LANES)
     word = ir.IntType(64)
-    share, body, limit, horizon, near = (_everywhere(builder, value, vector) for value in arguments[5 + 2 * dim :])
-    centre = [_everywhere(builder, value, vector) for value in centre]
-    own = [_everywhere(builder, value, vector) for value in own]
+    share, body, limit, horizon, near = (everywhere(builder, value, vector) for value in arguments[5 + 2 * dim :])
+    centre = [everywhere(builder, value, vector) for value in centre]
+    own = [everywhere(builder, value, vector) for value in own]
     horizon2 = builder.fmul(horizon, horizon)
     bits = ir.Constant(word, 0)
     for part in range(0, TEST_WIDTH, LANES):
@@ -127,13 +129,13 @@ def _bits_meeting(context: Any, builder: Any, signature: Any, arguments: Any, di
         offsets, relative = [], []
         index = start
         for axis in range(dim):
-            place = builder.load(_vector_at(context, builder, signature.args[0], position, index, vector), align=8)
-            speed = builder.load(_vector_at(context, builder, signature.args[1], velocity, index, vector), align=8)
+            place = builder.load(vector_at(context, builder, signature.args[0], position, index, vector), align=8)
+            speed = builder.load(vector_at(context, builder, signature.args[1], velocity, index, vector), align=8)
             offsets.append(builder.fsub(place, centre[axis]))
             relative.append(builder.fsub(own[axis], builder.fmul(share, speed)))
             index = builder.add(index, stride)
         away2, relative2 = _sum_of_squares(builder, offsets), _sum_of_squares(builder, relative)
-        bodies = builder.load(_vector_at(context, builder, signature.args[2], radius, start, vector), align=8)
+        bodies = builder.load(vector_at(context, builder, signature.args[2], radius, start, vector), align=8)
         free = builder.fsub(_root(builder, away2), builder.fadd(bodies, body))
         meets = builder.fcmp_ordered("<=", builder.fmul(free, free), builder.fmul(horizon2, relative2))
         meets = builder.or_(meets, builder.fcmp_ordered("<=", free, near))

@@ -192,13 +192,13 @@ class CellSort:
         self._widest = np.zeros(blocks)
         self._cell_of_row = np.empty(count, dtype=np.uint32)
         self._dealt = np.empty(count, dtype=np.uint64)
-        # Finding neighbours copies whole blocks, the last of which may run past the end.
+        # Finding neighbours copies whole blocks, and flocks add up whole blocks; the last may run past the end.
         self._order = np.zeros(count + COPY_WIDTH, dtype=np.uint32)
         self._position = np.zeros(count * self.dim + COPY_WIDTH)
-        self._velocity = np.zeros(count * self.dim)
+        self._velocity = np.zeros(count * self.dim + COPY_WIDTH)
         self._sense_radius = np.empty(count)
         self._radius = np.empty(count)
-        self._group = np.empty(count, dtype=np.int32)
+        self._group = np.zeros(count + COPY_WIDTH, dtype=np.int32)
         self._is_member = np.zeros(count, dtype=np.uint8)
 
     def _view(self, count: int) -> CellList:
