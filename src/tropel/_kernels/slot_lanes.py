@@ -11,7 +11,7 @@ from typing import Any
 from llvmlite import ir  # type: ignore[import-untyped]
 from numba.core import types
 
-from tropel._kernels.simd import _everywhere, _sum_of_squares, _vector_at, intrinsic
+from tropel._kernels.simd import _sum_of_squares, everywhere, intrinsic, vector_at
 
 #: Agents in a block.
 LANES = 8
@@ -24,21 +24,21 @@ def _add_block(context: Any, builder: Any, signature: Any, arguments: Any, dim: 
     sums, hot, at, apart, left = arguments[:5]
     word, vector = ir.IntType(64), ir.VectorType(ir.DoubleType(), LANES)
     words = ir.VectorType(word, LANES)
-    centre = [_everywhere(builder, value, vector) for value in arguments[5 : 5 + dim]]
-    limit, near = (_everywhere(builder, value, vector) for value in arguments[5 + dim :])
+    centre = [everywhere(builder, value, vector) for value in arguments[5 : 5 + dim]]
+    limit, near = (everywhere(builder, value, vector) for value in arguments[5 + dim :])
     nothing = ir.Constant(vector, [0.0] * LANES)
     columns = []
     for _ in range(2 * dim):
-        columns.append(builder.load(_vector_at(context, builder, signature.args[1], hot, at, vector), align=8))
+        columns.append(builder.load(vector_at(context, builder, signature.args[1], hot, at, vector), align=8))
         at = builder.add(at, apart)
     offsets = [builder.fsub(place, middle) for place, middle in zip(columns[:dim], centre, strict=True)]
     away2 = _sum_of_squares(builder, offsets)
-    there = builder.icmp_unsigned("<", ir.Constant(words, list(range(LANES))), _everywhere(builder, left, words))
+    there = builder.icmp_unsigned("<", ir.Constant(words, list(range(LANES))), everywhere(builder, left, words))
     seen = builder.and_(there, builder.fcmp_ordered("<=", away2, limit))
     close = builder.and_(seen, builder.fcmp_ordered("<", away2, near))
 
     def add(number: int, values: Any, chosen: Any) -> None:
-        place = _vector_at(context, builder, signature.args[0], sums, ir.Constant(word, number * LANES), vector)
+        place = vector_at(context, builder, signature.args[0], sums, ir.Constant(word, number * LANES), vector)
         total = builder.fadd(builder.load(place, align=8), builder.select(chosen, values, nothing))
         builder.store(total, place, align=8)
 

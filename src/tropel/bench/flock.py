@@ -5,7 +5,7 @@ that they see more and more others; each measurement is a short burst of steps f
 sides make their bursts one after the other. The best step of each is shown; ratios are medians over the rounds.
 
 Ours is `Simulation.step`: sorting, the three basic rules, moving, looking for exits. The bare loop has the same sorting
-(`sense`) and then only sums over neighbours; what the rules alone take on both sides, without the sorting, is shown too.
+(`sense`) and then only sums over neighbours; what rules and sums take alone, without the sorting, is shown too.
 Times per pair are per neighbour in sight, not per agent that is looked at.
 """
 
@@ -37,7 +37,7 @@ _SENSE_RADIUS = 1.0
 _CLOSE = 0.5
 _TOP_SPEED = 1.0
 _DT = 0.1
-_RULES = {"separation": 0.05, "cohesion": 0.6, "alignment": 1.2, "max_force": 4.0, "least_speed": 0.5}
+_RULES = {"separation": 1.0, "cohesion": 0.6, "alignment": 1.2, "max_force": 4.0, "least_speed": 0.5}
 #: What is switched on besides the three basic rules: parameters of the model, and how many groups there are.
 _EXTRAS: dict[str, tuple[dict[str, Any], int]] = {
     "angle": ({"blind_angle": math.pi / 2}, 1),
@@ -80,9 +80,9 @@ def measure(progress: Progress, sizes: Sizes | None = None) -> BenchResult:
             contest = _Contest(agents, chosen)
             contests.append(contest)
             result.rows.extend(contest.rows())
-            result.ratios |= contest.ratios()
+            result.ratios.update(contest.ratios())
             contest.forget()
-        result.ratios |= _flatness(contests)
+        result.ratios.update(_flatness(contests))
         _add_numpy(chosen, result, tell)
         _add_mesa(chosen, result, tell)
         result.more["on top of the three rules"] = _extras(chosen, tell)
@@ -200,7 +200,7 @@ class _Contest:
     def forget(self) -> None:
         """Give the memory back."""
         self.boids = None
-        self.sums = np.empty(0)
+        self.sums = np.empty((0, SUMS))
 
     def rows(self) -> list[Row]:
         per_agent = 1e9 / self.agents
