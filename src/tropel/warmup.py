@@ -209,6 +209,18 @@ def _crowd_on_cells() -> None:
         sim.step()
 
 
+def _flocks_one_after_the_other() -> None:
+    from tropel import Group, SequentialFlock, Simulation, World
+    from tropel.analysis import subflocks
+
+    for dim in (2, 3):
+        world = World.box([0.0] * dim, [10.0] * dim, periodic=True)
+        birds = Group("birds", count=20, goal="none")
+        sim = Simulation(world, birds, local=SequentialFlock(), dt=0.5)
+        sim.run(until=1.0)
+        subflocks(sim.agents.position, within=1.0, period=world.period)
+
+
 def _harmonic_fields() -> None:
     from tropel import Harmonic, Seek
     from tropel.planning.harmonic_grid import find_unknowns, first_estimate
@@ -273,6 +285,7 @@ PARTS: dict[str, Callable[[], None]] = {
     "competing behaviours": _competing_behaviours,
     "flow fields": _flow_fields,
     "a crowd on cells": _crowd_on_cells,
+    "flocks one after the other": _flocks_one_after_the_other,
     "harmonic fields": _harmonic_fields,
     "painted fields": _painted_fields,
     "influence of hazards": _influence_of_hazards,

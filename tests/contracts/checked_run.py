@@ -11,6 +11,9 @@ import shapely
 import tropel
 from tropel._kernels.compile import compiled_kernels, parallel_kernel
 from tropel._kernels.philox import random_key, uniform
+from tropel.analysis import subflocks
+from tropel.bench.flock import Boids
+from tropel.bench.flock_reference import SUMS, bare_sums
 from tropel.local.collision_free_speed import CollisionFreeSpeed
 from tropel.local.dynamical import Dynamical
 from tropel.planning.bottlenecks import find_bottlenecks
@@ -104,6 +107,30 @@ def solve_harmonic_fields() -> None:
     solve_harmonic(many, corner)
 
 
+def fly_one_after_the_other() -> None:
+    """In periodic and open space, with cells that get full in the middle of a step."""
+    for dim in (2, 3):
+        for periodic in (True, False):
+            world = tropel.World.box([0.0] * dim, [9.0] * dim, periodic=periodic, open=True)
+            places = np.random.default_rng(dim).uniform(0.0, 9.0, (200, dim))
+            birds = tropel.Group(
+                "birds", positions=places, radius=0.01, sense_radius=2.0, desired_speed=1.5, goal="none"
+            )
+            sim = tropel.Simulation(world, birds, local=tropel.SequentialFlock(cohere=0.5), dt=1.0)
+            for _ in range(6):
+                sim.step()
+            period = world.period if periodic else None
+            subflocks(sim.agents.position, within=0.7, period=period)
+
+
+def measure_flocks() -> None:
+    """Sums of the benchmark's bare loop, and boids beside them."""
+    boids = Boids(300, threads=1)
+    boids.scatter()
+    cells = boids.sim.environment.sense(boids.sim.agents, boids.sim.world).cells
+    bare_sums(cells, 0.5, np.empty((300, SUMS)))
+
+
 def main() -> None:
     try:
         third_coordinate(np.zeros((10, 2)), np.zeros(10))
@@ -123,6 +150,8 @@ def main() -> None:
     plan_and_repair()
     spread_influence()
     walk_on_cells()
+    fly_one_after_the_other()
+    measure_flocks()
     solve_harmonic_fields()
     check_planner(tropel.Direct())
     check_planner(FlowField, dims=(2,))
