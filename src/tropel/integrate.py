@@ -14,6 +14,9 @@ The dead are moved by nothing. Solid ones still have a body, which the others wa
 
 Contact is a matter of looks and is done in rounded arithmetic; only the check, with exact predicates, carries the
 promise. In 3D the walls are the faces of a box, which is convex, so that clamping the end point is enough.
+
+In periodic space the end point may lie beyond the seam, where walls and obstacles have images. It is brought back into
+the box at the very end; velocity is the displacement before that.
 """
 
 from __future__ import annotations
@@ -282,7 +285,9 @@ def integrate(
     target = wanted if bodies is None else bodies.press(state, wanted, longest, walls, dt)
     # Obstacles come nearer by themselves while the agent makes its step.
     discs: DiscGrid = world.obstacles.grid(quantised(walls.reach + world.obstacles.fastest * dt))
-    low, high = world.bounds
+    if world.is_periodic:
+        _check_short(state, wanted, longest, world)
+    low, high = np.where(world.walled, world.bounds, [[-math.inf], [math.inf]])
     _move(
         state.position,
         state.velocity,
@@ -301,12 +306,29 @@ def integrate(
     if bodies is not None:
         bodies.give_way(state, steered)
         note_held(state.position, wanted, steered.position, dt, state.held)
+    world.wrap(steered.position)
     for name in ("position", "velocity", "heading"):
         fresh = getattr(steered, name)
         setattr(steered, name, state.columns[name])
         state.columns[name] = fresh
     for name, fresh in steered.memory.items():
         steered.memory[name], state.columns[name] = state.columns[name], fresh
+
+
+def _check_short(state: AgentState, wanted: NDArray[np.float64], longest: float, world: World) -> None:
+    """Raise when a body could meet another one on both sides of itself within a step."""
+    quarter = 0.25 * float(world.period[world.period > 0.0].min())
+    if longest + float(state.radius.max(initial=0.0)) < quarter:
+        return
+    steps = np.linalg.norm(wanted - state.position, axis=1)
+    row = int(np.argmax(steps + state.radius))
+    if steps[row] + float(state.radius.max()) < quarter:
+        return
+    raise ModelError(
+        f"agent {int(state.id[row])} of {state.radius[row]:g} m radius makes a step of {steps[row]:.3g} m; where space "
+        f"repeats after {4.0 * quarter:g} m, step and radius together must be less than a quarter of that: use a "
+        f"shorter dt, slower or smaller agents, or a larger world"
+    )
 
 
 def _nonsense(state: AgentState, target: NDArray[np.float64]) -> str:

@@ -11,6 +11,7 @@ up here with a default, so that the smallest useful extension is a few lines lon
 | `follows_layers` | False | reads the layers that a planner's `lay` puts on the ground, not who is near |
 | `cell` | none | its agents stand on cells of this size [m], one each, as wide as the cell |
 | `solid_bodies` | False | agents of such models never push into each other: `integrate` shortens their moves |
+| `periodic_space` | False | knows worlds whose sides are joined: neighbours and goals are met beyond the seam |
 | `prepare(state, world, seed)` | nothing | called once before the first step |
 | `state()`, `restore(stored)` | nothing | what a checkpoint must keep beyond the agents' columns |
 | `behaviours`, `set_behaviour(name, on)` | none | what can be switched off while it runs: name → whether it is on |
@@ -72,6 +73,21 @@ class Steering(Protocol):
         out: Steered,
     ) -> None:
         """Write velocity, heading and memory of the rows `members` into `out`; read everything else, change nothing."""
+
+
+def check_space(layer: object, world: World, what: str) -> None:
+    """Raise when a layer would be wrong in this world: where its sides are joined, or where they are no walls."""
+    if world.is_periodic and not getattr(layer, "periodic_space", False):
+        raise ParameterError(
+            f"{what}: {type(layer).__name__} does not know periodic space, where others and goals are met beyond the "
+            f"seam; use another model, or a world that is not periodic (a layer of your own that takes nearest images "
+            f"declares periodic_space = True)"
+        )
+    if world.is_periodic and getattr(layer, "solid_bodies", False):
+        raise ParameterError(
+            f"{what}: solid bodies are not kept apart over the seam of periodic space; give {type(layer).__name__} "
+            f"solid_bodies=False, or take a world that is not periodic"
+        )
 
 
 def columns_of(layer: object) -> tuple[Column, ...]:

@@ -98,6 +98,9 @@ class Simulation:
         self._sensing = not all(reads_ground(model) for model in self._models)
         if isinstance(self.environment, type) or not isinstance(self.environment, Environment):
             raise ParameterError(f"environment needs a method sense(state, world); got {self.environment!r}")
+        for what, used in (("planning", self._planners), ("environment", [self.environment]), ("local", self._models)):
+            for layer in used:
+                layers.check_space(layer, world, what)
         for item in declared:
             self.check_newcomers(item, group=item.name if isinstance(item, Group) else item.group)
         self.population.spawn_all(self._columns(), [getattr(model, "cell", None) for model in self._models])

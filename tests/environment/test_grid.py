@@ -42,7 +42,7 @@ def make_state(position: np.ndarray, sense_radius: np.ndarray | float) -> AgentS
 def canonical_order(state: AgentState, grid: Grid) -> np.ndarray:
     """Rows by cell, row-major with x fastest, then by id."""
     stored = grid.state()
-    low, high = stored["bounds"]
+    low, high = stored["box"]
     counts = np.maximum(np.ceil((high - low) / stored["cell"]), 1)
     cells = np.clip(np.floor((state.position - low) * (1.0 / stored["cell"])), 0, counts - 1)
     return np.lexsort((state.id, *cells.T))
@@ -297,5 +297,5 @@ def test_sorting_before_allocating_is_refused() -> None:
 
 
 def test_a_checkpoint_of_something_else_is_refused() -> None:
-    with pytest.raises(CheckpointError, match="bounds, cell and reach"):
+    with pytest.raises(CheckpointError, match="bounds, box, period, cell and reach"):
         Grid().restore({"triangles": np.zeros(3)})

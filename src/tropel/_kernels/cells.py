@@ -19,9 +19,9 @@ and keeps those whose squared distance is at most radius · radius. Faster, sixt
                     k = at + trailing_zeros(bits)
                     bits &= bits - np.uint64(1)
 
-Where space is periodic the same agents are met again beyond the seam, a period away. A kernel that knows periodic space
-(its model declares `periodic_space = True`) numbers the cells beyond the seam on, below 0 and from the last cell up, and
-moves its own point by a period instead of everybody it meets there, so that the inner loop stays the same:
+Where space is periodic the same agents are met again beyond the seam, a period away. For kernels that know periodic
+space (their model declares `periodic_space = True`) cells beyond the seam are numbered on, below 0 and from the last
+cell up. One's own point is moved by a period instead of all who are met there, so that the inner loop stays the same:
 
     x0, x1, y0, y1, z0, z1 = wrapping_window(cells, x, y, z, radius)
     first_side, last_side = x_sides(cells, x0, x1)

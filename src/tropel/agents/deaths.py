@@ -6,12 +6,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tropel._kernels.compile import kernel
+from tropel._kernels.periodic import nearest_image
 from tropel.agents.state import AgentState
 from tropel.world import World
 
 
 @kernel
-def _note_killed(position, dead, centre, reach, out):
+def _note_killed(position, dead, centre, reach, period, out):
     """Write whom hazards kill now; returns how many these are."""
     found = 0
     for i in range(position.shape[0]):
@@ -21,7 +22,7 @@ def _note_killed(position, dead, centre, reach, out):
         for h in range(reach.size):
             away2 = 0.0
             for axis in range(position.shape[1]):
-                away2 += (position[i, axis] - centre[h, axis]) ** 2
+                away2 += nearest_image(position[i, axis] - centre[h, axis], period[axis]) ** 2
             if away2 <= reach[h] * reach[h]:
                 out[i] = True
                 found += 1
@@ -35,5 +36,6 @@ def killed_now(state: AgentState, world: World) -> NDArray[np.int64] | None:
     if not len(rows):
         return None
     out = np.empty(len(state), dtype=np.bool_)
-    found = _note_killed(state.position, state.dead, world.hazards.position[rows], world.hazards.inner[rows], out)
+    hazards = world.hazards
+    found = _note_killed(state.position, state.dead, hazards.position[rows], hazards.inner[rows], world.period, out)
     return np.flatnonzero(out) if found else None

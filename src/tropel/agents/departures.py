@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tropel._kernels.compile import kernel, parallel_kernel
+from tropel._kernels.periodic import nearest_image
 from tropel._kernels.polygons import inside_edges
 from tropel.agents.state import NEAREST_EXIT, NEAREST_TARGET, AgentState
 from tropel.world import World
@@ -55,7 +56,7 @@ def _arrived(position, goal, dead, goals, box, out):
             else:
                 away2 = 0.0
                 for axis in range(dim):
-                    away2 += (position[i, axis] - goals.position[g, axis]) ** 2
+                    away2 += nearest_image(position[i, axis] - goals.position[g, axis], goals.period[axis]) ** 2
                 here = math.sqrt(away2) <= goals.radius[g]
             if here:
                 out[i] = g

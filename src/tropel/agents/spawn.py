@@ -18,6 +18,7 @@ from tropel._kernels.compile import allocating_kernel
 from tropel._kernels.philox import random_key, uniforms
 from tropel.errors import ParameterError, SpawnError
 from tropel.world import World, shapes
+from tropel.world.periodic import images_of_discs, nearest_images, shifts
 
 #: Room left between bodies, so that touching neighbours do not count as overlapping after rounding [m].
 GAP = 1e-6
@@ -33,31 +34,54 @@ _SEGMENTS = 16
 
 
 @allocating_kernel
-def _accept(candidates, radius, begin, taken, taken_radius, origin, cell, shape, heads, following, placed):
-    """Throw candidates one after another for agents `begin…`; returns how many agents are placed then."""
+def _is_free(place, own_radius, radius, taken, taken_radius, origin, cell, shape, heads, following, placed, index):
+    """Whether a body overlaps nobody; writes its cell into `index`."""
+    dim = taken.shape[1]
+    fixed = taken.shape[0]
+    for axis in range(dim):
+        c = math.floor((place[axis] - origin[axis]) / cell)
+        index[axis] = np.int64(min(max(c, 0), shape[axis] - 1))
+    for cz in range(max(index[2] - 1, 0), min(index[2] + 1, shape[2] - 1) + 1):
+        for cy in range(max(index[1] - 1, 0), min(index[1] + 1, shape[1] - 1) + 1):
+            for cx in range(max(index[0] - 1, 0), min(index[0] + 1, shape[0] - 1) + 1):
+                other = heads[(cz * shape[1] + cy) * shape[0] + cx]
+                while other >= 0:
+                    away2 = 0.0
+                    for axis in range(dim):
+                        there = taken[other, axis] if other < fixed else placed[other - fixed, axis]
+                        away2 += (place[axis] - there) ** 2
+                    other_radius = taken_radius[other] if other < fixed else radius[other - fixed]
+                    if away2 < (own_radius + other_radius) ** 2:
+                        return False
+                    other = following[other]
+    return True
+
+
+@allocating_kernel
+def _accept(candidates, radius, begin, taken, taken_radius, origin, cell, shape, heads, following, low, high, shifts,
+            placed):  # fmt: skip
+    """Throw candidates one after another for agents `begin…`; returns how many agents are placed then.
+
+    In periodic space a body has images by `shifts`; those that reach into the world low–high must be free too.
+    """
     dim = candidates.shape[1]
     agent = begin
     fixed = taken.shape[0]
+    index = np.zeros(3, dtype=np.int64)
+    image = np.zeros(dim)
     for k in range(candidates.shape[0]):
         if agent == placed.shape[0]:
             break
-        index = np.zeros(3, dtype=np.int64)
-        for axis in range(dim):
-            c = math.floor((candidates[k, axis] - origin[axis]) / cell)
-            index[axis] = min(max(c, 0), shape[axis] - 1)
         free = True
-        for cz in range(max(index[2] - 1, 0), min(index[2] + 1, shape[2] - 1) + 1):
-            for cy in range(max(index[1] - 1, 0), min(index[1] + 1, shape[1] - 1) + 1):
-                for cx in range(max(index[0] - 1, 0), min(index[0] + 1, shape[0] - 1) + 1):
-                    other = heads[(cz * shape[1] + cy) * shape[0] + cx]
-                    while free and other >= 0:
-                        away2 = 0.0
-                        for axis in range(dim):
-                            there = taken[other, axis] if other < fixed else placed[other - fixed, axis]
-                            away2 += (candidates[k, axis] - there) ** 2
-                        other_radius = taken_radius[other] if other < fixed else radius[other - fixed]
-                        free = away2 >= (radius[agent] + other_radius) ** 2
-                        other = following[other]
+        # The body itself comes last, so that `index` is its cell.
+        for s in range(shifts.shape[0] - 1, -1, -1):
+            reaches = True
+            for axis in range(dim):
+                image[axis] = candidates[k, axis] + shifts[s, axis]
+                reaches = reaches and (s == 0 or (low[axis] - cell <= image[axis] <= high[axis] + cell))
+            if reaches and free:
+                free = _is_free(image, radius[agent], radius, taken, taken_radius, origin, cell, shape, heads,
+                                following, placed, index)  # fmt: skip
         if free:
             for axis in range(dim):
                 placed[agent, axis] = candidates[k, axis]
@@ -74,17 +98,23 @@ class _Room:
     def __init__(self, world: World, region: Any, who: str, radius: float) -> None:
         self.dim = world.dim
         self.radius = radius
+        self.world_low, self.world_high = world.bounds
+        self.period = world.period
         self.obstacle_position = np.vstack([world.obstacles.position, world.hazards.position])
         self.obstacle_radius = np.append(world.obstacles.radius, world.hazards.inner)
         if world.dim == 3:
             box = world.bounds if region is None else _box(world, region, who)
-            self.low = np.maximum(box[0], world.bounds[0] + radius)
-            self.high = np.minimum(box[1], world.bounds[1] - radius)
+            # Bodies keep off walls, may be on a seam, and in open space may begin outside of the box too.
+            margin = np.where(world.walled, radius, np.where(world.unbounded, -math.inf, 0.0))
+            self.low = np.maximum(box[0], world.bounds[0] + margin)
+            self.high = np.minimum(box[1], world.bounds[1] - margin)
             self.size = float(np.prod(np.maximum(self.high - self.low, 0.0)))
             return
         area = region_area(world, region, who)
         if world.walkable is not None:
             area = area.intersection(world.walkable)
+        if world.is_periodic:
+            area = area.intersection(_period_area(world))
         self.size = area.area
         barriers = world.segments[world.blocking > 0]
         if len(barriers):
@@ -108,8 +138,17 @@ class _Room:
         if self.dim == 2:
             points = points[shapely.intersects_xy(self.area, points[:, 0], points[:, 1])]
         for centre, radius in zip(self.obstacle_position, self.obstacle_radius, strict=True):
-            points = points[((points - centre) ** 2).sum(axis=1) >= (radius + self.radius) ** 2]
+            away = nearest_images(points - centre, self.period)
+            points = points[(away**2).sum(axis=1) >= (radius + self.radius) ** 2]
         return points
+
+
+def _period_area(world: World) -> Any:
+    """The bounds of a periodic 2D world; without end along an axis that is not periodic."""
+    low, high = world.bounds
+    far = 1e3 * float((high - low).max())
+    joined = world.period > 0.0
+    return shapely.box(*np.where(joined, low, low - far), *np.where(joined, high, high + far))
 
 
 def region_area(world: World, region: Any, who: str) -> Any:
@@ -169,6 +208,7 @@ def spawn_positions(
     room = _Room(world, region, who, largest)
     placed = np.empty((count, world.dim))
     done = 0 if room.empty else _throw_darts(room, placed, grown, taken, taken_radius, seed, who, first_draw)
+    world.wrap(placed[:done])
     if partial or done == count:
         return by_place(placed) if done == count and (radius == radius[0]).all() else placed[:done]
     sites = _hexagonal_sites(room, largest, taken, taken_radius)
@@ -214,7 +254,8 @@ def _throw_darts(
     first_draw: int,
 ) -> int:
     reach = (float(radius.max()) + taken_radius)[:, None]
-    near = ((taken >= room.low - reach) & (taken <= room.high + reach)).all(axis=1)
+    # Over the seam everybody may be near.
+    near = ((taken >= room.low - reach) & (taken <= room.high + reach) | (room.period > 0.0)).all(axis=1)
     taken, taken_radius = np.ascontiguousarray(taken[near]), np.ascontiguousarray(taken_radius[near])
     cell = 2.0 * max(float(radius.max()), float(taken_radius.max(initial=0.0)))
     extent = room.high - room.low
@@ -230,6 +271,7 @@ def _throw_darts(
     for row, number in enumerate(index @ strides):
         following[row], heads[number] = heads[number], row
     key = random_key(seed, f"{who}/darts")
+    moves = shifts(room.period)
     thrown, done = 0, 0
     most = _DARTS_PER_AGENT * len(placed) + 1000
     while done < len(placed) and thrown < most:
@@ -239,7 +281,8 @@ def _throw_darts(
         if room.dim == 3:
             unit = np.hstack([unit, uniforms(key, darts, step=first_draw, draw=1)[:, :1]])
         candidates = room.keep(room.low + unit * extent)
-        done = _accept(candidates, radius, done, taken, taken_radius, origin, cell, shape, heads, following, placed)
+        done = _accept(candidates, radius, done, taken, taken_radius, origin, cell, shape, heads, following,
+                       room.world_low, room.world_high, moves, placed)  # fmt: skip
         thrown += batch
     return done
 
@@ -265,7 +308,12 @@ def _hexagonal_sites(
         i, j, k = np.meshgrid(*[np.arange(len(r)) for r in ranges], indexing="ij")
         even = ((i + j + k) % 2 == 0).ravel()
         points = np.column_stack([ranges[0][i].ravel(), ranges[1][j].ravel(), ranges[2][k].ravel()])[even]
-    points = room.keep(points[(points <= room.high).all(axis=1)])
+    # The first and the last in a row must not touch over the seam.
+    last = np.where(room.period > 0.0, np.minimum(room.high, room.low + room.period - step), room.high)
+    points = room.keep(points[(points <= last).all(axis=1)])
+    if room.period.any() and len(taken):
+        number, taken = images_of_discs(taken, taken_radius + step, room.world_low, room.world_high, room.period)
+        taken_radius = taken_radius[number]
     if len(taken) and len(points):
         from scipy.spatial import cKDTree
 
@@ -296,8 +344,9 @@ def check_positions(world: World, positions: Any, *, who: str) -> NDArray[np.flo
             inside = shapely.contains_xy(world.walkable, points[:, 0], points[:, 1])
             bad = ~np.asarray(inside, dtype=bool)
             why = "is outside the walkable area"
-        elif world.dim == 3:
-            bad = np.any((points < world.bounds[0]) | (points > world.bounds[1]), axis=1)
+        elif world.dim == 3 or world.is_periodic:
+            outside = (points < world.bounds[0]) | (points > world.bounds[1])
+            bad = np.any(outside & ~world.unbounded, axis=1)
             why = "is outside the box"
     if not bad.any() and world.dim == 2 and len(world.segments):
         lines = shapely.linestrings(world.segments.reshape(-1, 2, 2))
@@ -307,7 +356,7 @@ def check_positions(world: World, positions: Any, *, who: str) -> NDArray[np.flo
     if not bad.any():
         obstacles = world.obstacles
         for name, centre, radius in zip(obstacles.names, obstacles.position, obstacles.radius, strict=True):
-            inside = ((points - centre) ** 2).sum(axis=1) < radius**2
+            inside = (nearest_images(points - centre, world.period) ** 2).sum(axis=1) < radius**2
             if inside.any():
                 bad, why = inside, f"is inside the obstacle '{name}'"
                 break
@@ -318,4 +367,5 @@ def check_positions(world: World, positions: Any, *, who: str) -> NDArray[np.flo
         raise SpawnError(
             f"group '{who}': position {row} at {points[row].tolist()} {why}{tail}; move it to a free place"
         )
+    world.wrap(points)
     return points

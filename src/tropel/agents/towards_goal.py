@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tropel._kernels.compile import inlined_kernel, kernel, parallel_kernel
+from tropel._kernels.periodic import nearest_image
 from tropel._kernels.polygons import inside_edges
 from tropel._kernels.walls import nearest_on_segment
 from tropel.agents.state import NEAREST_EXIT, NEAREST_TARGET
@@ -46,9 +47,9 @@ def _to_goal(i, position, goal, goals):
                     best = away
                     dx, dy, dz = qx - position[i, 0], qy - position[i, 1], 0.0
         else:
-            ex = goals.position[g, 0] - position[i, 0]
-            ey = goals.position[g, 1] - position[i, 1]
-            ez = goals.position[g, 2] - position[i, 2] if dim == 3 else 0.0
+            ex = nearest_image(goals.position[g, 0] - position[i, 0], goals.period[0])
+            ey = nearest_image(goals.position[g, 1] - position[i, 1], goals.period[1])
+            ez = nearest_image(goals.position[g, 2] - position[i, 2], goals.period[2]) if dim == 3 else 0.0
             away = math.sqrt(ex * ex + ey * ey + ez * ez)
             if away < best:
                 best = away

@@ -21,10 +21,21 @@ import numpy as np
 from numba import prange
 from numpy.typing import NDArray
 
-from tropel._kernels.cells import CellList, axis_cell, cell_run, cell_window
-from tropel._kernels.compile import kernel, parallel_kernel
+from tropel._kernels.cells import (
+    CellList,
+    axis_cell,
+    behind_seam,
+    cell_run,
+    cell_window,
+    side_run,
+    wrapping_window,
+    x_sides,
+)
+from tropel._kernels.compile import inlined_kernel, kernel, parallel_kernel
+from tropel._kernels.periodic import nearest_image
 from tropel.agents.state import AgentState
 from tropel.world import World
+from tropel.world.periodic import images_of_discs
 
 #: Overlaps up to this depth [m] are touching, not a collision: solid bodies stand side by side with rounding between.
 TOLERANCE = 1e-6
@@ -52,9 +63,9 @@ def _measure_moves(cells, after, move, extent, widest, total):
         for place in range(chunk * _PER_CHUNK, min(count, (chunk + 1) * _PER_CHUNK)):
             k = np.uint64(place)
             row = np.uint64(cells.order[k])
-            mx = after[row, 0] - cells.position[0, k]
-            my = after[row, 1] - cells.position[1, k]
-            mz = after[row, 2] - cells.position[2, k] if spatial else 0.0
+            mx = nearest_image(after[row, 0] - cells.position[0, k], cells.period[0])
+            my = nearest_image(after[row, 1] - cells.position[1, k], cells.period[1])
+            mz = nearest_image(after[row, 2] - cells.position[2, k], cells.period[2]) if spatial else 0.0
             move[0, k] = mx
             move[1, k] = my
             move[2, k] = mz
@@ -97,13 +108,13 @@ def _meets(dx, dy, dz, mx, my, mz, contact, pairs, figures, found, first, second
 
 
 @kernel
-def _agents_meet(position, radius, move, k, j, pairs, figures, found):
-    """`_meets` for the agents at the places k and j of the cell list."""
+def _agents_meet(position, radius, move, k, j, x, y, z, pairs, figures, found):
+    """`_meets` for the agents at the places k and j of the cell list; j sees k at (x, y, z)."""
     spatial = position.shape[0] == 3
     return _meets(
-        position[0, j] - position[0, k],
-        position[1, j] - position[1, k],
-        position[2, j] - position[2, k] if spatial else 0.0,
+        position[0, j] - x,
+        position[1, j] - y,
+        position[2, j] - z if spatial else 0.0,
         move[0, j] - move[0, k],
         move[1, j] - move[1, k],
         move[2, j] - move[2, k],
@@ -148,9 +159,44 @@ def _look_all_around(cells, move, extent, discs, k, ordinary, largest, pairs, fi
             first, last = cell_run(cells, x0, x1, cy, cz)
             for j in range(first, last):
                 if j > k or (j < k and extent[j] <= ordinary):
-                    found = _agents_meet(position, radius, move, k, j, pairs, figures, found)
+                    found = _agents_meet(position, radius, move, k, j, x, y, z, pairs, figures, found)
     for m in range(discs.radius.shape[0]):
         found = _meets_obstacle(position, radius, move, k, discs, m, pairs, figures, found)
+    return found
+
+
+@inlined_kernel
+def _window_crosses_seam(cells, k, reach):
+    z = cells.position[2, k] if cells.position.shape[0] == 3 else 0.0
+    x0, x1, y0, y1, z0, z1 = wrapping_window(cells, cells.position[0, k], cells.position[1, k], z, reach)
+    return min(x0, y0, z0) < 0 or x1 >= cells.shape[0] or y1 >= cells.shape[1] or z1 >= cells.shape[2]
+
+
+@kernel
+def _look_over_seam(cells, move, extent, k, largest, pairs, figures, found):
+    """Collisions of an agent with those behind it in the order of the cells, on whatever side of a seam they are.
+
+    A step and a radius are less than a quarter of the period, so that nobody is met on two sides.
+    """
+    position, radius = cells.position, cells.radius
+    spatial = position.shape[0] == 3
+    x, y = position[0, k], position[1, k]
+    z = position[2, k] if spatial else 0.0
+    x0, x1, y0, y1, z0, z1 = wrapping_window(cells, x, y, z, extent[k] + largest)
+    first_side, last_side = x_sides(cells, x0, x1)
+    for cz in range(z0, z1 + 1):
+        row_z, shift_z = behind_seam(cells, 2, cz)
+        for cy in range(y0, y1 + 1):
+            row_y, shift_y = behind_seam(cells, 1, cy)
+            for side in range(first_side, last_side + 1):
+                first, last, shift_x = side_run(cells, x0, x1, row_y, row_z, side)
+                own_x, own_y, own_z = x + shift_x, y + shift_y, z + shift_z
+                for j in range(max(first, k + np.uint64(1)), last):
+                    dx, dy = position[0, j] - own_x, position[1, j] - own_y
+                    dz = position[2, j] - own_z if spatial else 0.0
+                    reach = extent[k] + extent[j]
+                    if dx * dx + dy * dy + dz * dz <= reach * reach:
+                        found = _agents_meet(position, radius, move, k, j, own_x, own_y, own_z, pairs, figures, found)
     return found
 
 
@@ -185,9 +231,13 @@ def _search_chunk(cells, move, extent, discs, ordinary, largest, chunk, pairs, f
     position, radius = cells.position, cells.radius
     spatial = position.shape[0] == 3
     widest = min(ordinary, largest)
+    periodic = cells.period[0] > 0.0 or cells.period[1] > 0.0 or cells.period[2] > 0.0
     for place in range(chunk * _PER_CHUNK, min(agents, (chunk + 1) * _PER_CHUNK)):
         k = np.uint64(place)
         own = extent[k]
+        if periodic and _window_crosses_seam(cells, k, own + widest):
+            found = _look_over_seam(cells, move, extent, k, largest, pairs, figures, found)
+            continue
         if own > ordinary:
             found = _look_all_around(cells, move, extent, discs, k, ordinary, largest, pairs, figures, found)
             continue
@@ -204,7 +254,7 @@ def _search_chunk(cells, move, extent, discs, ordinary, largest, chunk, pairs, f
                     dz = position[2, j] - z if spatial else 0.0
                     reach = own + extent[j]
                     if dx * dx + dy * dy + dz * dz <= reach * reach and extent[j] <= ordinary:
-                        found = _agents_meet(position, radius, move, k, j, pairs, figures, found)
+                        found = _agents_meet(position, radius, move, k, j, x, y, z, pairs, figures, found)
     for place in range(max(agents, chunk * _PER_CHUNK), min(agents + discs.radius.shape[0], (chunk + 1) * _PER_CHUNK)):
         found = _look_from_obstacle(
             cells, move, extent, discs, place - agents, ordinary, largest, pairs, figures, found
@@ -263,7 +313,9 @@ class CollisionSearch:
         _measure_moves(cells, state.position, move, extent, widest, total)
         largest = float(widest.max(initial=0.0))
         ordinary = max(1.0 / cells.inverse_cell, 2.0 * float(total.sum()) / max(count, 1))
-        discs = _disc_moves(world, dt)
+        if world.is_periodic:
+            ordinary = math.inf  # nobody goes far in a step there, see `integrate`
+        discs, obstacle = _disc_moves(world, dt, largest)
         chunks = -(-(count + len(discs.radius)) // _PER_CHUNK)
         if chunks > len(self._pairs):
             self._make_room(chunks + chunks // 4, self._pairs.shape[1])
@@ -277,13 +329,20 @@ class CollisionSearch:
             self._make_room(len(self._pairs), 1 << most.bit_length())
         filled = np.arange(most) < found[:, None]
         place, other = pairs[:, :most][filled].T
+        with_disc = other < 0
+        other[with_disc] = -1 - obstacle[-1 - other[with_disc]]
         first, depth, when, at_start, at_end = figures[:, :most][filled].T
         return Found(place=place, other=other, first=first, depth=depth, when=when, at_start=at_start, at_end=at_end)
 
 
-def _disc_moves(world: World, dt: float) -> DiscMoves:
+def _disc_moves(world: World, dt: float, extent: float) -> tuple[DiscMoves, NDArray[np.int64]]:
+    """Obstacles, and in periodic space their images that agents of that extent [m] can meet; which obstacle each is."""
     obstacles = world.obstacles
-    position, move = np.zeros((len(obstacles), 3)), np.zeros((len(obstacles), 3))
-    position[:, : obstacles.dim] = obstacles.position
-    move[:, : obstacles.dim] = obstacles.velocity * dt
-    return DiscMoves(position, move, obstacles.radius)
+    number, centre, step = np.arange(len(obstacles)), obstacles.position, obstacles.velocity * dt
+    if world.is_periodic:
+        reach = obstacles.radius + np.linalg.norm(step, axis=1) + extent
+        number, centre = images_of_discs(centre, reach, world.bounds[0], world.bounds[1], world.period)
+    position, move = np.zeros((len(number), 3)), np.zeros((len(number), 3))
+    position[:, : obstacles.dim] = centre
+    move[:, : obstacles.dim] = step[number]
+    return DiscMoves(position, move, obstacles.radius[number]), number

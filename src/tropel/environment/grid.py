@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tropel._kernels.compile import kernel
 from tropel.agents.state import AgentState, Floats
 from tropel.environment.cell_sort import CellSort
 from tropel.environment.near import Near, SensedWorld
@@ -22,6 +23,15 @@ _ALWAYS_CELLS = 1 << 16
 _CELLS_PER_AGENT = 64
 _MOST_CELLS = 1 << 24
 
+#: In open space the cells follow the crowd when more than this share of a sample of so many agents is outside of them.
+_STRAYED = 1.0 / 8.0
+_SAMPLE = 4096
+#: Fewer agents may all be in one cell before that takes any time.
+_FEW = 512
+#: They then lie over all but this share of it at either end of an axis, and this share of that width beyond.
+_FAR = 0.01
+_MARGIN = 0.25
+
 
 class Grid:
     """Finds neighbours by sorting agents into equal cells over the bounds of the world.
@@ -29,8 +39,11 @@ class Grid:
     `cell` is the edge of a cell [m]. Left out, it becomes the median sense radius of the agents present when the grid
     is allocated: most agents then look into three cells along each axis, and a few far-sighted ones into more. It is
     made larger where the world would have too many cells. Once allocated, the grid stays the same, whoever comes or
-    leaves; its cells decide the order in which neighbours are visited, so they are part of a checkpoint.
+    leaves, except in open space: there it follows a crowd that goes away. A few who are far from all others belong to
+    the border cells. Cells decide the order in which neighbours are visited, so they are part of a checkpoint.
     """
+
+    periodic_space = True
 
     def __init__(self, *, cell: float | None = None) -> None:
         if cell is not None and not (math.isfinite(cell) and cell > 0.0):
@@ -39,6 +52,7 @@ class Grid:
         self.parameters = {"cell": cell}
         self._agents: CellSort | None = None
         self._bounds: Floats = np.empty((2, 0))
+        self._box: Floats = np.empty((2, 0))  #: what the cells lie over: the bounds, or where the crowd went
         self._period: Floats = np.empty(0)
         self._size = 0.0
         self._reach = 0.0
@@ -60,28 +74,42 @@ class Grid:
             )
         if not (np.isfinite(bounds).all() and (bounds[1] >= bounds[0]).all()):
             raise ModelError(f"a grid needs finite bounds with low ≤ high, and the world has {bounds.tolist()}")
-        self._period = np.array(world.period, dtype=np.float64)
-        radii = state.sense_radius
-        radii = radii[np.isfinite(radii) & (radii > 0.0)]
-        most = _MOST_CELLS if self.cell is not None else max(_ALWAYS_CELLS, _CELLS_PER_AGENT * len(state))
-        # Without a radius to go by every cell size is right; the limit on the number of cells then chooses.
-        wanted = self.cell or (float(np.median(radii)) if len(radii) else float((bounds[1] - bounds[0]).max()) / 256.0)
-        self._settle(bounds, _fitting_cell(bounds, wanted or 1.0, min(most, _MOST_CELLS)))
+        self._bounds, self._period = bounds, np.array(world.period, dtype=np.float64)
+        self._settle(bounds, self._cell_for(state, bounds))
         self._reach = 0.0
         # The first agents to arrive decide where there are none yet.
         self._settled = self.cell is not None or len(state) > 0
 
-    def _settle(self, bounds: Floats, size: float) -> None:
-        dim = bounds.shape[1]
+    def _cell_for(self, state: AgentState, box: Floats) -> float:
+        radii = state.sense_radius
+        radii = radii[np.isfinite(radii) & (radii > 0.0)]
+        most = _MOST_CELLS if self.cell is not None else max(_ALWAYS_CELLS, _CELLS_PER_AGENT * len(state))
+        # Without a radius to go by every cell size is right; the limit on the number of cells then chooses.
+        wanted = self.cell or (float(np.median(radii)) if len(radii) else float((box[1] - box[0]).max()) / 256.0)
+        return _fitting_cell(box, wanted or 1.0, min(most, _MOST_CELLS))
+
+    def _settle(self, box: Floats, size: float) -> None:
+        dim = box.shape[1]
         origin = np.zeros(3)
-        origin[:dim] = bounds[0]
+        origin[:dim] = box[0]
         shape = np.ones(3, dtype=np.int64)
-        shape[:dim] = _cell_counts(bounds, size)
-        self._bounds, self._size = bounds, size
-        self._diagonal = float(np.linalg.norm(bounds[1] - bounds[0]))
+        shape[:dim] = _cell_counts(box, size)
         period = np.zeros(3)
         period[:dim] = self._period
+        self._box, self._size = box, size
+        self._diagonal = float(np.linalg.norm(self._bounds[1] - self._bounds[0]))
         self._agents = CellSort(origin=origin, cell=size, shape=shape, period=period, dim=dim)
+
+    def _follow(self, state: AgentState, unbounded: NDArray[np.bool_]) -> None:
+        """Lay the cells anew where the crowd is, if too many have gone out of them."""
+        sample = state.position[:: max(len(state) // _SAMPLE, 1)]
+        strayed = ((sample < self._box[0]) | (sample > self._box[1])).any(axis=1)
+        if np.count_nonzero(strayed) <= _STRAYED * len(sample) or not np.isfinite(sample).all():
+            return
+        low, high = np.quantile(sample, [_FAR, 1.0 - _FAR], axis=0)
+        beyond = _MARGIN * (high - low) + self._size
+        box = np.where(unbounded, [low - beyond, high + beyond], self._bounds)
+        self._settle(box, self._cell_for(state, box))
 
     def update(self, state: AgentState) -> None:
         """Sort the agents into the allocated cells."""
@@ -90,14 +118,37 @@ class Grid:
         fault = self._agents.sort(state)
         if fault is not None:
             raise ModelError(_unsortable(state, fault))
+        if self._period.any():
+            self._check_periodic(state)
         # No distance between two points moved into the bounds exceeds the diagonal, and walls and obstacles are
         # looked up from there.
         self._reach = max(self._reach, min(self._agents.widest, self._diagonal))
 
+    def _check_periodic(self, state: AgentState) -> None:
+        assert self._agents is not None
+        shortest = float(self._period[self._period > 0.0].min())
+        # At exactly half a period rounding would decide on which side of somebody another one is, or on both.
+        if not 2.0 * self._agents.widest * (1.0 + 1e-12) < shortest:
+            row = int(np.argmax(state.sense_radius))
+            raise ModelError(
+                f"agent {int(state.id[row])} has a sense radius of {state.sense_radius[row]:g} m; where space repeats "
+                f"after {shortest:g} m it must be less than half of that, or others would be met twice: use a smaller "
+                f"radius or a larger world"
+            )
+        row = _first_outside(state.position, self._bounds[0], self._bounds[1], self._period)
+        if row >= 0:
+            raise ModelError(
+                f"agent {int(state.id[row])} is at {state.position[row].tolist()}, outside of the periodic world; "
+                f"put agents inside of its bounds (World.wrap does it)"
+            )
+
     def sense(self, state: AgentState, world: SensedWorld) -> Near:
         """Who and what is near each agent now."""
-        if not self._settled or not np.array_equal(self._bounds, world.bounds):
+        known = self._settled and np.array_equal(self._bounds, world.bounds)
+        if not known or not np.array_equal(self._period, world.period):
             self.allocate(state, world)
+        if len(state) > _FEW and world.unbounded.any():
+            self._follow(state, world.unbounded)
         self.update(state)
         assert self._agents is not None
         return Near(
@@ -113,21 +164,39 @@ class Grid:
         """The cells, which are chosen once: a resumed run needs the same."""
         if not self._settled:
             return {}
-        return {"bounds": self._bounds.copy(), "cell": np.array(self._size), "reach": np.array(self._reach)}
+        return {
+            "bounds": self._bounds.copy(),
+            "box": self._box.copy(),
+            "period": self._period.copy(),
+            "cell": np.array(self._size),
+            "reach": np.array(self._reach),
+        }
 
     def restore(self, stored: Mapping[str, NDArray[Any]]) -> None:
         """Put back what `state` gave."""
         if not stored:
             self._agents, self._settled = None, False
             return
-        if set(stored) != {"bounds", "cell", "reach"}:
+        if set(stored) != {"bounds", "box", "period", "cell", "reach"}:
             raise CheckpointError(
-                f"a grid stores bounds, cell and reach, and the checkpoint has {', '.join(sorted(stored))}; "
-                "resume with the environment that the checkpoint was written with"
+                f"a grid stores bounds, box, period, cell and reach, and the checkpoint has "
+                f"{', '.join(sorted(stored))}; resume with the environment that the checkpoint was written with"
             )
-        self._settle(np.array(stored["bounds"], dtype=np.float64), float(stored["cell"]))
+        self._bounds = np.array(stored["bounds"], dtype=np.float64)
+        self._period = np.array(stored["period"], dtype=np.float64)
+        self._settle(np.array(stored["box"], dtype=np.float64), float(stored["cell"]))
         self._reach = float(stored["reach"])
         self._settled = True
+
+
+@kernel
+def _first_outside(position, low, high, period):
+    """The first row that is not in [low, high) along a periodic axis, or -1."""
+    for i in range(position.shape[0]):
+        for axis in range(position.shape[1]):
+            if period[axis] > 0.0 and not (low[axis] <= position[i, axis] < high[axis]):
+                return i
+    return -1
 
 
 def _cell_counts(bounds: Floats, size: float) -> NDArray[np.float64]:

@@ -34,6 +34,10 @@ class SensedWorld(Protocol):
     period: Floats  #: (dim,): after which length space repeats along each axis [m]; 0 where it does not
 
     @property
+    def unbounded(self) -> NDArray[np.bool_]:  #: (dim,): along which axes space goes on without end
+        ...
+
+    @property
     def obstacles(self) -> SensedObstacles: ...
 
     def wall_grid(self, reach: float) -> WallGrid: ...
@@ -42,7 +46,8 @@ class SensedWorld(Protocol):
 class Near:
     """Neighbours, walls and obstacles of every agent, as they are in one step.
 
-    Agent j is near agent i when |xi - xj| ≤ sense_radius[i], centre to centre. Kernels walk `cells`, `walls` and
+    Agent j is near agent i when |xi - xj| ≤ sense_radius[i], centre to centre and, in periodic space, to the nearest
+    image. Kernels walk `cells`, `walls` and
     `obstacles`; lists per agent are built when they are first asked for. All lists are valid until the next `sense`:
     their memory is used again.
     """
@@ -111,7 +116,9 @@ class Near:
 
     @property
     def obstacles(self) -> DiscGrid:
-        """Round obstacles (position, velocity, radius) and the cells that list them, complete like the walls."""
+        """Round obstacles (position, velocity, radius) and the cells that list them, complete like the walls.
+
+        In periodic space they have images beyond the seams, with numbers of their own."""
         return self.world.obstacles.grid(self.reach)
 
     def obstacles_csr(self) -> Csr:

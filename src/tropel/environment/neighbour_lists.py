@@ -15,8 +15,18 @@ import numba
 import numpy as np
 from numba import prange
 
-from tropel._kernels.cells import CellList, axis_cell, cell_run
-from tropel._kernels.compile import kernel, parallel_kernel
+from tropel._kernels.cells import (
+    BLOCK,
+    CellList,
+    axis_cell,
+    behind_seam,
+    cell_run,
+    near_bits,
+    side_run,
+    wrapping_window,
+    x_sides,
+)
+from tropel._kernels.compile import inlined_kernel, kernel, parallel_kernel
 from tropel._kernels.csr import Csr
 from tropel._kernels.simd import (
     COPY_WIDTH,
@@ -52,6 +62,46 @@ def _rings(cells, first, end):
     return np.int64(min(np.ceil(reach * cells.inverse_cell + 1e-6), 2.0**30))
 
 
+@inlined_kernel
+def _at_seam(cell, rings, count, period):
+    """Whether so many rings of cells reach beyond a seam; the last cell may be cut off by it."""
+    return period > 0.0 and (cell < rings or cell + rings >= count - 1)
+
+
+@kernel
+def _list_over_seam(cells, first, end, buffer, start, found, room, lengths):
+    """Lists of some agents whose cells reach beyond a seam; returns how many neighbours there are with them.
+
+    Agent by agent, as steering models walk the cells: the same neighbours also where rounding decides.
+    """
+    position = cells.position
+    spatial = position.shape[0] == 3
+    for agent in range(first, end):
+        x, y = position[0, agent], position[1, agent]
+        z = position[2, agent] if spatial else 0.0
+        radius = cells.sense_radius[agent]
+        before = found
+        x0, x1, y0, y1, z0, z1 = wrapping_window(cells, x, y, z, radius)
+        first_side, last_side = x_sides(cells, x0, x1)
+        for cz in range(z0, z1 + 1):
+            row_z, shift_z = behind_seam(cells, 2, cz)
+            for cy in range(y0, y1 + 1):
+                row_y, shift_y = behind_seam(cells, 1, cy)
+                for side in range(first_side, last_side + 1):
+                    run, last, shift_x = side_run(cells, x0, x1, row_y, row_z, side)
+                    for at in range(run, last, BLOCK):
+                        bits = near_bits(cells, at, last, x + shift_x, y + shift_y, z + shift_z, radius * radius)
+                        while bits != _ZERO:
+                            k = at + trailing_zeros(bits)
+                            bits &= bits - _ONE
+                            if k != agent:
+                                if found < room:
+                                    buffer[start + found] = cells.order[k]
+                                found += _ONE
+        lengths[agent] = found - before
+    return found
+
+
 @kernel
 def _list_chunk(cells, chunk, near, near_row, buffer, room_start, room, lengths):
     """Lists of one chunk. Returns how many neighbours there were, and how many candidates if they were too many."""
@@ -59,6 +109,7 @@ def _list_chunk(cells, chunk, near, near_row, buffer, room_start, room, lengths)
     order = cells.order
     spatial = position.shape[0] == 3
     nx, ny, nz = cells.shape[0], cells.shape[1], cells.shape[2]
+    periodic = cells.period[0] > 0.0 or cells.period[1] > 0.0 or cells.period[2] > 0.0
     # The columns of `position` and of `near`, seen as flat memory.
     in_y = np.uint64(position.shape[1])
     in_z = in_y + in_y
@@ -79,6 +130,14 @@ def _list_chunk(cells, chunk, near, near_row, buffer, room_start, room, lengths)
         own_cell = np.uint64((cz * ny + cy) * nx + cx)
         group_end = min(np.uint64(cells.cell_start[own_cell + _ONE]), end)
         rings = chunk_rings if chunk_rings <= 1 else _rings(cells, k, group_end)
+        if periodic and (
+            _at_seam(cx, rings, nx, cells.period[0])
+            or _at_seam(cy, rings, ny, cells.period[1])
+            or _at_seam(cz, rings, nz, cells.period[2])
+        ):
+            found = _list_over_seam(cells, k, group_end, buffer, start, found, np.uint64(room), lengths)
+            k = group_end
+            continue
         x0, x1 = max(cx - rings, 0), min(cx + rings, nx - 1)
         y0, y1 = max(cy - rings, 0), min(cy + rings, ny - 1)
         z0, z1 = max(cz - rings, 0), min(cz + rings, nz - 1)

@@ -85,6 +85,7 @@ def _draw_floor(axes: Axes, scene: Scene, moment: Moment, view: View, door_notes
         _fill(axes, parse_wkt(moment.area_wkt, "walkable area"), facecolor=style.FLOOR, edgecolor=style.WALL, zorder=1)
     else:
         axes.set_facecolor(style.FLOOR)
+    _draw_seams(axes, scene, view)
     if scene.walls_wkt:
         _lines(axes, parse_wkt(scene.walls_wkt, "walls"), color=style.WALL, linewidth=1.8, zorder=4)
     labels = []
@@ -172,12 +173,34 @@ def _draw_targets(axes: Axes, scene: Scene, moment: Moment, view: View) -> list[
 def _draw_box(axes: Axes, scene: Scene, view: View) -> list[Label]:
     from matplotlib.patches import Rectangle
 
+    if set(scene.sides) >= {"open"}:
+        axes.set_facecolor(style.FLOOR)
+        return []
     axes.set_facecolor(style.OUTSIDE)
     low, high = view.flat(scene.bounds)
+    edge = style.FLOOR if any(scene.period) else style.WALL
     axes.add_patch(
-        Rectangle((low[0], low[1]), *(high - low), facecolor=style.FLOOR, edgecolor=style.WALL, linewidth=1.0, zorder=1)
+        Rectangle((low[0], low[1]), *(high - low), facecolor=style.FLOOR, edgecolor=edge, linewidth=1.0, zorder=1)
     )
+    _draw_seams(axes, scene, view)
     return []
+
+
+def _draw_seams(axes: Axes, scene: Scene, view: View) -> None:
+    """The sides of a periodic world: dashed where they are joined, in 3D as walls where they are not."""
+    if not any(scene.period):
+        return
+    low, high = view.flat(scene.bounds)
+    for across, axis in enumerate(view.plane):
+        joined = scene.sides[axis] == "joined"
+        if not joined and scene.dim == 2:
+            continue
+        for side in (low[across], high[across]):
+            ends = np.array([low, high])
+            ends[:, across] = side
+            dashes: Any = (0, (5, 4)) if joined else "-"
+            colour = style.FAINT_INK if joined else style.WALL
+            axes.plot(ends[:, 0], ends[:, 1], color=colour, linewidth=1.0, linestyle=dashes, zorder=3)
 
 
 def _fill(axes: Axes, shape: Any, *, facecolor: str, edgecolor: str, zorder: float, dashed: bool = False) -> None:

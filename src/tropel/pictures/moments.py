@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
@@ -62,7 +63,7 @@ class Moments:
             area_wkt=self._area(frame),
             doors=self.doors(frame),
             exits=_switched(dict.fromkeys(scene.exits, True), past, "exit"),
-            obstacles=self.obstacles(frame),
+            obstacles=self.with_images(self.obstacles(frame)),
             hazards=self.hazards(frame),
             targets=_targets({n: t["position"] for n, t in scene.targets.items() if "position" in t}, past),
         )
@@ -90,6 +91,25 @@ class Moments:
         if self._obstacles_change:
             _move_obstacles(standing, (entry.event for entry in self._events if entry.frame <= frame))
         return standing
+
+    @property
+    def period(self) -> list[float]:
+        """After which length space repeats along each axis [m]; 0 where it does not."""
+        return self._trajectory.scene.period
+
+    def with_images(self, obstacles: dict[str, tuple[Place, float]]) -> dict[str, tuple[Place, float]]:
+        """Obstacles and, in periodic space, what is seen of them on the other sides of the world."""
+        if not any(self.period):
+            return obstacles
+        seen = dict(obstacles)
+        along = [(0.0, -length, length) if length else (0.0,) for length in self.period]
+        low, high = self._trajectory.scene.bounds
+        for shift in list(itertools.product(*along))[1:]:
+            for name, (centre, radius) in obstacles.items():
+                image = tuple(c + by for c, by in zip(centre, shift, strict=True))
+                if all(a - radius < c < b + radius for a, c, b in zip(low, image, high, strict=True)):
+                    seen[f"{name} beyond {shift}"] = image, radius
+        return seen
 
     def hazards(self, frame: int) -> dict[str, HazardDisc]:
         return read_hazards(self._trajectory.hazards(frame))

@@ -56,7 +56,10 @@ def read_paths(trajectory: Trajectory) -> Paths:
     seen = np.cumsum(np.bincount(sample[first_row], minlength=len(frames)))
     stride = max(1, -(-len(ids) // _PATHS))
     drawn = agent % stride == 0
+    period = np.array(trajectory.scene.period)
     pieces, piece_times = _pieces(agent[drawn], sample[drawn], position[drawn], times)
+    if period.any():
+        pieces, piece_times = _cut_at_seams(pieces, piece_times, np.array(trajectory.scene.bounds), period)
     corners = np.vstack([position, trajectory.scene.bounds])
     return Paths(
         frames=frames,
@@ -107,3 +110,28 @@ def _pieces(agent: Ints, sample: Ints, position: Floats, times: Floats) -> tuple
     joined = ~first[b] & np.any(position[a] != position[b], axis=1)
     a, b = a[joined], b[joined]
     return np.stack([position[a], position[b]], axis=1), (times[sample[a]] + times[sample[b]]) / 2
+
+
+def _cut_at_seams(pieces: Floats, times: Floats, bounds: Floats, period: Floats) -> tuple[Floats, Floats]:
+    """In periodic space people go the short way, over the seam: such a piece becomes two that end there.
+
+    One that crosses two seams at once is left out.
+    """
+    begin, end = pieces[:, 0], pieces[:, 1]
+    length = np.where(period > 0.0, period, 1.0)
+    turns = np.where(period > 0.0, np.round((end - begin) / length), 0.0)
+    crossed = np.count_nonzero(turns, axis=1)
+    rows = np.flatnonzero(crossed == 1)
+    axis = np.argmax(turns[rows] != 0.0, axis=1)
+    shift = turns[rows] * period
+    begin, end = begin[rows], end[rows]
+    way = end - shift - begin
+    pick = np.arange(len(rows)), axis
+    # Who has gone a period forth (the end is lower than it would be) left through the high side.
+    side = np.where(turns[rows][pick] < 0.0, bounds[1][axis], bounds[0][axis])
+    gone = way[pick]
+    share = np.clip((side - begin[pick]) / np.where(gone != 0.0, gone, 1.0), 0.0, 1.0)[:, None]
+    out = np.stack([begin, begin + share * way], axis=1)
+    back = np.stack([end - (1.0 - share) * way, end], axis=1)
+    whole = crossed == 0
+    return np.concatenate([pieces[whole], out, back]), np.concatenate([times[whole], times[rows], times[rows]])

@@ -214,10 +214,13 @@ def _draw_obstacles(axes: Axes, moments: Moments, paths: Paths, view: View) -> N
     """Where obstacles are at the end, and the way of those that moved."""
     frames = paths.frames[np.unique(np.linspace(0, len(paths.frames) - 1, 120).round().astype(int))]
     seen = [moments.obstacles(int(frame)) for frame in frames]
-    draw_obstacles(axes, seen[-1].values(), view)
+    draw_obstacles(axes, moments.with_images(seen[-1]).values(), view)
+    period = view.flat(moments.period)[0]
     for name in sorted(set().union(*seen)):
         way = view.flat(np.array([moment[name][0] for moment in seen if name in moment]))
         if np.any(way != way[0]):
+            jumps = (np.abs(np.diff(way, axis=0)) > np.where(period > 0.0, 0.5 * period, np.inf)).any(axis=1)
+            way = np.insert(way, np.flatnonzero(jumps) + 1, np.nan, axis=0)
             axes.plot(
                 way[:, 0], way[:, 1], color=style.OBSTACLE_EDGE, linewidth=1.1, linestyle=(0, (1, 1.6)), zorder=5.5
             )

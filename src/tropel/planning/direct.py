@@ -14,7 +14,12 @@ from tropel.world import World
 
 
 class Direct:
-    """Go straight to the goal in the agents' `goal` column; stand where there is none."""
+    """Go straight to the goal in the agents' `goal` column; stand where there is none.
+
+    In periodic space the way may lead over the seam, if that is shorter.
+    """
+
+    periodic_space = True
 
     def __init__(self) -> None:
         self._world: World | None = None

@@ -49,6 +49,10 @@ class Blend:
         return tuple(part.planner for _, part in self.parts)
 
     @property
+    def periodic_space(self) -> bool:
+        return all(getattr(planner, "periodic_space", False) for planner in self.inner)
+
+    @property
     def columns(self) -> tuple[Any, ...]:
         return tuple(dict.fromkeys(column for _, planner in self.parts for column in planner.columns))
 

@@ -210,4 +210,4 @@ def _steps_around(raster: Raster) -> NDArray[np.int64]:
 
 def _no_goals(dim: int) -> GoalArrays:
     none, start, edges = np.empty(0, dtype=np.uint8), np.zeros(1, dtype=np.int64), np.empty((0, 4))
-    return GoalArrays(none, none, none, np.empty((0, dim)), np.empty(0), start, edges, start, edges)
+    return GoalArrays(none, none, none, np.empty((0, dim)), np.empty(0), start, edges, start, edges, np.zeros(dim))

@@ -78,6 +78,11 @@ class VectorField:
         return () if self.fallback is None else (self.fallback.planner,)
 
     @property
+    def periodic_space(self) -> bool:
+        """A field that is painted on a periodic world is asked inside of its bounds only."""
+        return all(getattr(planner, "periodic_space", False) for planner in self.inner)
+
+    @property
     def columns(self) -> tuple[Any, ...]:
         return () if self.fallback is None else self.fallback.columns
 

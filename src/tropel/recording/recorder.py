@@ -180,6 +180,7 @@ def scene_of(sim: Simulation) -> Scene:
     return Scene(
         dim=world.dim,
         bounds=world.bounds.tolist(),
+        sides=np.where(world.period > 0.0, "joined", np.where(world.walled, "wall", "open")).tolist(),
         walkable_wkt="" if world.walkable is None else shapely.to_wkt(world.walkable, **exact),
         walls_wkt=shapely.to_wkt(shapely.union_all(world.walls), **exact) if world.walls else "",
         exits={name: shapely.to_wkt(e.polygon, **exact) for name, e in world.exits.items()},

@@ -24,6 +24,8 @@ class Scene:
     dim: int
     #: [[lowest x, y(, z)], [highest x, y(, z)]]
     bounds: list[list[float]]
+    #: For each axis what is at the sides of the bounds: "wall", "open" or "joined" (periodic space). Empty: not known.
+    sides: list[str] = field(default_factory=list)
     #: Where agents can be when the run begins; empty in open space and in 3D.
     walkable_wkt: str = ""
     walls_wkt: str = ""
@@ -50,8 +52,18 @@ class Scene:
         if self.dim not in (2, 3):
             raise RecordingError(f"scene.dim is {self.dim!r}: a scene has 2 or 3 dimensions")
         _check_bounds(self.bounds, self.dim)
+        if self.sides and (len(self.sides) != self.dim or not set(self.sides) <= {"wall", "open", "joined"}):
+            raise RecordingError(
+                f"scene.sides is {self.sides!r}: give 'wall', 'open' or 'joined' for each of the {self.dim} axes"
+            )
         if not isinstance(self.dt, (int, float)) or not self.dt > 0:
             raise RecordingError(f"scene.dt is {self.dt!r}: give the time step in seconds, above zero")
+
+    @property
+    def period(self) -> list[float]:
+        """After which length space repeats along each axis [m]; 0 where it does not."""
+        sides = self.sides or [""] * self.dim
+        return [high - low if side == "joined" else 0.0 for low, high, side in zip(*self.bounds, sides, strict=True)]
 
     def to_json(self) -> str:
         return json.dumps({name: getattr(self, name) for name in _FIELDS}, allow_nan=False, ensure_ascii=False)

@@ -12,6 +12,7 @@ from tropel._kernels.philox import random_key, uniforms
 from tropel.agents.distributions import draw
 from tropel.errors import GeometryError
 from tropel.world import Obstacle, World
+from tropel.world.periodic import nearest_images
 
 _DARTS_PER_OBSTACLE = 200
 
@@ -38,7 +39,7 @@ def scatter(
         free = radii[placed] + gap
         if area is not None and not shapely.contains_xy(area, *dart):
             continue
-        if (np.linalg.norm(taken - dart, axis=1) < taken_radius + free).any():
+        if (np.linalg.norm(nearest_images(taken - dart, world.period), axis=1) < taken_radius + free).any():
             continue
         if solid is not None and shapely.dwithin(solid, shapely.Point(dart), free):
             continue

@@ -82,6 +82,12 @@ class BoxSpec(Model):
     high: tuple[Finite, Finite, Finite]
 
 
+Periodic = Annotated[
+    bool | Annotated[str, Field(pattern="^[xyz]{1,3}$")],
+    Field(description='opposite sides are joined: all of them, or those across the axes it names, such as "x"'),
+]
+
+
 class DoorSpec(Model):
     """A line nobody passes while it is closed."""
 
@@ -170,7 +176,11 @@ class WorldSpec(Model):
     bounds: Annotated[
         tuple[Finite, Finite, Finite, Finite] | None, Field(description="open space: x_min, y_min, x_max, y_max")
     ] = None
-    box: Annotated[BoxSpec | None, Field(description="a 3D world")] = None
+    box: Annotated[
+        BoxSpec | None, Field(description="a 3D world, whose sides are walls unless they are joined or open")
+    ] = None
+    periodic: Periodic = False
+    open: Annotated[bool, Field(description="a box without walls: space goes on; bounds are open anyway")] = False
     walls: Annotated[list[Annotated[list[XY], Field(min_length=2)]], Field(description="polylines")] = []
     exits: dict[str, Shape] = {}
     regions: dict[str, Shape | BoxSpec] = {}
@@ -184,6 +194,10 @@ class WorldSpec(Model):
         given = [key for key in ("walkable", "map", "bounds", "box") if getattr(self, key) is not None]
         if len(given) != 1:
             raise ValueError("a world has exactly one of walkable or map (2D), bounds (open 2D space) or box (3D)")
+        if self.periodic and self.bounds is None and self.box is None:
+            raise ValueError("periodic joins the sides of bounds (2D) or of a box (3D), not those of an area or a map")
+        if self.open and self.box is None:
+            raise ValueError("open is for a 3D box; give bounds instead of a walkable area for open 2D space")
         if self.box is not None and (self.walls or self.exits or self.doors or self.holes):
             raise ValueError("a 3D box has no walls, exits, doors or holes; use obstacles and targets that absorb")
         for name, region in self.regions.items():

@@ -91,13 +91,21 @@ class WorldBuilder:
         if spec.box is not None:
             regions = {n: (r.low, r.high) for n, r in spec.regions.items() if isinstance(r, schema.BoxSpec)}
             return World.box(
-                spec.box.low, spec.box.high, obstacles=obstacles, targets=targets, hazards=hazards, regions=regions
+                spec.box.low,
+                spec.box.high,
+                periodic=spec.periodic,
+                open=spec.open,
+                obstacles=obstacles,
+                targets=targets,
+                hazards=hazards,
+                regions=regions,
             )
         plan = self._map()
         exits = {name: self._polygon(s, ("world", "exits", name)) for name, s in spec.exits.items()}
         return World(
             self._walkable(plan),
             bounds=spec.bounds,
+            periodic=spec.periodic,
             walls=spec.walls,
             exits=exits if plan is None else plan.exits_and(exits),
             regions={

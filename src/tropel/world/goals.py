@@ -51,3 +51,4 @@ class GoalArrays(NamedTuple):
     edges: NDArray[np.float64]  #: (E, 4) boundary segments of exits
     approach_start: NDArray[np.int64]  #: (G + 1,) into approach
     approach: NDArray[np.float64]  #: (A, 4) boundary segments of the inner part of exits, which people aim at
+    period: NDArray[np.float64]  #: (dim,) after which length space repeats [m]; 0 where it does not

@@ -14,6 +14,7 @@ from tropel._kernels.discs import DiscGrid, disc_grid
 from tropel.errors import GeometryError, ParameterError, suggest
 from tropel.world.hazards import HazardSet
 from tropel.world.motion import MotionLike, position_at, restored_motion, stored_motion
+from tropel.world.periodic import images_of_discs, wrap_places
 from tropel.world.shapes import point
 
 
@@ -43,9 +44,12 @@ class ObstacleSet:
         high: NDArray[np.float64],
         *,
         hazards: HazardSet | None = None,
+        period: NDArray[np.float64] | None = None,
     ) -> None:
         self.dim = dim
         self._low, self._high = low, high
+        self._period = np.zeros(dim) if period is None else period
+        self._half = 0.5 * float(self._period[self._period > 0.0].min(initial=math.inf))  #: of the shortest period
         self._hazards = HazardSet(dim, low, high) if hazards is None else hazards
         self._items: dict[str, Obstacle] = {}
         self._grids: dict[float, tuple[tuple[int, int], DiscGrid]] = {}
@@ -86,6 +90,11 @@ class ObstacleSet:
     def add(self, name: str, obstacle: Obstacle, *, time: float = 0.0, dt: float = 0.0) -> None:
         if name in self._items:
             raise GeometryError(f"there is an obstacle '{name}' already; remove it first or choose another name")
+        if obstacle.radius >= self._half:
+            raise GeometryError(
+                f"obstacle '{name}' has a radius of {obstacle.radius:g} m; where space repeats after "
+                f"{2.0 * self._half:g} m it must be less than half of that"
+            )
         if obstacle.position is not None:
             point(obstacle.position, f"obstacle '{name}'", dim=self.dim)
         if obstacle.motion is not None:
@@ -110,6 +119,7 @@ class ObstacleSet:
         self._items[name] = Obstacle(radius=old.radius, position=tuple(where.tolist()), type=old.type)
         row = self.names.index(name)
         self.position[row] = where
+        self._wrap()
         self.velocity[row] = 0.0
         self._changed()
 
@@ -122,6 +132,7 @@ class ObstacleSet:
         self._items[name] = obstacle
         place = np.zeros(self.dim) if obstacle.position is None else np.asarray(obstacle.position, dtype=np.float64)
         self.position = np.vstack([self.position, place])
+        self._wrap()
         self.velocity = np.vstack([self.velocity, np.zeros(self.dim)])
         self.radius = np.append(self.radius, obstacle.radius)
         if obstacle.type not in self.types:
@@ -146,11 +157,19 @@ class ObstacleSet:
                 ahead = position_at(motion, time + dt, what=what, dim=self.dim)
                 self.velocity[row] = (ahead - self.position[row]) / dt
             self.version += 1
+        if self._moving:
+            self._wrap()
+
+    def _wrap(self) -> None:
+        """Bring those that are beyond a seam back into the box."""
+        if self._half < math.inf:
+            wrap_places(self.position, self._low, self._high, self._period)
 
     def grid(self, reach: float) -> DiscGrid:
         """Cells that list every obstacle whose surface is within `reach` of any point of the cell.
 
-        The inner discs of hazards come after the obstacles; they push nobody.
+        The inner discs of hazards come after the obstacles; they push nobody. In periodic space the images of all of
+        these beyond the seams come last.
         """
         hazards = self._hazards
         now = (self.version, hazards.version)
@@ -161,6 +180,13 @@ class ObstacleSet:
                 position, velocity = np.vstack([position, hazards.position]), np.vstack([velocity, hazards.velocity])
                 radius, type = np.append(radius, hazards.inner), np.append(type, hazards.type)
             pushes = (np.arange(len(radius)) < len(self)).astype(np.uint8)
+            if self._half < math.inf:
+                if len(hazards):
+                    wrap_places(position, self._low, self._high, self._period)
+                # Half a period is more than any agent goes in a step.
+                seen = radius + max(reach, self._half)
+                rows, position = images_of_discs(position, seen, self._low, self._high, self._period)
+                velocity, radius, type, pushes = velocity[rows], radius[rows], type[rows], pushes[rows]
             grid = disc_grid(position, velocity, radius, type, pushes, self._low, self._high, reach)
             self._grids[reach] = (now, grid)
         return grid

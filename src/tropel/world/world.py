@@ -1,7 +1,8 @@
 """The world: where one can walk, what stands or moves in the way, and where one may want to go.
 
 Shapely geometries come in and are checked; arrays go out to the kernels. 2D worlds are a walkable polygon with walls,
-doors, exits and regions; 3D worlds are a box. Both may have round obstacles and targets, static or moving.
+doors, exits and regions; 3D worlds are a box. Both may have round obstacles and targets, static or moving. Either may
+be open (space goes on without end) or periodic (opposite sides are joined, `periodic.py`) instead of walled.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from tropel.world.goals import Exit, GoalArrays, Target
 from tropel.world.hazards import Hazard, HazardSet
 from tropel.world.motion import position_at, restored_motion, stored_motion
 from tropel.world.obstacles import Obstacle, ObstacleSet
+from tropel.world.periodic import check_within_sides, images_of_segments, periods, sides_across, wrap_places
 from tropel.world.shapes import ShapeLike
 from tropel.world.wall_grid import build_wall_grid, quantised
 
@@ -41,10 +43,11 @@ class Door:
 
 
 class World:
-    """A world of two dimensions, or of three when made with `World.box`.
+    """A world of two dimensions; `World.box` makes boxes of two or three.
 
     `walkable` may be left out (with `bounds` given) for open space, where only walls, doors and obstacles stand in
-    the way. All lengths are metres.
+    the way. With `periodic` the opposite sides of the bounds are joined, all of them or those across the axes it names
+    ("x"); there is no walkable area then. All lengths are metres.
     """
 
     def __init__(
@@ -59,6 +62,7 @@ class World:
         targets: Mapping[str, Target | Sequence[float]] | None = None,
         hazards: Mapping[str, Hazard] | None = None,
         bounds: Sequence[float] | None = None,
+        periodic: bool | str | Sequence[str] = False,
     ) -> None:
         self.walkable: Polygonal | None = None if walkable is None else shapes.polygon(walkable, "walkable area")
         self.walls = [shapes.polyline(wall, f"wall {k}") for k, wall in enumerate(walls)]
@@ -66,7 +70,14 @@ class World:
         self.exits = {name: Exit(shapes.polygon(s, f"exit '{name}'")) for name, s in (exits or {}).items()}
         self.regions = {name: shapes.polygon(s, f"region '{name}'") for name, s in (regions or {}).items()}
         low, high = self._extent(bounds)
-        self._begin(2, low, high, obstacles or {}, targets or {}, hazards or {})
+        if periodic and (bounds is None or self.walkable is not None):
+            raise GeometryError(
+                "the sides of a walkable area cannot be joined: give a periodic world bounds (x_min, y_min, x_max, "
+                "y_max) instead, and walls and obstacles inside of them"
+            )
+        period = periods(low, high, periodic)
+        walled = np.full(2, self.walkable is not None)
+        self._begin(2, low, high, period, walled, obstacles or {}, targets or {}, hazards or {})
         self._check_places()
 
     @classmethod
@@ -75,20 +86,38 @@ class World:
         low: Sequence[float],
         high: Sequence[float],
         *,
+        periodic: bool | str | Sequence[str] = False,
+        open: bool = False,
         obstacles: Mapping[str, Obstacle] | None = None,
         targets: Mapping[str, Target | Sequence[float]] | None = None,
         hazards: Mapping[str, Hazard] | None = None,
         regions: Mapping[str, tuple[Sequence[float], Sequence[float]]] | None = None,
     ) -> World:
-        """A 3D world: the box between two corners, with balls as obstacles. Regions are boxes (low, high) too."""
-        world = cls.__new__(cls)
-        world.walkable, world.walls, world.doors, world.exits, world.regions = None, [], {}, {}, {}
-        corners = _box_corners(low, high, "the box")
-        world._begin(3, *corners, obstacles or {}, targets or {}, hazards or {})
-        world.region_boxes = {name: _box_corners(*box, f"region '{name}'") for name, box in (regions or {}).items()}
-        for name, (region_low, region_high) in world.region_boxes.items():
+        """The box between two corners of two or three coordinates, with disks or balls as obstacles.
+
+        Its sides are walls. With `periodic` opposite sides are joined instead: all, or those across the axes it names
+        ("x" or "xy"). With `open` there are no walls and space goes on; the box then only says where agents without a
+        region of their own begin. Regions are boxes (low, high) too.
+        """
+        dim = len(low) if isinstance(low, Sequence | np.ndarray) and len(low) == 2 else 3
+        corners = _box_corners(low, high, "the box", dim)
+        boxes = {name: _box_corners(*box, f"region '{name}'", dim) for name, box in (regions or {}).items()}
+        for name, (region_low, region_high) in boxes.items():
             if (region_high < corners[0]).any() or (region_low > corners[1]).any():
                 raise GeometryError(f"region '{name}' lies outside the box")
+        period = periods(*corners, periodic)
+        walled = (period == 0.0) & (not open)
+        if dim == 2:
+            areas = {name: shapely.box(*box[0], *box[1]) for name, box in boxes.items()}
+            things: dict[str, Any] = {"obstacles": obstacles, "targets": targets, "hazards": hazards, "regions": areas}
+            if walled.all():
+                return cls(shapely.box(*corners[0], *corners[1]), **things)
+            sides = sides_across(walled, *corners)
+            return cls(None, bounds=[*corners[0], *corners[1]], periodic=periodic, walls=sides, **things)
+        world = cls.__new__(cls)
+        world.walkable, world.walls, world.doors, world.exits, world.regions = None, [], {}, {}, {}
+        world._begin(3, *corners, period, walled, obstacles or {}, targets or {}, hazards or {})
+        world.region_boxes = boxes
         return world
 
     def _begin(
@@ -96,13 +125,19 @@ class World:
         dim: int,
         low: NDArray[np.float64],
         high: NDArray[np.float64],
+        period: NDArray[np.float64],
+        walled: NDArray[np.bool_],
         obstacles: Mapping[str, Obstacle],
         targets: Mapping[str, Target | Sequence[float]],
         hazards: Mapping[str, Hazard],
     ) -> None:
         self.dim = dim
         self.bounds = np.array([low, high], dtype=np.float64)
-        self.period = np.zeros(dim)  #: after which length space repeats along each axis [m]; 0 where it does not
+        self.period = period  #: after which length space repeats along each axis [m]; 0 where it does not
+        self.walled = walled  #: along which axes nobody gets out of the bounds, because there are walls
+        if self.is_periodic:
+            # The high side is exactly one period from the low one, also after rounding.
+            self.bounds[1] = np.where(period > 0.0, low + period, high)
         self.region_boxes: dict[str, Box] = {}
         self.time = 0.0
         self.terrain: Terrain | None = None  #: information layers, where a planner lays them
@@ -112,7 +147,7 @@ class World:
         self._goals: GoalArrays | None = None
         self._wall_grids: dict[float, WallGrid] = {}
         self.hazards = HazardSet(dim, self.bounds[0], self.bounds[1])
-        self.obstacles = ObstacleSet(dim, self.bounds[0], self.bounds[1], hazards=self.hazards)
+        self.obstacles = ObstacleSet(dim, self.bounds[0], self.bounds[1], hazards=self.hazards, period=period)
         self._collect_segments()
         for name, obstacle in obstacles.items():
             self.obstacles.add(name, obstacle)
@@ -120,6 +155,21 @@ class World:
             self.hazards.add(name, hazard)
         for name, target in targets.items():
             self.add_target(name, target)
+
+    @property
+    def is_periodic(self) -> bool:
+        """Whether any sides are joined."""
+        return bool((self.period > 0.0).any())
+
+    @property
+    def unbounded(self) -> NDArray[np.bool_]:
+        """Along which axes space goes on without end."""
+        return ~self.walled & (self.period == 0.0)
+
+    def wrap(self, places: NDArray[np.float64]) -> None:
+        """Move places (N, dim) that are beyond a seam to where they are inside of the bounds."""
+        if self.is_periodic:
+            wrap_places(places, self.bounds[0], self.bounds[1], self.period)
 
     def _extent(self, bounds: Sequence[float] | None) -> Box:
         if bounds is not None:
@@ -137,6 +187,8 @@ class World:
         return box[:2], box[2:]
 
     def _check_places(self) -> None:
+        if self.is_periodic:
+            check_within_sides(self)
         if self.walkable is None:
             return
         for kind, places in (
@@ -152,8 +204,9 @@ class World:
                     )
 
     def _check_inside(self, place: NDArray[np.float64], what: str) -> None:
-        if self.dim == 3:
-            inside, where = bool(((place >= self.bounds[0]) & (place <= self.bounds[1])).all()), "box"
+        if self.dim == 3 or self.is_periodic:
+            free = self.unbounded
+            inside, where = bool(((place >= self.bounds[0]) & (place <= self.bounds[1]) | free).all()), "box"
         else:
             inside, where = self.walkable is None or self.walkable.covers(shapely.Point(place)), "walkable area"
         if not inside:
@@ -162,11 +215,11 @@ class World:
 
     def _collect_segments(self) -> None:
         rows = [] if self.walkable is None else [shapes.segments_of(self.walkable)]
-        rows += [shapes.segments_of(wall) for wall in self.walls]
+        rows += [images_of_segments(shapes.segments_of(wall), self.period) for wall in self.walls]
         solid = sum(len(r) for r in rows)
         self._door_rows: dict[str, slice] = {}
         for name, door in self.doors.items():
-            pieces = shapes.segments_of(door.line)
+            pieces = images_of_segments(shapes.segments_of(door.line), self.period)
             self._door_rows[name] = slice(solid, solid + len(pieces))
             solid += len(pieces)
             rows.append(pieces)
@@ -206,7 +259,8 @@ class World:
                 usable[number] = self.exits[name].open
                 polygon = self.exits[name].polygon
                 edges.append(shapes.segments_of(polygon))
-                approach.append(shapes.segments_of(_inset(self._walkable_part(polygon))))
+                inside = shapes.segments_of(_inset(self._walkable_part(polygon)))
+                approach.append(images_of_segments(inside, self.period))
             else:
                 target = self.targets[name]
                 position[number] = self._target_position[name]
@@ -214,7 +268,7 @@ class World:
                 absorbs[number] = target.absorbs
                 edges.append(np.empty((0, 4)))
                 approach.append(np.empty((0, 4)))
-        return GoalArrays(is_exit, usable, absorbs, position, radius, *_joined(edges), *_joined(approach))
+        return GoalArrays(is_exit, usable, absorbs, position, radius, *_joined(edges), *_joined(approach), self.period)
 
     def _walkable_part(self, polygon: Polygonal) -> Polygonal:
         """The part of an exit that people can step into: exits often reach beyond the edge of the walkable area."""
@@ -233,6 +287,7 @@ class World:
             if target.motion is not None:
                 what = f"target '{name}'"
                 self._target_position[name][:] = position_at(target.motion, time, what=what, dim=self.dim)
+                self.wrap(self._target_position[name][None])
                 self.goals().position[self.goal_numbers[name]] = self._target_position[name]
 
     # What events change -----------------------------------------------------------------------------------------
@@ -277,6 +332,7 @@ class World:
             place = position_at(target.motion, self.time, what=what, dim=self.dim)
         self.targets[name] = target
         self._target_position[name] = place.copy()
+        self.wrap(self._target_position[name][None])
         self._goals = None
 
     def region(self, name: str) -> Polygonal | Box:
@@ -332,6 +388,10 @@ class World:
             "region_boxes": {name: [b.tolist() for b in box] for name, box in self.region_boxes.items()},
             "doors": {name: [s.start, s.stop] for name, s in self._door_rows.items()},
         }
+        if self.is_periodic:
+            parts["period"] = self.period.tolist()
+        if self.dim == 3 and not self.walled.all():
+            parts["walled"] = self.walled.tolist()
         return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
 
@@ -362,8 +422,8 @@ def _door(name: str, door: Door | ShapeLike) -> Door:
     return Door(shapes.polyline(door, f"door '{name}'"))
 
 
-def _box_corners(low: Sequence[float], high: Sequence[float], what: str) -> Box:
-    a, b = shapes.point(low, what, dim=3), shapes.point(high, what, dim=3)
+def _box_corners(low: Sequence[float], high: Sequence[float], what: str, dim: int) -> Box:
+    a, b = shapes.point(low, what, dim=dim), shapes.point(high, what, dim=dim)
     if (a >= b).any():
         raise GeometryError(f"{what}: the low corner {a.tolist()} must be below the high corner {b.tolist()}")
     return a, b

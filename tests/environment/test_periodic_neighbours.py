@@ -1,0 +1,146 @@
+"""Neighbours in periodic space against brute force with nearest images in plain NumPy."""
+
+from __future__ import annotations
+
+import itertools
+
+import numba
+import numpy as np
+import pytest
+
+from tropel._kernels.cells import CellList, behind_seam, side_run, wrapping_window, x_sides
+from tropel._kernels.compile import kernel
+from tropel.agents.state import AgentState
+from tropel.environment import Grid
+from tropel.errors import ModelError
+from tropel.world import Obstacle, World
+
+
+@kernel
+def walk(cells: CellList, row: int, x: float, y: float, z: float, radius: float, out: np.ndarray) -> int:
+    found = 0
+    x0, x1, y0, y1, z0, z1 = wrapping_window(cells, x, y, z, radius)
+    first_side, last_side = x_sides(cells, x0, x1)
+    for cz in range(z0, z1 + 1):
+        row_z, shift_z = behind_seam(cells, 2, cz)
+        for cy in range(y0, y1 + 1):
+            row_y, shift_y = behind_seam(cells, 1, cy)
+            for side in range(first_side, last_side + 1):
+                first, last, shift_x = side_run(cells, x0, x1, row_y, row_z, side)
+                for k in range(first, last):
+                    if cells.order[k] == row:
+                        continue
+                    away2 = (cells.position[0, k] - (x + shift_x)) ** 2 + (cells.position[1, k] - (y + shift_y)) ** 2
+                    if cells.position.shape[0] == 3:
+                        away2 += (cells.position[2, k] - (z + shift_z)) ** 2
+                    if away2 <= radius * radius:
+                        out[found] = cells.order[k]
+                        found += 1
+    return found
+
+
+def make_world(low: np.ndarray, high: np.ndarray, periodic: bool | str = True, **more: object) -> World:
+    return World.box(low.tolist(), high.tolist(), periodic=periodic, open=True, **more)  # type: ignore[arg-type]
+
+
+def make_state(position: np.ndarray, sense_radius: np.ndarray | float) -> AgentState:
+    state = AgentState(position.shape[1])
+    state.add(len(position), {"position": position, "sense_radius": sense_radius})
+    return state
+
+
+def crowd(rng: np.random.Generator, world: World, count: int) -> np.ndarray:
+    """Places all over the world, many of them exactly on a seam, at corners or the last number before a side."""
+    low, high = world.bounds
+    position = rng.uniform(low, high, (count, world.dim))
+    on_low, on_high = rng.random((2, count, world.dim)) < 0.08
+    position = np.where(on_low, low, np.where(on_high, np.nextafter(high, low), position))
+    return np.ascontiguousarray(position)
+
+
+def expected(state: AgentState, world: World) -> list[list[int]]:
+    """Who is within the sense radius of whom, over whatever seam is nearest."""
+    gaps = state.position[None, :, :] - state.position[:, None, :]
+    length = np.where(world.period > 0.0, world.period, 1.0)
+    gaps -= world.period * np.round(gaps / length)
+    near = (gaps**2).sum(axis=2) <= (state.sense_radius**2)[:, None]
+    np.fill_diagonal(near, False)
+    return [np.flatnonzero(row).tolist() for row in near]
+
+
+def lists_of(csr: tuple[np.ndarray, np.ndarray]) -> list[list[int]]:
+    return [csr[1][a:b].tolist() for a, b in itertools.pairwise(csr[0])]
+
+
+@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("dim", [2, 3])
+def test_neighbours_are_those_of_brute_force_in_random_boxes(dim: int, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    low = rng.uniform(-5.0, 5.0, dim)
+    periodic = True if seed % 3 == 0 else "".join(rng.permutation(list("xyz"[:dim]))[: 1 + seed % dim])
+    world = make_world(low, low + rng.uniform(2.0, 9.0, dim), periodic)
+    half = 0.5 * world.period[world.period > 0.0].min()
+    position = crowd(rng, world, 700)
+    widest = half * rng.choice([0.2, 0.6, 1.0 - 1e-9])
+    state = make_state(position, rng.uniform(0.0, widest, len(position)))
+    state.sense_radius[::50] = widest
+    near = Grid(cell=rng.choice([None, 0.37, 2.0, 50.0])).sense(state, world)
+    lists = lists_of(near.csr())
+    assert [sorted(row) for row in lists] == expected(state, world)
+    out = np.empty(len(state), dtype=np.int64)
+    for row in range(len(state)):
+        x, y, z = (*position[row], 0.0)[:3]
+        found = walk(near.cells, row, x, y, z, state.sense_radius[row], out)
+        assert out[:found].tolist() == lists[row]
+
+
+def test_agents_on_a_lattice_whose_distances_are_exactly_the_radius_are_all_met() -> None:
+    world = make_world(np.zeros(2), np.full(2, 8.0))
+    x, y = np.meshgrid(np.arange(8.0), np.arange(8.0))
+    state = make_state(np.column_stack([x.ravel(), y.ravel()]), 1.0)
+    assert all(len(row) == 4 for row in lists_of(Grid().sense(state, world).csr()))
+    assert [sorted(row) for row in lists_of(Grid().sense(state, world).csr())] == expected(state, world)
+
+
+def test_one_and_two_threads_give_the_same_bits() -> None:
+    rng = np.random.default_rng(3)
+    world = make_world(np.zeros(2), np.array([30.0, 20.0]))
+    state = make_state(crowd(rng, world, 9000), rng.uniform(0.1, 0.8, 9000))
+    before, found = numba.get_num_threads(), []
+    for count in (1, min(2, numba.config.NUMBA_NUM_THREADS)):
+        numba.set_num_threads(count)
+        found.append([array.tobytes() for array in Grid().sense(state, world).csr()])
+    numba.set_num_threads(before)
+    assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("radius", [2.0, 2.5, np.inf])
+def test_a_sense_radius_of_half_a_period_or_more_is_an_error_that_says_so(radius: float) -> None:
+    world = make_world(np.zeros(3), np.array([4.0, 9.0, 9.0]))
+    state = make_state(np.full((3, 3), 1.0), np.array([1.0, radius, 1.0]))
+    with pytest.raises(ModelError, match=r"agent 1 has a sense radius of .* less than half"):
+        Grid().sense(state, world)
+
+
+def test_who_is_not_inside_of_a_periodic_world_is_an_error() -> None:
+    world = make_world(np.zeros(2), np.full(2, 5.0))
+    with pytest.raises(ModelError, match=r"agent 1 is at \[1\.0, 5\.0\], outside of the periodic world"):
+        Grid().sense(make_state(np.array([[1.0, 1.0], [1.0, 5.0]]), 1.0), world)
+
+
+@pytest.mark.parametrize("dim", [2, 3])
+def test_obstacles_are_sensed_over_every_seam(dim: int) -> None:
+    rng = np.random.default_rng(5)
+    high = np.array([9.0, 7.0, 6.0])[:dim]
+    centres, radii = rng.uniform(-3.0, high + 3.0, (12, dim)), rng.uniform(0.1, 1.5, 12)
+    obstacles = {f"o{k}": Obstacle(position=centres[k].tolist(), radius=radii[k]) for k in range(12)}
+    world = make_world(np.zeros(dim), high, obstacles=obstacles)
+    state = make_state(crowd(rng, world, 300), rng.uniform(0.1, 2.0, 300))
+    near = Grid().sense(state, world)
+    discs, lists = near.obstacles, lists_of(near.obstacles_csr())
+    images = np.array(list(itertools.product(*[(-2, -1, 0, 1, 2)] * dim)))
+    for row, place in enumerate(state.position):
+        gaps = np.linalg.norm(place - (centres[:, None] + images * high), axis=2) - radii[:, None]
+        wanted = np.sort(gaps[gaps <= state.sense_radius[row]])
+        found = np.linalg.norm(place - discs.position[lists[row]], axis=1) - discs.radius[lists[row]]
+        np.testing.assert_allclose(np.sort(found), wanted, atol=1e-12)
