@@ -10,9 +10,8 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 
-OFF = {
-    name: 0.0
-    for name in (
+OFF = dict.fromkeys(
+    (
         "separation",
         "cohesion",
         "alignment",
@@ -23,8 +22,9 @@ OFF = {
         "leader_pull",
         "flight",
         "pursuit",
-    )
-}
+    ),
+    0.0,
+)
 
 
 @dataclass

@@ -63,7 +63,8 @@ def test_all_rules_with_caps_are_those_of_brute_force(dim: int, combine: str) ->
     sim = stepped(x, v, combine=combine, **weights, **common)
     np.testing.assert_allclose(sim.agents.velocity, reference.new_velocity(), rtol=0, atol=1e-10)
     speed = np.linalg.norm(sim.agents.velocity, axis=1)
-    assert speed.min() > 1.2 - 1e-9 and speed.max() < 2.0 + 1e-9
+    assert speed.min() > 1.2 - 1e-9
+    assert speed.max() < 2.0 + 1e-9
 
 
 @pytest.mark.parametrize("dim", [2, 3])
@@ -152,11 +153,12 @@ def test_boids_at_one_place_do_not_push_each_other_to_infinity() -> None:
 
 
 def test_who_waits_does_not_move_before_its_time() -> None:
-    x, v = random_flock(2, 20)
+    x, _ = random_flock(2, 20)
     group = tropel.Group("flock", positions=x, sense_radius=2.0, radius=0.05, delay=np.repeat([0.0, 0.15], 10))
     sim = tropel.Simulation(open_world(2), group, local=tropel.Flocking(), dt=0.1)
     sim.step()
     sim.step()
-    assert (sim.agents.position[10:] == x[10:]).all() and (sim.agents.position[:10] != x[:10]).any(axis=1).all()
+    assert (sim.agents.position[10:] == x[10:]).all()
+    assert (sim.agents.position[:10] != x[:10]).any(axis=1).all()
     sim.step()
     assert (sim.agents.position != x).any(axis=1).all()
