@@ -35,6 +35,7 @@ from numpy.typing import NDArray
 
 from tropel._kernels.philox import random_key
 from tropel.agents.state import AgentState, Column, Steered
+from tropel.errors import ParameterError
 from tropel.local.flocking_obstacles import surroundings_of
 from tropel.local.flocking_parameters import TRAITS, FlockingParameters, Traits, check_groups
 from tropel.local.flocking_roster import NO_LEADER, Roster, all_same, places_of, trait_of
@@ -104,6 +105,8 @@ class Flocking:
             waits=not all_same(state.start_time) or bool(state.start_time[0] > 0.0),
         )
         traits = self._traits(state, flight, avoids=bool(relations.avoided.any()))
+        if flight.hunts and cells.period.any():
+            _check_flee_radius(traits.flee_radius, state.id, cells.period)
         if all_mates and traits.blind_angle.any():
             flight = flight._replace(told_apart=IN_VIEW)
         boids = Boids(state.id, state.position, state.radius, state.start_time, leaders, directions)
@@ -131,3 +134,13 @@ class Flocking:
         }
         top = state.desired_speed
         return Traits(**values, desired_speed=top[:1] if all_same(top) else top)
+
+
+def _check_flee_radius(radius: NDArray[np.float64], ids: NDArray[np.int64], period: NDArray[np.float64]) -> None:
+    shortest = float(period[period > 0.0].min())
+    row = int(np.argmax(np.nan_to_num(radius)))
+    if 2.0 * radius[row] * (1.0 + 1e-12) >= shortest:
+        raise ParameterError(
+            f"agent {int(ids[row])} has a flee_radius of {radius[row]:g} m; where space repeats after {shortest:g} m "
+            f"it must be less than half of that: use a smaller radius or a larger world"
+        )
