@@ -1,8 +1,9 @@
 """Flocks at constant density: whole steps of a simulation, beside a bare loop, NumPy with cKDTree, and Mesa's example.
 
-Boids begin at random places of an open square (beside Mesa of a torus), with about 15 others in sight, in random directions. Flocks clump, so
-that they see more and more others; each measurement is a short burst of steps from a new random start. In a round all
-sides make their bursts one after the other. The best step of each is shown; ratios are medians over the rounds.
+Boids begin at random places of an open square (beside Mesa: of a torus), with about 15 others in sight, in random
+directions. Flocks clump, so that they see more and more others; each measurement is a short burst of steps from a new
+random start. In a round all sides make their bursts one after the other. The best step of each is shown; ratios are
+medians over the rounds.
 
 Ours is `Simulation.step`: sorting, the three basic rules, moving, looking for exits. The bare loop has the same sorting
 (`sense`) and then only sums over neighbours; what rules and sums take alone, without the sorting, is shown too.
@@ -97,8 +98,8 @@ def measure(progress: Progress, sizes: Sizes | None = None) -> BenchResult:
     progress("done", total, total)
     result.notes.append(
         "Whole steps from random starts, before flocks clump. Per pair: per neighbour in sight. The bare loop: the "
-        "same cell list, sums over neighbours only. NumPy runs on one thread; the ratio is to ours on all, unless it says "
-        "otherwise. The public comparison: 100 whole steps, in which flocks clump."
+        "same cell list, sums over neighbours only. NumPy runs on one thread; ratios are to ours on all threads where "
+        "they do not say otherwise. The public comparison: 100 whole steps, in which flocks clump."
     )
     return result
 
