@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from made_flocks import FLYERS, FRAMES, MILLERS, record_flocks
 
+import tropel
 from tropel.analysis import flock_measures, write_columns
 from tropel.errors import ParameterError, RecordingError
 from tropel.recording import Scene, open_trajectory, read_trajectory
@@ -48,6 +49,19 @@ def test_the_dead_are_no_longer_of_the_flock(tmp_path: Path) -> None:
     with read_trajectory(record_flocks(tmp_path / "run.sqlite", dies=MILLERS)) as run:
         found = flock_measures(run, within=0.65)
     assert found.groups["flyers"].agents.tolist() == [FLYERS] * 20 + [FLYERS - 1] * (FRAMES - 20)
+
+
+def test_before_the_first_step_headings_say_nothing(tmp_path: Path) -> None:
+    """Who has no goal looks along x at first."""
+    birds = tropel.Group("birds", count=100, sense_radius=2.0, desired_speed=1.0, radius=0.01, goal="none")
+    world = tropel.World.box((0.0, 0.0), (20.0, 20.0), periodic=True)
+    sim = tropel.Simulation(world, birds, local=tropel.SequentialFlock(), dt=1.0, watch_collisions=False)
+    sim.run(until=3.0, record=tmp_path / "run.sqlite", fps=1)
+    with read_trajectory(tmp_path / "run.sqlite") as run:
+        birds_flown = flock_measures(run).groups["birds"]
+    assert np.isnan(birds_flown.polarisation).tolist() == [True, False, False, False]
+    assert birds_flown.polarisation[1] < 0.4
+    assert (birds_flown.nearest_distance > 0.0).all()
 
 
 def test_the_table_has_a_row_for_each_moment_and_group(tmp_path: Path) -> None:

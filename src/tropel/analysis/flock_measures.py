@@ -95,6 +95,8 @@ def flock_measures(
 ) -> FlockMeasures:
     """Measure every frame of a recorded run, or every so many; the dead are left out.
 
+    At the very start, before anybody has moved, polarisation and milling are NaN if all still look the same way.
+
     `within` [m] is how far members of a sub-flock are apart at most, from one to the next. Left out, it is four times
     the mean distance of nearest neighbours in the first frame with anybody. `progress` is told how many frames of how
     many are done.
@@ -113,11 +115,12 @@ def flock_measures(
     for done, number in enumerate(frames, start=1):
         frame = trajectory.frame(number)
         living = ~np.isin(frame.id, died["id"][died["frame"] <= number])
+        begun = number > 0 or _has_begun(frame)
         if chosen is None:
             chosen = _usual_distance(frame, living, period)
         for name in rows:
             members = living if name == EVERYBODY and len(names) > 1 else living & (frame.group == names.index(name))
-            rows[name].append(_measured(frame, members, chosen, period))
+            rows[name].append(_measured(frame, members, chosen, period, begun))
         if progress is not None:
             progress(done, len(frames))
     if chosen is None:
@@ -137,14 +140,23 @@ def _usual_distance(frame: FrameData, living: NDArray[np.bool_], period: Floats)
     return _USUAL_DISTANCES * usual if usual > 0.0 else None
 
 
-def _measured(frame: FrameData, members: NDArray[np.bool_], within: float | None, period: Floats) -> tuple[float, ...]:
+def _has_begun(frame: FrameData) -> bool:
+    """Whether headings say anything: before the first step all who have no goal look along x, wherever they will go."""
+    return bool((frame.heading[:, 0] != 1.0).any())
+
+
+def _measured(
+    frame: FrameData, members: NDArray[np.bool_], within: float | None, period: Floats, begun: bool
+) -> tuple[float, ...]:
     places, headings = frame.position[members], frame.heading[members]
     count = len(places)
     if count == 0 or within is None:
         return (count, math.nan, math.nan, math.nan, 0, math.nan)
     sizes = np.bincount(subflocks(places, within=within, period=period))
     nearest = nearest_distances(places, period=period).mean()
-    order = (polarisation(headings), milling(places, headings, period=period))
+    order = (math.nan, math.nan)
+    if begun:
+        order = (polarisation(headings), milling(places, headings, period=period))
     return (count, *order, float(nearest), len(sizes), float(sizes.max()) / count)
 
 

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 # All lengths in pixels.
 _EDGE, _LEFT, _TOP, _PANEL, _HEIGHT, _GAP, _BETWEEN, _BELOW = 22, 84, 136, 500, 235, 100, 62, 66
+#: Above the panels where there is no legend.
+_TOP_BARE = 100
 #: More groups than this would hide each other: everybody and the largest ones are drawn.
 _MOST_GROUPS = 8
 _LINES = ("-", (0, (5, 1.4)), (0, (3, 1.2, 1, 1.2)), (0, (1.4, 1.2)))
@@ -33,7 +35,8 @@ def draw_flock(measures: FlockMeasures, path: str | os.PathLike[str]) -> Path:
 
 def flock_figure(measures: FlockMeasures) -> Figure:
     """The figure that `draw_flock` saves."""
-    across, down = _LEFT + 2 * _PANEL + _GAP + 30, _TOP + 2 * _HEIGHT + _BETWEEN + _BELOW
+    above = _TOP if len(measures.groups) > 1 else _TOP_BARE
+    across, down = _LEFT + 2 * _PANEL + _GAP + 30, above + 2 * _HEIGHT + _BETWEEN + _BELOW
     figure = style.new_figure(across, down)
     style.add_text(figure, _EDGE, 16, style.shortened(measures.title, 80), fontsize=style.TITLE_SIZE, weight="bold")
     drawn = _drawn(measures)
@@ -54,7 +57,7 @@ def flock_figure(measures: FlockMeasures) -> Figure:
     colours = _colours(drawn)
     for number, (title, curves) in enumerate(panels):
         left = _LEFT + (number % 2) * (_PANEL + _GAP)
-        top = _TOP + (number // 2) * (_HEIGHT + _BETWEEN)
+        top = above + (number // 2) * (_HEIGHT + _BETWEEN)
         axes = style.add_axes(figure, left, top, _PANEL, _HEIGHT)
         _draw_panel(axes, measures.times, curves, colours, "steps-post" if number == 3 else "default")
         style.label_axes(axes, x="time [s]" if number >= 2 else "", title=title)
