@@ -169,6 +169,22 @@ def _use_in_a_box(model: Any, planner: Any = None) -> None:
     _use(Simulation(world, some, planning=planner or Direct(), local=model, dt=0.1))
 
 
+def _crowd_on_a_torus() -> None:
+    from tropel import Group, Hazard, Obstacle, Simulation, Target, World
+    from tropel.local.collision_free_speed import CollisionFreeSpeed
+
+    world = World.box(
+        (0, 0),
+        (12, 12),
+        periodic=True,
+        obstacles={"pillar": Obstacle(radius=0.5, position=(0, 6))},
+        targets={"spot": Target(position=(11, 11))},
+        hazards={"fire": Hazard(inner=0.3, position=(6, 0))},
+    )
+    some = Group("some", count=20, goal="spot", sense_radius=2.0)
+    _use(Simulation(world, some, local=CollisionFreeSpeed(), dt=0.1))
+
+
 def _flow_fields() -> None:
     from tropel import FlowField, Seek
     from tropel.planning.flow_layer import FlowLayer
@@ -282,6 +298,7 @@ PARTS: dict[str, Callable[[], None]] = {
     "a crowd in a room": _crowd_in_a_room,
     "a collision-free crowd": _collision_free_crowd,
     "a swarm in a box": _swarm_in_a_box,
+    "a crowd on a torus": _crowd_on_a_torus,
     "competing behaviours": _competing_behaviours,
     "flow fields": _flow_fields,
     "a crowd on cells": _crowd_on_cells,

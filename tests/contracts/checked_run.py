@@ -55,6 +55,31 @@ def walk_on_cells() -> None:
     tropel.Simulation(world, agents, planning=planner, local=tropel.Lattice(), dt=0.2).run(until=12.0)
 
 
+class Onwards:
+    """Everybody keeps its velocity."""
+
+    periodic_space = True
+
+    def steer(self, state, near, directions, members, dt, step, out) -> None:
+        near.csr(), near.obstacles_csr(), near.walls_csr()
+        out.velocity[members] = state.velocity[members]
+
+
+def go_over_seams() -> None:
+    """In periodic space, in 2D and 3D, past obstacles at the seam; and away in open space."""
+    for dim in (2, 3):
+        ball = {"ball": tropel.Obstacle(radius=0.7, position=[0.1] * dim)}
+        torus = tropel.World.box([0.0] * dim, [6.0] * dim, periodic=True, obstacles=ball, targets={"t": [5.5] * dim})
+        space = tropel.World.box([0.0] * dim, [6.0] * dim, open=True, targets={"t": [5.5] * dim})
+        for world, model, count in ((torus, Onwards(), 60), (space, Onwards(), 600), (torus, CollisionFreeSpeed(), 60)):
+            if dim == 2 or isinstance(model, Onwards):
+                group = tropel.Group("some", count=count, radius=0.02, sense_radius=1.5, goal="t")
+                sim = tropel.Simulation(world, group, local=model)
+                sim.agents.velocity[:] = np.random.default_rng(4).normal(size=sim.agents.velocity.shape) * 3.0
+                for _ in range(60):
+                    sim.step()
+
+
 def plan_and_repair() -> None:
     """Flow layers with everything they know, and a field in 3D."""
     free = np.random.default_rng(1).random((40, 50)) > 0.2
@@ -146,6 +171,7 @@ def main() -> None:
         near.rows_by_cell(np.arange(0, len(sim.agents), 2))
         print(name, "has run with", len(sim.agents), "agents")
     close_a_door_on_somebody()
+    go_over_seams()
     uniform(random_key(1, "bounds"), 7, 3, 0)
     plan_and_repair()
     spread_influence()

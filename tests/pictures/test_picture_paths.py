@@ -89,6 +89,22 @@ def test_a_run_without_frames_is_an_error_that_names_the_file() -> None:
         read_paths(MemoryTrajectory(scene(), []))
 
 
+def test_a_path_over_the_seam_of_periodic_space_is_cut_there() -> None:
+    torus = scene(walkable_wkt="", sides=["joined", "open"])
+    paths = read_paths(MemoryTrajectory(torus, [at([[9.0, 2.0]]), at([[1.0, 3.0]]), at([[9.5, 3.0]])]))
+    np.testing.assert_allclose(
+        paths.pieces,
+        [[[9.0, 2.0], [10.0, 2.5]], [[1.0, 3.0], [0.0, 3.0]], [[0.0, 2.5], [1.0, 3.0]], [[10.0, 3.0], [9.5, 3.0]]],
+    )
+    assert len(paths.piece_times) == 4
+
+
+def test_a_path_through_a_corner_of_the_torus_is_left_out_there() -> None:
+    torus = scene(walkable_wkt="", sides=["joined", "joined"])
+    paths = read_paths(MemoryTrajectory(torus, [at([[9.5, 5.5]]), at([[0.5, 0.5]]), at([[0.5, 1.5]])]))
+    np.testing.assert_allclose(paths.pieces, [[[0.5, 0.5], [0.5, 1.5]]])
+
+
 def test_the_bounds_hold_those_who_left_the_world() -> None:
     paths = read_paths(MemoryTrajectory(scene(walkable_wkt=""), [at([[-4.0, 2.0]]), at([[3.0, 20.0]])]))
     np.testing.assert_array_equal(paths.bounds, [[-4.0, 0.0], [10.0, 20.0]])

@@ -34,6 +34,7 @@ def step_off(state: AgentState, world: World, door: str, *, dt: float) -> None:
             aside = place + back
             if _clear(*place, *aside, segments, walls):
                 state.position[row] = aside
+                world.wrap(state.position[row : row + 1])
                 break
 
 

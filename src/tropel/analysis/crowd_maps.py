@@ -79,6 +79,7 @@ class CrowdMapsBuilder:
                 f"take cells of at least {least:.2g} m"
             )
         self._cell = float(cell)
+        self._period = np.array(scene.period[:2])
         self._columns, self._rows = int(shape[0]), int(shape[1])
         cells = self._columns * self._rows
         self._sum = np.zeros(cells, dtype=np.int64)
@@ -147,8 +148,14 @@ class CrowdMapsBuilder:
         else:
             _, rows, places = np.intersect1d(before.id, now.id, assume_unique=True, return_indices=True)
             old, new = before.position[rows, :2], now.position[places, :2]
-        cell, inside = self._cells(0.5 * (old + new))
-        step = (new - old)[inside]
+        step = new - old
+        # In periodic space people go the short way, over the seam.
+        step -= self._period * np.round(step / np.where(self._period > 0.0, self._period, 1.0))
+        middle = old + 0.5 * step
+        for side, turn in ((middle < self._low, 1.0), (middle >= self._low + self._period, -1.0)):
+            middle += np.where(side, turn * self._period, 0.0)
+        cell, inside = self._cells(middle)
+        step = step[inside]
         for axis in range(2):
             self._way[axis] += np.bincount(cell, weights=step[:, axis], minlength=len(self._sum))
 

@@ -15,6 +15,7 @@ from tropel._kernels.compile import threads_restored
 from tropel.agents.groups import Group
 from tropel.agents.sources import Source
 from tropel.agents.state import AgentState, Floats
+from tropel.errors import ParameterError
 from tropel.layers import Rows
 from tropel.simulation import Simulation
 from tropel.testing.moments import Maker, Moment, maker, near_arrays, with_columns
@@ -62,6 +63,11 @@ def check_neighbours(
     for environments with another idea of who is near: it is given the state and some rows, and returns a boolean for
     each of those rows and each agent. `dims`, `world` and `agents` as in `check_planner`.
     """
+    if world is not None and world.is_periodic:
+        raise ParameterError(
+            "check_neighbours puts agents outside of the world and lets some sense everything, which no periodic world "
+            "allows; give it a world that is not periodic"
+        )
     make = maker(environment, "sense")
     name = type(make()).__name__
     for scene in scenes(world=world, agents=agents, dims=dims):

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from tropel.agents.groups import Group
 from tropel.agents.sources import Source
+from tropel.agents.state import AgentState, Floats, Steered
 from tropel.layers import Rows
 from tropel.simulation import Simulation
 from tropel.testing.moments import Maker, Moment, maker
@@ -87,7 +88,27 @@ def _case(scene: Scene, make: Maker) -> Case:
 
 
 def _simulation(scene: Scene, make: Maker, seed: int) -> Simulation:
-    return scene.simulation(seed=seed, dt=_DT, planning=make())
+    # The usual model does not know periodic space.
+    local = {"local": _AsDirected()} if scene.world.is_periodic else {}
+    return scene.simulation(seed=seed, dt=_DT, planning=make(), **local)
+
+
+class _AsDirected:
+    """Everybody goes the way that is planned."""
+
+    periodic_space = True
+
+    def steer(
+        self,
+        state: AgentState,
+        near: Any,
+        directions: Floats,
+        members: Rows,
+        dt: float,
+        step: int,
+        out: Steered,
+    ) -> None:
+        out.velocity[members] = state.desired_speed[members, None] * directions[members]
 
 
 def _moments(case: Case, build: Callable[[], Simulation], *, steps: Sequence[int]) -> Iterator[Moment]:

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import shapely
 from numpy.typing import NDArray
 
-from tropel.errors import GeometryError
-from tropel.world.motion import MotionLike
+from tropel.errors import GeometryError, ParameterError
+from tropel.world.motion import MotionLike, restored_motion, stored_motion
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,3 +52,45 @@ class GoalArrays(NamedTuple):
     approach_start: NDArray[np.int64]  #: (G + 1,) into approach
     approach: NDArray[np.float64]  #: (A, 4) boundary segments of the inner part of exits, which people aim at
     period: NDArray[np.float64]  #: (dim,) after which length space repeats [m]; 0 where it does not
+
+
+#: People aim this far inside an exit [m], so that its corners, often door jambs, do not hold them back.
+_AIM_INSIDE = 0.4
+
+
+def inset(polygon: shapely.Polygon | shapely.MultiPolygon) -> shapely.Polygon | shapely.MultiPolygon:
+    """The polygon made smaller by what people aim inside it, or by less where it is too narrow for that."""
+    inside = _AIM_INSIDE
+    while inside > 1e-3:
+        smaller = polygon.buffer(-inside)
+        if not smaller.is_empty:
+            return smaller
+        inside /= 2.0
+    return polygon
+
+
+def joined(rows: list[NDArray[np.float64]]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Where each part begins, and all parts in one array."""
+    start = np.concatenate([[0], np.cumsum([len(part) for part in rows])]).astype(np.int64)
+    return start, np.ascontiguousarray(np.concatenate(rows) if rows else np.empty((0, 4)))
+
+
+def target_state(target: Target, position: NDArray[np.float64]) -> dict[str, Any]:
+    entry: dict[str, Any] = {"radius": target.radius, "absorbs": target.absorbs}
+    if target.motion is None:
+        entry["position"] = position.tolist()
+    else:
+        entry["motion"] = stored_motion(target.motion)
+    return entry
+
+
+def restored_target(name: str, entry: Mapping[str, Any], declared: Mapping[str, Target]) -> Target:
+    motion = entry.get("motion")
+    common = {"radius": entry["radius"], "absorbs": entry["absorbs"]}
+    if motion is None:
+        return Target(position=tuple(entry["position"]), **common)
+    if motion == "function":
+        if name not in declared:
+            raise ParameterError(f"target '{name}' moves by a function that this script does not define")
+        return declared[name]
+    return Target(motion=restored_motion(motion), **common)

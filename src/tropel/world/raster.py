@@ -145,6 +145,12 @@ def check_memory(steps: NDArray[np.float64], cell: float) -> None:
 
 
 def world_extent(world: World) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Low and high corner of all that a raster shows."""
+    if world.is_periodic:
+        raise GeometryError(
+            "a raster ends at the sides of the world, and those of a periodic world are joined; plan with Direct or "
+            "VectorField there"
+        )
     low, high = world.bounds[0], world.bounds[1]
     if world.walkable is not None:
         box = np.asarray(world.walkable.bounds)

@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 from tropel._kernels.walls import WallGrid
 from tropel.errors import GeometryError, ParameterError, suggest
 from tropel.world import shapes
-from tropel.world.goals import Exit, GoalArrays, Target
+from tropel.world.goals import Exit, GoalArrays, Target, inset, joined, restored_target, target_state
 from tropel.world.hazards import Hazard, HazardSet
-from tropel.world.motion import position_at, restored_motion, stored_motion
+from tropel.world.motion import position_at
 from tropel.world.obstacles import Obstacle, ObstacleSet
 from tropel.world.periodic import check_within_sides, images_of_segments, periods, sides_across, wrap_places
 from tropel.world.shapes import ShapeLike
@@ -113,7 +113,9 @@ class World:
             if walled.all():
                 return cls(shapely.box(*corners[0], *corners[1]), **things)
             sides = sides_across(walled, *corners)
-            return cls(None, bounds=[*corners[0], *corners[1]], periodic=periodic, walls=sides, **things)
+            world = cls(None, bounds=[*corners[0], *corners[1]], periodic=periodic, walls=sides, **things)
+            world.walled = walled
+            return world
         world = cls.__new__(cls)
         world.walkable, world.walls, world.doors, world.exits, world.regions = None, [], {}, {}, {}
         world._begin(3, *corners, period, walled, obstacles or {}, targets or {}, hazards or {})
@@ -259,7 +261,7 @@ class World:
                 usable[number] = self.exits[name].open
                 polygon = self.exits[name].polygon
                 edges.append(shapes.segments_of(polygon))
-                inside = shapes.segments_of(_inset(self._walkable_part(polygon)))
+                inside = shapes.segments_of(inset(self._walkable_part(polygon)))
                 approach.append(images_of_segments(inside, self.period))
             else:
                 target = self.targets[name]
@@ -268,7 +270,7 @@ class World:
                 absorbs[number] = target.absorbs
                 edges.append(np.empty((0, 4)))
                 approach.append(np.empty((0, 4)))
-        return GoalArrays(is_exit, usable, absorbs, position, radius, *_joined(edges), *_joined(approach), self.period)
+        return GoalArrays(is_exit, usable, absorbs, position, radius, *joined(edges), *joined(approach), self.period)
 
     def _walkable_part(self, polygon: Polygonal) -> Polygonal:
         """The part of an exit that people can step into: exits often reach beyond the edge of the walkable area."""
@@ -355,7 +357,7 @@ class World:
             "time": self.time,
             "doors": {name: door.open for name, door in self.doors.items()},
             "exits": {name: e.open for name, e in self.exits.items()},
-            "targets": {name: _target_state(t, self._target_position[name]) for name, t in self.targets.items()},
+            "targets": {name: target_state(t, self._target_position[name]) for name, t in self.targets.items()},
             "goal_numbers": self.goal_numbers,
             "obstacles": self.obstacles.state(),
             "hazards": self.hazards.state(),
@@ -371,7 +373,7 @@ class World:
         declared = dict(self.targets)
         self.targets = {}
         for name, entry in stored["targets"].items():
-            self._place_target(name, _restored_target(name, entry, declared))
+            self._place_target(name, restored_target(name, entry, declared))
         self.goal_numbers = {name: int(number) for name, number in stored["goal_numbers"].items()}
         self._goals = None
         self.obstacles.restore(stored["obstacles"], time=self.time, dt=dt)
@@ -395,27 +397,6 @@ class World:
         return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
 
-#: People aim this far inside an exit [m], so that its corners, often door jambs, do not hold them back.
-_AIM_INSIDE = 0.4
-
-
-def _inset(polygon: Polygonal) -> Polygonal:
-    """The polygon made smaller by what people aim inside it, or by less where it is too narrow for that."""
-    inside = _AIM_INSIDE
-    while inside > 1e-3:
-        smaller = polygon.buffer(-inside)
-        if not smaller.is_empty:
-            return smaller
-        inside /= 2.0
-    return polygon
-
-
-def _joined(rows: list[NDArray[np.float64]]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Where each part begins, and all parts in one array."""
-    start = np.concatenate([[0], np.cumsum([len(part) for part in rows])]).astype(np.int64)
-    return start, np.ascontiguousarray(np.concatenate(rows) if rows else np.empty((0, 4)))
-
-
 def _door(name: str, door: Door | ShapeLike) -> Door:
     if isinstance(door, Door):
         return Door(door.line, open=door.open)
@@ -427,24 +408,3 @@ def _box_corners(low: Sequence[float], high: Sequence[float], what: str, dim: in
     if (a >= b).any():
         raise GeometryError(f"{what}: the low corner {a.tolist()} must be below the high corner {b.tolist()}")
     return a, b
-
-
-def _target_state(target: Target, position: NDArray[np.float64]) -> dict[str, Any]:
-    entry: dict[str, Any] = {"radius": target.radius, "absorbs": target.absorbs}
-    if target.motion is None:
-        entry["position"] = position.tolist()
-    else:
-        entry["motion"] = stored_motion(target.motion)
-    return entry
-
-
-def _restored_target(name: str, entry: Mapping[str, Any], declared: Mapping[str, Target]) -> Target:
-    motion = entry.get("motion")
-    common = {"radius": entry["radius"], "absorbs": entry["absorbs"]}
-    if motion is None:
-        return Target(position=tuple(entry["position"]), **common)
-    if motion == "function":
-        if name not in declared:
-            raise ParameterError(f"target '{name}' moves by a function that this script does not define")
-        return declared[name]
-    return Target(motion=restored_motion(motion), **common)
