@@ -12,8 +12,6 @@ import tropel
 from tropel._kernels.compile import compiled_kernels, parallel_kernel
 from tropel._kernels.philox import random_key, uniform
 from tropel.analysis import subflocks
-from tropel.bench.flock import Boids
-from tropel.bench.flock_reference import SUMS, bare_sums
 from tropel.local.collision_free_speed import CollisionFreeSpeed
 from tropel.local.dynamical import Dynamical
 from tropel.planning.bottlenecks import find_bottlenecks
@@ -148,14 +146,6 @@ def fly_one_after_the_other() -> None:
             subflocks(sim.agents.position, within=0.7, period=period)
 
 
-def measure_flocks() -> None:
-    """Sums of the benchmark's bare loop, and boids beside them."""
-    boids = Boids(300, threads=1)
-    boids.scatter()
-    cells = boids.sim.environment.sense(boids.sim.agents, boids.sim.world).cells
-    bare_sums(cells, 0.5, np.empty((300, SUMS)))
-
-
 def main() -> None:
     try:
         third_coordinate(np.zeros((10, 2)), np.zeros(10))
@@ -177,7 +167,6 @@ def main() -> None:
     spread_influence()
     walk_on_cells()
     fly_one_after_the_other()
-    measure_flocks()
     solve_harmonic_fields()
     check_planner(tropel.Direct())
     check_planner(FlowField, dims=(2,))
