@@ -1,10 +1,10 @@
 """Two other ways to the sums of a flock: a bare loop over our cell list, and NumPy with scipy's cKDTree.
 
 The bare loop is what the hardware allows a plain program: for every agent the sums over its neighbours that the three
-basic rules need, and nothing else. It knows no seams, no groups and no angle, and moves nobody. It has no branches and is
-compiled with `fastmath`, which our kernels do without for the sake of the same bits everywhere: the compiler may then add
-in any order, and with that in vectors. Without it, or with branches, it takes two to three times as long (190 and 300 ns
-per agent instead of 100), and would be no limit to compare with.
+basic rules need, and nothing else. It knows no seams, no groups and no angle, and moves nobody. It has no branches and
+is compiled with `fastmath`, which our kernels do without for the sake of the same bits everywhere: the compiler may
+then add in any order, and so in vectors. Without `fastmath` it takes 190 ns per agent instead of 100, with branches
+300: that would be no limit to compare with.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ SUMS = 7
 _TINY = 1e-290
 
 
-@numba.njit(fastmath=True, error_model="numpy", nogil=True)  # type: ignore[untyped-decorator]
+@numba.njit(fastmath=True, error_model="numpy", nogil=True)
 def _sum_some(first, last, cells, close, sums):
     limit = close * close
     inverse = 1.0 / limit
@@ -58,7 +58,7 @@ def _sum_some(first, last, cells, close, sums):
         sums[i, 5], sums[i, 6] = sx, sy
 
 
-@numba.njit(parallel=True, fastmath=True, error_model="numpy", nogil=True)  # type: ignore[untyped-decorator]
+@numba.njit(parallel=True, fastmath=True, error_model="numpy", nogil=True)
 def _sum_all(cells, close, sums):
     count = sums.shape[0]
     for chunk in numba.prange((count + _CHUNK - 1) // _CHUNK):
