@@ -53,7 +53,7 @@ def walk_on_cells() -> None:
 
 
 def fly_in_flocks() -> None:
-    """Led flocks among obstacles that hunt each other, over the seam and in a box, in all ways of telling others apart."""
+    """Led flocks that hunt each other, among obstacles, over the seam and in a box, telling others apart or not."""
     for dim in (2, 3):
         for told in ({}, {"blind_angle": 1.0}, {"nearest": 4, "combine": "priorities"}):
             ball = {"ball": tropel.Obstacle(radius=0.5, position=(3.0,) * dim)}

@@ -139,7 +139,7 @@ def test_scenario_files_make_periodic_and_open_worlds(tmp_path: Path) -> None:
     assert loaded(tmp_path, 'bounds = [0, 0, 150, 100]\nperiodic = "y"').period.tolist() == [0, 100]
     box = "box = { low = [0, 0, 0], high = [9, 9, 9] }"
     assert described(tmp_path, box + "\nopen = true").unbounded.all()
-    assert described(tmp_path, box + "\nperiodic = \"xz\"").period.tolist() == [9, 0, 9]
+    assert described(tmp_path, box + '\nperiodic = "xz"').period.tolist() == [9, 0, 9]
 
 
 def test_scenario_files_say_what_cannot_be_periodic_or_open(tmp_path: Path) -> None:
