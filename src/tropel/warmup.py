@@ -110,6 +110,19 @@ def _competing_behaviours() -> None:
     _use_in_a_box(Dynamical())
 
 
+def _flocks() -> None:
+    from tropel import Flocking, Group, Simulation, World
+
+    _use_in_a_room(Flocking())
+    _use_in_a_box(Flocking(blind_angle=1.0, nearest=4))
+    # Two groups that hunt each other, in space without walls and without a seam and with one.
+    for periodic in (False, True):
+        world = World.box((0.0, 0.0), (9.0, 9.0), periodic=periodic, open=not periodic)
+        groups = [Group("prey", count=12), Group("hunters", count=3, follow="prey")]
+        models = {"prey": Flocking(flee=["hunters"]), "hunters": Flocking(chase=["prey"])}
+        _use(Simulation(world, groups, local=models, dt=0.1))
+
+
 def _use_in_a_room(model: Any, planner: Any = None) -> None:
     from tropel import (
         Direct,
@@ -300,6 +313,7 @@ PARTS: dict[str, Callable[[], None]] = {
     "a swarm in a box": _swarm_in_a_box,
     "a crowd on a torus": _crowd_on_a_torus,
     "competing behaviours": _competing_behaviours,
+    "flocks": _flocks,
     "flow fields": _flow_fields,
     "a crowd on cells": _crowd_on_cells,
     "flocks one after the other": _flocks_one_after_the_other,

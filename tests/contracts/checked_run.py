@@ -78,6 +78,21 @@ def go_over_seams() -> None:
                     sim.step()
 
 
+def fly_in_flocks() -> None:
+    """Led flocks that hunt each other, among obstacles, over the seam and in a box, telling others apart or not."""
+    for dim in (2, 3):
+        for told in ({}, {"blind_angle": 1.0}, {"nearest": 4, "combine": "priorities"}):
+            ball = {"ball": tropel.Obstacle(radius=0.5, position=(3.0,) * dim)}
+            world = tropel.World.box((0.0,) * dim, (6.0,) * dim, periodic=dim == 2, obstacles=ball)
+            tropel.Simulation(
+                world, tropel.Group("flock", count=40, sense_radius=2.0), local=tropel.Flocking(**told)
+            ).step()
+            groups = [tropel.Group("prey", count=40), tropel.Group("hunters", count=5, follow="prey")]
+            prey, hunters = tropel.Flocking(flee=["hunters"], **told), tropel.Flocking(chase=["prey"], **told)
+            world = tropel.World.box((0.0,) * dim, (9.0,) * dim)
+            tropel.Simulation(world, groups, local={"prey": prey, "hunters": hunters}).run(until=0.5)
+
+
 def plan_and_repair() -> None:
     """Flow layers with everything they know, and a field in 3D."""
     free = np.random.default_rng(1).random((40, 50)) > 0.2
@@ -167,6 +182,7 @@ def main() -> None:
     spread_influence()
     walk_on_cells()
     fly_one_after_the_other()
+    fly_in_flocks()
     solve_harmonic_fields()
     check_planner(tropel.Direct())
     check_planner(FlowField, dims=(2,))
@@ -181,6 +197,7 @@ def main() -> None:
     check_steering(CollisionFreeSpeed(), dims=(2,))
     check_steering(tropel.Lattice, planner=tropel.PathPlans, dims=(2,), ids_matter=True)
     check_steering(Dynamical(classes="apart"), ids_matter=True)
+    check_steering(tropel.Flocking(), ids_matter=True)
     print("contracts are kept")
     print("never called:", *sorted(k.py_func.__qualname__ for k in compiled_kernels() if not k.signatures))
 

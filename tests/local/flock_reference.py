@@ -10,21 +10,8 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 
-OFF = dict.fromkeys(
-    (
-        "separation",
-        "cohesion",
-        "alignment",
-        "avoidance",
-        "obstacle_repulsion",
-        "obstacle_steering",
-        "goal_pull",
-        "leader_pull",
-        "flight",
-        "pursuit",
-    ),
-    0.0,
-)
+_DRIVES = ("separation", "cohesion", "alignment", "avoidance", "flight", "pursuit", "goal_pull", "leader_pull")
+OFF = dict.fromkeys((*_DRIVES, "obstacle_repulsion", "obstacle_steering"), 0.0)
 
 
 @dataclass

@@ -40,7 +40,7 @@ from tropel.local.flocking_obstacles import surroundings_of
 from tropel.local.flocking_parameters import TRAITS, FlockingParameters, Traits, check_groups
 from tropel.local.flocking_roster import NO_LEADER, Roster, all_same, places_of, trait_of
 from tropel.local.flocking_steps import Boids, Flight, steer_flock
-from tropel.local.flocking_sums import ALL_ROUND, BY_GROUP, IN_VIEW
+from tropel.local.flocking_sums import ALL_ROUND, BY_GROUP, IN_VIEW, room_for_runs
 from tropel.world import World
 
 #: Stands for a trait of a rule that nobody follows now.
@@ -103,6 +103,7 @@ class Flocking:
             leaders=len(leaders) > 0,
             hunts=bool(relations.chased.any() or relations.fled.any()),
             waits=not all_same(state.start_time) or bool(state.start_time[0] > 0.0),
+            room=room_for_runs(cells),
         )
         traits = self._traits(state, flight, avoids=bool(relations.avoided.any()))
         if flight.hunts and cells.period.any():

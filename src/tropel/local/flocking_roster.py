@@ -110,14 +110,15 @@ class Roster:
         leader = state.columns["leader"]
         if all_same(leader) and leader[0] == NO_LEADER:
             return _NO_ROWS
-        if self._ids is not state.id or not np.array_equal(self._leader, leader):
+        if self._ids is not state.id:
+            self._look_at_ids(state)
+        if not np.array_equal(self._leader, leader):
             self._leader = leader.copy()
             order = np.argsort(state.id, kind="stable")
             place = np.minimum(np.searchsorted(state.id, leader, sorter=order), len(state) - 1)
             rows = order[place]
             there = (state.id[rows] == leader) & (leader != state.id)
             self._leader_rows = np.where(there, rows, NO_LEADER)
-            self._look_at_ids(state)
         if state.dead.any():
             gone = (self._leader_rows >= 0) & (state.dead[self._leader_rows] != 0)
             return np.where(gone, NO_LEADER, self._leader_rows)
@@ -125,6 +126,8 @@ class Roster:
 
     def _look_at_ids(self, state: AgentState) -> None:
         self._ids = state.id
+        # Rows of leaders may be others now.
+        self._leader = _NO_ROWS
         self._ascending = bool((state.id[1:] > state.id[:-1]).all())
 
     def cells(self, cells: CellList, state: AgentState) -> CellList:
@@ -149,7 +152,8 @@ def _padded(column: NDArray[np.int32]) -> NDArray[np.int32]:
 
 def _in_order_of_ids(cells: CellList, ids: NDArray[np.int64]) -> CellList:
     """The same cells for rows that are not in the order of ids, which sums follow within a cell."""
-    counts = np.diff(cells.cell_start.astype(np.int64))
+    start = cells.cell_start.astype(np.int64)
+    counts = start[1:] - start[:-1]
     order = np.lexsort((ids[cells.order], np.repeat(np.arange(len(counts)), counts)))
 
     def vectors(column: Floats) -> Floats:

@@ -15,32 +15,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tropel._kernels.compile import allocating_kernel, inlined_kernel, kernel, parallel_kernel
-from tropel._kernels.flock_lanes import SUMS
+from tropel._kernels.flock_lanes import CROWDED, FLED, FOUND, HEADED, MATES, MIDDLE, PREY, SHUNNED
 from tropel._kernels.philox import normal_pair
 from tropel.local.flocking_obstacles import Surroundings, repulsion, steering
-from tropel.local.flocking_sums import (
-    ALL_ROUND,
-    CROWDED,
-    FLED,
-    FOUND,
-    HEADED,
-    MATES,
-    MIDDLE,
-    PREY,
-    SHUNNED,
-    meet,
-    place_at,
-    sum_up_all,
-    sum_up_nearest,
-)
+from tropel.local.flocking_sums import ALL_ROUND, meet, place_at, sum_up_all, sum_up_nearest
 
-#: Boids per unit of parallel work.
+#: Boids for which one rule after the other is worked out, and per unit of parallel work: memory for the former is made
+#: once per unit, which for every chunk cost as much as a third of the sums.
 _CHUNK = 128
+_BLOCK = 2048
 #: Speeds below this have no direction [m/s].
 _STILL = 1e-100
 
 _ONE = np.uint64(1)
-_TWO = np.uint64(2)
 
 
 class Flight(NamedTuple):
@@ -58,6 +45,7 @@ class Flight(NamedTuple):
     leaders: bool  #: whether anybody has a leader
     hunts: bool  #: whether anybody chases or flees
     waits: bool  #: whether anybody has not started yet
+    room: int  #: most runs of cells that anybody meets
 
 
 class Boids(NamedTuple):
@@ -142,7 +130,8 @@ class Desk(NamedTuple):
     reach: NDArray[np.float64]  #: its sense radius
     found: NDArray[np.float64]  #: (boids, FOUND)
     barred: NDArray[np.float64]  #: (boids, 6): repulsion and steering of obstacles
-    sums: NDArray[np.float64]
+    runs: NDArray[np.uint64]  #: of neighbours of one boid: first and last of each
+    shifts: NDArray[np.float64]  #: by which it is moved to see them
     table: NDArray[np.float64]  #: of the nearest mates
     chosen: NDArray[np.uint64]
 
@@ -185,35 +174,35 @@ def _feel_obstacles(places, first, last, boids, cells, around, flight, barred):
 
 
 @inlined_kernel
-def _vector(table, n, column):
-    return table[n, column], table[n, column + _ONE], table[n, column + _TWO]
+def _vector(table, n, column, spatial):
+    return table[n, column], table[n, column + 1], table[n, column + 2] if spatial else 0.0
 
 
 @inlined_kernel
 def _force(i, n, reach, top, most, boids, period, traits, flight, avoids, desk):
     """All rules of agent i, the n-th of its chunk, the urgent ones first."""
-    in_turn, found = flight.priorities, desk.found
+    in_turn, found, spatial = flight.priorities, desk.found, boids.position.shape[1] == 3
     force, used = (0.0, 0.0, 0.0), 0.0
     if flight.obstacles:
-        rule, weight = _vector(desk.barred, n, np.uint64(0)), _of(traits.obstacle_repulsion, i)
+        rule, weight = _vector(desk.barred, n, 0, spatial), _of(traits.obstacle_repulsion, i)
         force, used = _with_rule(force, used, weight, rule, most, in_turn)
-        rule, weight = _vector(desk.barred, n, np.uint64(3)), _of(traits.obstacle_steering, i)
+        rule, weight = _vector(desk.barred, n, 3, spatial), _of(traits.obstacle_steering, i)
         force, used = _with_rule(force, used, weight, rule, most, in_turn)
     if flight.hunts:
         weight = -desk.alarm[n] * _of(traits.flight, i)
-        force, used = _with_rule(force, used, weight, _vector(found, n, FLED), most, in_turn)
+        force, used = _with_rule(force, used, weight, _vector(found, n, FLED, spatial), most, in_turn)
     weight = -desk.close[n] * _of(traits.separation, i)
-    force, used = _with_rule(force, used, weight, _vector(found, n, CROWDED), most, in_turn)
+    force, used = _with_rule(force, used, weight, _vector(found, n, CROWDED, spatial), most, in_turn)
     if avoids:
         weight = -reach * _of(traits.avoidance, i)
-        force, used = _with_rule(force, used, weight, _vector(found, n, SHUNNED), most, in_turn)
+        force, used = _with_rule(force, used, weight, _vector(found, n, SHUNNED, spatial), most, in_turn)
     per_mate = 1.0 / max(found[n, MATES], 1.0)
     weight = _of(traits.alignment, i) * per_mate / top if top > 0.0 else 0.0
-    force, used = _with_rule(force, used, weight, _vector(found, n, HEADED), most, in_turn)
+    force, used = _with_rule(force, used, weight, _vector(found, n, HEADED, spatial), most, in_turn)
     weight = _of(traits.cohesion, i) * per_mate / reach if reach > 0.0 else 0.0
-    force, used = _with_rule(force, used, weight, _vector(found, n, MIDDLE), most, in_turn)
+    force, used = _with_rule(force, used, weight, _vector(found, n, MIDDLE, spatial), most, in_turn)
     if flight.hunts:
-        prey = _vector(found, n, PREY)
+        prey = _vector(found, n, PREY, spatial)
         away = _length(prey)
         weight = _of(traits.pursuit, i) / away if away > 0.0 else 0.0
         force, used = _with_rule(force, used, weight, prey, most, in_turn)
@@ -221,9 +210,7 @@ def _force(i, n, reach, top, most, boids, period, traits, flight, avoids, desk):
         pull = _to_leader(i, boids, period, reach)
         force, used = _with_rule(force, used, _of(traits.leader_pull, i), pull, most, in_turn)
     if flight.goals:
-        goal = (boids.directions[i, 0], boids.directions[i, 1], 0.0)
-        if boids.directions.shape[1] == 3:
-            goal = (goal[0], goal[1], boids.directions[i, 2])
+        goal = boids.directions[i, 0], boids.directions[i, 1], boids.directions[i, 2] if spatial else 0.0
         force, used = _with_rule(force, used, _of(traits.goal_pull, i), goal, most, in_turn)
     return force
 
@@ -260,8 +247,8 @@ def _fly(places, first, last, boids, cells, traits, flight, avoids, desk, out_ve
 
 
 @kernel
-def _steer_each(places, first, last, boids, cells, around, traits, relations, flight, avoids, desk, out_velocity,
-                out_heading):  # fmt: skip
+def _steer_chunk(places, first, last, boids, cells, around, traits, relations, flight, avoids, desk, out_velocity,
+                 out_heading):  # fmt: skip
     _look(places, first, last, cells, traits, flight, desk)
     if flight.obstacles:
         _feel_obstacles(places, first, last, boids, cells, around, flight, desk.barred)
@@ -269,8 +256,8 @@ def _steer_each(places, first, last, boids, cells, around, traits, relations, fl
         meet(places, first, last, cells, boids.id, desk.alarm, desk.cone, relations.fled, True, desk.found)
         meet(places, first, last, cells, boids.id, desk.reach, desk.cone, relations.chased, False, desk.found)
     if flight.nearest == 0 or avoids:
-        sum_up_all(places, first, last, cells, desk.close, desk.cone, relations, flight.told_apart, desk.sums,
-                   desk.found)  # fmt: skip
+        sum_up_all(places, first, last, cells, desk.close, desk.cone, relations, flight.told_apart, desk.runs,
+                   desk.shifts, desk.found, out_velocity, out_heading)  # fmt: skip
     if flight.nearest > 0:
         sum_up_nearest(places, first, last, cells, boids.id, desk.close, desk.cone, relations, flight.told_apart,
                        desk.table, desk.chosen, desk.found)  # fmt: skip
@@ -281,20 +268,23 @@ def _steer_each(places, first, last, boids, cells, around, traits, relations, fl
 def _steer_some(places, first, last, boids, cells, discs, walls, faces, traits, relations, flight, out_velocity,
                 out_heading):  # fmt: skip
     # A function of its own: what is allocated in the body of a parallel loop would be shared by its iterations.
+    numbers = np.empty((4, _CHUNK))
+    runs, shifts = np.empty(2 * flight.room, dtype=np.uint64), np.empty(3 * flight.room)
     table, chosen = np.empty((flight.nearest, 4)), np.empty(flight.nearest, dtype=np.uint64)
-    size = last - first
-    desk = Desk(np.empty(size), np.empty(size), np.empty(size), np.empty(size), np.empty((size, FOUND)),
-                np.empty((size, 6)), np.empty(SUMS), table, chosen)  # fmt: skip
+    found, barred = np.empty((_CHUNK, FOUND)), np.empty((_CHUNK, 6))
+    desk = Desk(numbers[0], numbers[1], numbers[2], numbers[3], found, barred, runs, shifts, table, chosen)
+    around = Surroundings(discs, walls, faces)
     avoids = relations.avoided.any()
-    _steer_each(places, first, last, boids, cells, Surroundings(discs, walls, faces), traits, relations, flight, avoids,
-                desk, out_velocity, out_heading)  # fmt: skip
+    for begin in range(first, last, _CHUNK):
+        _steer_chunk(places, begin, min(begin + _CHUNK, last), boids, cells, around, traits, relations, flight, avoids,
+                     desk, out_velocity, out_heading)  # fmt: skip
 
 
 @parallel_kernel
 def steer_flock(places, count, boids, cells, discs, walls, faces, traits, relations, flight, out_velocity, out_heading):
     """Write velocity and heading of the boids at the given places among the sorted agents; of all if none are given."""
-    for chunk in numba.prange((count + _CHUNK - 1) // _CHUNK):
-        first = chunk * _CHUNK
-        last = min(first + _CHUNK, count)
+    for block in numba.prange((count + _BLOCK - 1) // _BLOCK):
+        first = block * _BLOCK
+        last = min(first + _BLOCK, count)
         _steer_some(places, first, last, boids, cells, discs, walls, faces, traits, relations, flight, out_velocity,
                     out_heading)  # fmt: skip

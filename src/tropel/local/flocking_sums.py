@@ -11,66 +11,47 @@ import math
 
 import numpy as np
 
-from tropel._kernels.cells import BLOCK, behind_seam, near_bits, side_run, wrapping_window, x_sides
+from tropel._kernels.cells import (
+    BLOCK,
+    CellList,
+    behind_seam,
+    cell_run,
+    cell_window,
+    near_bits,
+    side_run,
+    wrapping_window,
+    x_sides,
+)
 from tropel._kernels.compile import inlined_kernel, kernel
 from tropel._kernels.flock_lanes import (
-    COUNT,
-    CROWDING,
-    DRIFT,
-    LANES,
-    OFFSET,
-    OTHERS,
-    SUMS,
-    add_run_2d,
-    add_run_3d,
-    add_run_in_view_2d,
-    add_run_in_view_3d,
-    add_run_of_groups_2d,
-    add_run_of_groups_3d,
-    lane_sum,
+    CROWDED,
+    FLED,
+    HEADED,
+    MATES,
+    MIDDLE,
+    PREY,
+    sum_runs_2d,
+    sum_runs_3d,
+    sum_runs_in_view_2d,
+    sum_runs_in_view_3d,
+    sum_runs_of_groups_2d,
+    sum_runs_of_groups_3d,
 )
-from tropel._kernels.simd import trailing_zeros
+from tropel._kernels.simd import prefetch, trailing_zeros
 
 #: Whom a boid tells apart: nobody, those in and out of its view, and groups too.
 ALL_ROUND, IN_VIEW, BY_GROUP = 0, 1, 2
 
-#: Columns of what is found for a boid: the number of its mates, and vectors of three numbers each: the sums over mates
-#: of offsets, of relative velocities and of those that are close, over those avoided and those fled from, and the
-#: offset of the nearest prey.
-MATES, MIDDLE, HEADED, CROWDED, SHUNNED, FLED, PREY = (np.uint64(column) for column in (0, 1, 4, 7, 10, 13, 16))
-FOUND = 19
-
 #: Squared distances below this count as this, as in `flock_lanes`.
 _TINY = 1e-290
-_ZERO, _ONE, _TWO = np.uint64(0), np.uint64(1), np.uint64(2)
-_NEXT = np.uint64(LANES)
-_AFTER_NEXT = np.uint64(2 * LANES)
+_ZERO, _ONE = np.uint64(0), np.uint64(1)
 
 
-@inlined_kernel
-def _add_run(sums, cells, first, last, joined, avoided, x, y, z, v, limit, close2, cone, told_apart):
-    position, velocity, group = cells.position, cells.velocity, cells.group
-    stride = np.uint64(position.shape[1])
-    vx, vy, vz = v
-    if position.shape[0] == 2:
-        if told_apart == ALL_ROUND:
-            add_run_2d(sums, position, velocity, group, stride, first, last, joined, avoided, x, y, vx, vy, limit,
-                       close2, cone)  # fmt: skip
-        elif told_apart == IN_VIEW:
-            add_run_in_view_2d(sums, position, velocity, group, stride, first, last, joined, avoided, x, y, vx, vy,
-                               limit, close2, cone)  # fmt: skip
-        else:
-            add_run_of_groups_2d(sums, position, velocity, group, stride, first, last, joined, avoided, x, y, vx, vy,
-                                 limit, close2, cone)  # fmt: skip
-    elif told_apart == ALL_ROUND:
-        add_run_3d(sums, position, velocity, group, stride, first, last, joined, avoided, x, y, z, vx, vy, vz, limit,
-                   close2, cone)  # fmt: skip
-    elif told_apart == IN_VIEW:
-        add_run_in_view_3d(sums, position, velocity, group, stride, first, last, joined, avoided, x, y, z, vx, vy, vz,
-                           limit, close2, cone)  # fmt: skip
-    else:
-        add_run_of_groups_3d(sums, position, velocity, group, stride, first, last, joined, avoided, x, y, z, vx, vy, vz,
-                             limit, close2, cone)  # fmt: skip
+def room_for_runs(cells: CellList) -> int:
+    """How many runs of cells a boid may meet at most."""
+    widest = float(cells.sense_radius.max(initial=0.0))
+    rows = [min(2.0 * widest * cells.inverse_cell + 3.0, float(count) + 2.0) for count in cells.shape[1:]]
+    return int(rows[0]) * int(rows[1]) * (3 if cells.period[0] > 0.0 else 1)
 
 
 @inlined_kernel
@@ -85,48 +66,82 @@ def _is_among(groups, number):
 
 
 @inlined_kernel
-def _write_vector(found, n, column, sums, begin, spatial):
-    found[n, column] = lane_sum(sums, begin)
-    found[n, column + _ONE] = lane_sum(sums, begin + _NEXT)
-    found[n, column + _TWO] = lane_sum(sums, begin + _AFTER_NEXT) if spatial else 0.0
+def _list_run(runs, shifts, count, first, last, shift_x, shift_y, shift_z):
+    runs[count + count], runs[count + count + _ONE] = first, last
+    at = count + count + count
+    shifts[at], shifts[at + _ONE], shifts[at + _ONE + _ONE] = shift_x, shift_y, shift_z
+    return count + _ONE
+
+
+@inlined_kernel
+def _list_runs(cells, x, y, z, reach, wraps, runs, shifts):
+    """List the runs of cells around a point and by how much to move it for each; returns how many there are."""
+    count = _ZERO
+    if not wraps:
+        x0, x1, y0, y1, z0, z1 = cell_window(cells, x, y, z, reach)
+        for cz in range(z0, z1 + 1):
+            for cy in range(y0, y1 + 1):
+                first, last = cell_run(cells, x0, x1, cy, cz)
+                count = _list_run(runs, shifts, count, first, last, 0.0, 0.0, 0.0)
+        return count
+    x0, x1, y0, y1, z0, z1 = wrapping_window(cells, x, y, z, reach)
+    first_side, last_side = x_sides(cells, x0, x1)
+    for cz in range(z0, z1 + 1):
+        row_z, shift_z = behind_seam(cells, 2, cz)
+        for cy in range(y0, y1 + 1):
+            row_y, shift_y = behind_seam(cells, 1, cy)
+            for side in range(first_side, last_side + 1):
+                first, last, shift_x = side_run(cells, x0, x1, row_y, row_z, side)
+                count = _list_run(runs, shifts, count, first, last, shift_x, shift_y, shift_z)
+    return count
 
 
 @kernel
-def sum_up_all(places, first, last, cells, close, cone, relations, told_apart, sums, found):
-    """Sums over everybody within reach, of the boids at some places; `close` and `cone` have a number for each."""
-    spatial = cells.position.shape[0] == 3
-    used = np.uint64(SUMS) if told_apart == BY_GROUP else OTHERS
-    by_group, joined, avoided = told_apart == BY_GROUP, relations.joined[0], relations.avoided[0]
+def sum_up_all(places, first, last, cells, close, cone, relations, told_apart, runs, shifts, found, out_velocity,
+               out_heading):  # fmt: skip
+    """Sums over everybody within reach, of the boids at some places; `close` and `cone` have a number for each.
+
+    What will be written of each boid is asked for meanwhile, because rows of neighbours lie anywhere in memory.
+    """
+    position, velocity, group = cells.position, cells.velocity, cells.group
+    spatial = position.shape[0] == 3
+    stride = np.uint64(position.shape[1])
+    wraps = cells.period[0] + cells.period[1] + cells.period[2] > 0.0
+    joined, avoided = relations.joined[0], relations.avoided[0]
     for n in range(np.uint64(last - first)):
         k = place_at(places, first, n)
-        x, y, vx, vy = cells.position[0, k], cells.position[1, k], cells.velocity[0, k], cells.velocity[1, k]
-        z, vz = (cells.position[2, k], cells.velocity[2, k]) if spatial else (0.0, 0.0)
-        reach = cells.sense_radius[k]
-        limit, close2 = reach * reach, close[n] * close[n]
-        if by_group:
-            joined, avoided = relations.joined[np.uint64(cells.group[k])], relations.avoided[np.uint64(cells.group[k])]
-        for place in range(_ZERO, used):
-            sums[place] = 0.0
-        x0, x1, y0, y1, z0, z1 = wrapping_window(cells, x, y, z, reach)
-        first_side, last_side = x_sides(cells, x0, x1)
-        for cz in range(z0, z1 + 1):
-            row_z, shift_z = behind_seam(cells, 2, cz)
-            for cy in range(y0, y1 + 1):
-                row_y, shift_y = behind_seam(cells, 1, cy)
-                for side in range(first_side, last_side + 1):
-                    begin, end, shift_x = side_run(cells, x0, x1, row_y, row_z, side)
-                    _add_run(sums, cells, begin, end, joined, avoided, x + shift_x, y + shift_y, z + shift_z,
-                             (vx, vy, vz), limit, close2, cone[n], told_apart)  # fmt: skip
-        found[n, MATES] = lane_sum(sums, COUNT)
-        _write_vector(found, n, MIDDLE, sums, OFFSET, spatial)
-        _write_vector(found, n, HEADED, sums, DRIFT, spatial)
-        _write_vector(found, n, CROWDED, sums, CROWDING, spatial)
-        if by_group:
+        x, y, z = position[0, k], position[1, k], position[2, k] if spatial else 0.0
+        vx, vy, vz = velocity[0, k], velocity[1, k], velocity[2, k] if spatial else 0.0
+        limit, close2 = cells.sense_radius[k] * cells.sense_radius[k], close[n] * close[n]
+        row = np.int64(cells.order[k]) * position.shape[0]
+        prefetch(out_velocity, row)
+        prefetch(out_heading, row)
+        count = _list_runs(cells, x, y, z, cells.sense_radius[k], wraps, runs, shifts)
+        if told_apart == BY_GROUP:
+            joined, avoided = relations.joined[np.uint64(group[k])], relations.avoided[np.uint64(group[k])]
+            if spatial:
+                sum_runs_of_groups_3d(position, velocity, group, runs, shifts, found, stride, count, n, joined, avoided,
+                                      x, y, z, vx, vy, vz, limit, close2, cone[n])  # fmt: skip
+            else:
+                sum_runs_of_groups_2d(position, velocity, group, runs, shifts, found, stride, count, n, joined, avoided,
+                                      x, y, vx, vy, limit, close2, cone[n])  # fmt: skip
             # Oneself is only counted where one's own group is among the mates.
-            found[n, MATES] -= 1.0 if _is_among(joined, cells.group[k]) else 0.0
-            _write_vector(found, n, SHUNNED, sums, OTHERS, spatial)
+            found[n, MATES] -= 1.0 if _is_among(joined, group[k]) else 0.0
+            continue
+        if told_apart == IN_VIEW:
+            if spatial:
+                sum_runs_in_view_3d(position, velocity, group, runs, shifts, found, stride, count, n, joined, avoided,
+                                    x, y, z, vx, vy, vz, limit, close2, cone[n])  # fmt: skip
+            else:
+                sum_runs_in_view_2d(position, velocity, group, runs, shifts, found, stride, count, n, joined, avoided,
+                                    x, y, vx, vy, limit, close2, cone[n])  # fmt: skip
+        elif spatial:
+            sum_runs_3d(position, velocity, group, runs, shifts, found, stride, count, n, joined, avoided, x, y, z, vx,
+                        vy, vz, limit, close2, 0.0)  # fmt: skip
         else:
-            found[n, MATES] -= 1.0
+            sum_runs_2d(position, velocity, group, runs, shifts, found, stride, count, n, joined, avoided, x, y, vx, vy,
+                        limit, close2, 0.0)  # fmt: skip
+        found[n, MATES] -= 1.0
 
 
 @inlined_kernel
@@ -214,9 +229,9 @@ def _sum_up_chosen(n, count, table, chosen, velocity, vx, vy, vz, close, found):
             push = 1.0 / max(away2, _TINY) - 1.0 / close2
             sx, sy, sz = sx + dx * push, sy + dy * push, sz + dz * push
     found[n, MATES] = count
-    found[n, MIDDLE], found[n, MIDDLE + _ONE], found[n, MIDDLE + _TWO] = cx, cy, cz
-    found[n, HEADED], found[n, HEADED + _ONE], found[n, HEADED + _TWO] = ax, ay, az
-    found[n, CROWDED], found[n, CROWDED + _ONE], found[n, CROWDED + _TWO] = sx, sy, sz
+    found[n, MIDDLE], found[n, MIDDLE + 1], found[n, MIDDLE + 2] = cx, cy, cz
+    found[n, HEADED], found[n, HEADED + 1], found[n, HEADED + 2] = ax, ay, az
+    found[n, CROWDED], found[n, CROWDED + 1], found[n, CROWDED + 2] = sx, sy, sz
 
 
 @kernel
@@ -268,4 +283,4 @@ def meet(places, first, last, cells, ids, reach, cone, groups, fleeing, found):
                                     number = ids[cells.order[k]]
                                     if away2 < best or number < who:
                                         best, who, sx, sy, sz = away2, number, dx, dy, dz
-        found[n, column], found[n, column + _ONE], found[n, column + _TWO] = sx, sy, sz
+        found[n, column], found[n, column + 1], found[n, column + 2] = sx, sy, sz
