@@ -31,7 +31,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "bodies": {"_kernels", "errors", "agents", "pressing"},
     "integrate": {"_kernels", "errors", "world", "agents", "bodies", "pressing"},
     "timing": set(),
-    "analysis": {"errors", "recording"},
+    "analysis": {"_kernels", "errors", "recording"},
 }
 #: The simulation puts the layers together; the others name them to build simulations.
 KNOW_ALL_LAYERS = {"simulation", "scenario", "cli", "warmup"}

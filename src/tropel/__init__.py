@@ -38,6 +38,8 @@ _WHERE = {
     "Seek": "tropel.local.seek",
     "Dynamical": "tropel.local.dynamical",
     "Lattice": "tropel.local.lattice",
+    "Flocking": "tropel.local.flocking",
+    "SequentialFlock": "tropel.local.sequential_flock",
     "CollisionFreeSpeed": "tropel.local.collision_free_speed",
     "Simulation": "tropel.simulation",
     "Budget": "tropel.budget",

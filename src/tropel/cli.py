@@ -1,4 +1,4 @@
-"""The command line: `tropel demo | run | list | validate | schema | plot | report | plan | sweep | bench | verify`, …
+"""The command line: `tropel demo | run | list | validate | schema | plot | report | measure | plan | sweep | bench`, …
 
 Each command is a few lines around the library. Results go to standard output, progress and errors to standard error.
 """
@@ -16,6 +16,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from tropel.cli_list import list_scenarios
+from tropel.cli_measure import measure
 from tropel.cli_options import InterruptedRunError, NoCache, Out, Quiet, Until, show, warm_up_if_cold
 from tropel.cli_plan import plan
 from tropel.cli_plot import plot
@@ -80,6 +81,7 @@ def schema() -> None:
 
 app.command()(plot)
 app.command()(report)
+app.command()(measure)
 app.command()(plan)
 
 

@@ -72,3 +72,12 @@ def warm_up_if_cold(quiet: bool) -> None:
         Console(stderr=True).print("First run: compiling the kernels once, which takes about a minute.")
     with counting("compiling", len(BASICS), quiet=quiet) as told:
         warm_up(told, BASICS)
+
+
+def make_folder(folder: Path) -> Path:
+    """The folder that --out means, which is made."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise TropelError(f"cannot make the folder {folder}: {error.strerror}; choose another --out") from error
+    return folder

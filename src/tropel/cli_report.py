@@ -8,8 +8,8 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from tropel.cli_options import Quiet, show
-from tropel.errors import ParameterError, TropelError, suggest
+from tropel.cli_options import Quiet, make_folder, show
+from tropel.errors import ParameterError, suggest
 
 Cell = Annotated[float, typer.Option(help="Side of the cells of the density and flow maps in metres.")]
 
@@ -57,7 +57,7 @@ def write_report(
             found = evacuation_report(
                 recorded, cell=cell, progress=lambda done, total: told(done, trajectory.name, total)
             )
-        folder = _make_folder(out or _beside(trajectory))
+        folder = make_folder(out or _beside(trajectory))
         if with_table:
             show(found.table())
         if not found.exact:
@@ -74,11 +74,3 @@ def write_report(
 def _beside(trajectory: Path) -> Path:
     name = "report" if trajectory.stem == "trajectory" else f"{trajectory.stem}-report"
     return trajectory.parent / name
-
-
-def _make_folder(folder: Path) -> Path:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise TropelError(f"cannot make the folder {folder}: {error.strerror}; choose another --out") from error
-    return folder

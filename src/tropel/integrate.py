@@ -44,6 +44,7 @@ _RECOVERY = 0.1
 
 #: Agents per unit of parallel work.
 _CHUNK = 256
+_ROWS_TO_WANT = 1 << 14
 
 _NOBODY = np.empty(0, dtype=np.bool_)
 
@@ -257,19 +258,30 @@ def _longest(position, target):
 
 
 @kernel
-def _want(position, velocity, dt, target):
-    """Write where everybody wants to be after the step; returns the longest move, or nan if any is not finite."""
+def _want_some(first, last, position, velocity, dt, target):
     longest2 = 0.0
-    finite = True
-    for i in range(position.shape[0]):
+    odd = 0.0
+    for k in range(first, last):
+        for axis in range(position.shape[1]):
+            wanted = position[k, axis] + velocity[k, axis] * dt
+            target[k, axis] = wanted
+            # Differences of a number to itself are zero unless it is infinite or not a number.
+            odd += wanted - wanted
         total = 0.0
         for axis in range(position.shape[1]):
-            target[i, axis] = position[i, axis] + velocity[i, axis] * dt
-            total += (target[i, axis] - position[i, axis]) ** 2
-            # Differences of a number to itself are zero unless it is infinite or not a number.
-            finite &= target[i, axis] - target[i, axis] == 0.0
+            total += (target[k, axis] - position[k, axis]) ** 2
         longest2 = max(longest2, total)
-    return math.sqrt(longest2) if finite else math.nan
+    return longest2 + odd
+
+
+@parallel_kernel
+def _want(position, velocity, dt, target, longest2):
+    """Write where everybody wants to be after the step, and the longest move squared of each chunk of agents (nan if
+    one is not finite)."""
+    count = position.shape[0]
+    for chunk in numba.prange(longest2.size):
+        first = chunk * _ROWS_TO_WANT
+        longest2[chunk] = _want_some(first, min(first + _ROWS_TO_WANT, count), position, velocity, dt, target)
 
 
 def integrate(
@@ -301,8 +313,11 @@ def integrate(
         wanted = steered.position
         longest = _longest(state.position, wanted)
     else:
-        wanted = np.empty_like(state.position)
-        longest = _want(state.position, steered.velocity, dt, wanted)
+        # Where nothing else is written there, the fresh positions have room for the wanted ones.
+        wanted = steered.position if bodies is None and moves_itself is None else np.empty_like(state.position)
+        longest2 = np.zeros(-(-len(state) // _ROWS_TO_WANT))
+        _want(state.position, steered.velocity, dt, wanted, longest2)
+        longest = math.sqrt(longest2.max(initial=0.0))
         if moves_itself is not None:
             wanted[moves_itself] = steered.position[moves_itself]
             longest = _longest(state.position, wanted)

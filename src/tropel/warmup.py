@@ -110,6 +110,19 @@ def _competing_behaviours() -> None:
     _use_in_a_box(Dynamical())
 
 
+def _flocks() -> None:
+    from tropel import Flocking, Group, Simulation, World
+
+    _use_in_a_room(Flocking())
+    _use_in_a_box(Flocking(blind_angle=1.0, nearest=4))
+    # Two groups that hunt each other, in space without walls and without a seam and with one.
+    for periodic in (False, True):
+        world = World.box((0.0, 0.0), (9.0, 9.0), periodic=periodic, open=not periodic)
+        groups = [Group("prey", count=12), Group("hunters", count=3, follow="prey")]
+        models = {"prey": Flocking(flee=["hunters"]), "hunters": Flocking(chase=["prey"])}
+        _use(Simulation(world, groups, local=models, dt=0.1))
+
+
 def _use_in_a_room(model: Any, planner: Any = None) -> None:
     from tropel import (
         Direct,
@@ -225,6 +238,18 @@ def _crowd_on_cells() -> None:
         sim.step()
 
 
+def _flocks_one_after_the_other() -> None:
+    from tropel import Group, SequentialFlock, Simulation, World
+    from tropel.analysis import subflocks
+
+    for dim in (2, 3):
+        world = World.box([0.0] * dim, [10.0] * dim, periodic=True)
+        birds = Group("birds", count=20, goal="none")
+        sim = Simulation(world, birds, local=SequentialFlock(), dt=0.5)
+        sim.run(until=1.0)
+        subflocks(sim.agents.position, within=1.0, period=world.period)
+
+
 def _harmonic_fields() -> None:
     from tropel import Harmonic, Seek
     from tropel.planning.harmonic_grid import find_unknowns, first_estimate
@@ -288,8 +313,10 @@ PARTS: dict[str, Callable[[], None]] = {
     "a swarm in a box": _swarm_in_a_box,
     "a crowd on a torus": _crowd_on_a_torus,
     "competing behaviours": _competing_behaviours,
+    "flocks": _flocks,
     "flow fields": _flow_fields,
     "a crowd on cells": _crowd_on_cells,
+    "flocks one after the other": _flocks_one_after_the_other,
     "harmonic fields": _harmonic_fields,
     "painted fields": _painted_fields,
     "influence of hazards": _influence_of_hazards,

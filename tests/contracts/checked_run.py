@@ -11,6 +11,7 @@ import shapely
 import tropel
 from tropel._kernels.compile import compiled_kernels, parallel_kernel
 from tropel._kernels.philox import random_key, uniform
+from tropel.analysis import subflocks
 from tropel.local.collision_free_speed import CollisionFreeSpeed
 from tropel.local.dynamical import Dynamical
 from tropel.planning.bottlenecks import find_bottlenecks
@@ -77,6 +78,21 @@ def go_over_seams() -> None:
                     sim.step()
 
 
+def fly_in_flocks() -> None:
+    """Led flocks that hunt each other, among obstacles, over the seam and in a box, telling others apart or not."""
+    for dim in (2, 3):
+        for told in ({}, {"blind_angle": 1.0}, {"nearest": 4, "combine": "priorities"}):
+            ball = {"ball": tropel.Obstacle(radius=0.5, position=(3.0,) * dim)}
+            world = tropel.World.box((0.0,) * dim, (6.0,) * dim, periodic=dim == 2, obstacles=ball)
+            tropel.Simulation(
+                world, tropel.Group("flock", count=40, sense_radius=2.0), local=tropel.Flocking(**told)
+            ).step()
+            groups = [tropel.Group("prey", count=40), tropel.Group("hunters", count=5, follow="prey")]
+            prey, hunters = tropel.Flocking(flee=["hunters"], **told), tropel.Flocking(chase=["prey"], **told)
+            world = tropel.World.box((0.0,) * dim, (9.0,) * dim)
+            tropel.Simulation(world, groups, local={"prey": prey, "hunters": hunters}).run(until=0.5)
+
+
 def plan_and_repair() -> None:
     """Flow layers with everything they know, and a field in 3D."""
     free = np.random.default_rng(1).random((40, 50)) > 0.2
@@ -129,6 +145,22 @@ def solve_harmonic_fields() -> None:
     solve_harmonic(many, corner)
 
 
+def fly_one_after_the_other() -> None:
+    """In periodic and open space, with cells that get full in the middle of a step."""
+    for dim in (2, 3):
+        for periodic in (True, False):
+            world = tropel.World.box([0.0] * dim, [9.0] * dim, periodic=periodic, open=True)
+            places = np.random.default_rng(dim).uniform(0.0, 9.0, (200, dim))
+            birds = tropel.Group(
+                "birds", positions=places, radius=0.01, sense_radius=2.0, desired_speed=1.5, goal="none"
+            )
+            sim = tropel.Simulation(world, birds, local=tropel.SequentialFlock(cohere=0.5), dt=1.0)
+            for _ in range(6):
+                sim.step()
+            period = world.period if periodic else None
+            subflocks(sim.agents.position, within=0.7, period=period)
+
+
 def main() -> None:
     try:
         third_coordinate(np.zeros((10, 2)), np.zeros(10))
@@ -149,6 +181,8 @@ def main() -> None:
     plan_and_repair()
     spread_influence()
     walk_on_cells()
+    fly_one_after_the_other()
+    fly_in_flocks()
     solve_harmonic_fields()
     check_planner(tropel.Direct())
     check_planner(FlowField, dims=(2,))
@@ -163,6 +197,7 @@ def main() -> None:
     check_steering(CollisionFreeSpeed(), dims=(2,))
     check_steering(tropel.Lattice, planner=tropel.PathPlans, dims=(2,), ids_matter=True)
     check_steering(Dynamical(classes="apart"), ids_matter=True)
+    check_steering(tropel.Flocking(), ids_matter=True)
     print("contracts are kept")
     print("never called:", *sorted(k.py_func.__qualname__ for k in compiled_kernels() if not k.signatures))
 

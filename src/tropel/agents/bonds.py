@@ -33,11 +33,12 @@ def check_bonds(families: Any, follow: Any, parameters: Any, *, group: str, who:
 
 def check_has_bonds(families: Any, follow: Any, *, group: str, model: str, columns: set[str]) -> None:
     """Raise when the model that steers a group knows nothing of families or leaders."""
+    knowing = {"families": "Lattice", "follow": "Lattice or Flocking"}
     for told, given in (("families", families), ("follow", follow)):
         if given is not None and COLUMN_OF[told] not in columns:
             raise ParameterError(
                 f"group '{group}': {told} sets the column {COLUMN_OF[told]}, which its steering model {model} does not "
-                f"have; steer it by Lattice, or leave {told} out"
+                f"have; steer it by {knowing[told]}, or leave {told} out"
             )
 
 

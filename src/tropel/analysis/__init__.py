@@ -1,7 +1,27 @@
-"""What a recorded run says: who left when and where, how dense and how fast the crowd was. Knows files, not layers."""
+"""What a recorded run says: who left when and where, how dense and how fast the crowd was, how a flock kept together.
+
+Knows files, not layers.
+"""
 
 from tropel.analysis.crowd_maps import CrowdMaps
 from tropel.analysis.evacuation import EvacuationReport, ExitUse, evacuation_report
-from tropel.analysis.tables import report_tables, write_tables
+from tropel.analysis.flock_measures import FlockCurve, FlockMeasures, flock_measures
+from tropel.analysis.flock_order import milling, nearest_distances, polarisation, subflocks
+from tropel.analysis.tables import report_tables, write_columns, write_tables
 
-__all__ = ["CrowdMaps", "EvacuationReport", "ExitUse", "evacuation_report", "report_tables", "write_tables"]
+__all__ = [
+    "CrowdMaps",
+    "EvacuationReport",
+    "ExitUse",
+    "FlockCurve",
+    "FlockMeasures",
+    "evacuation_report",
+    "flock_measures",
+    "milling",
+    "nearest_distances",
+    "polarisation",
+    "report_tables",
+    "subflocks",
+    "write_columns",
+    "write_tables",
+]

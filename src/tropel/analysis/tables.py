@@ -7,6 +7,7 @@ import dataclasses
 import io
 import math
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -59,10 +60,15 @@ def report_tables(report: EvacuationReport) -> dict[str, Columns]:
 
 def write_tables(report: EvacuationReport, folder: str | os.PathLike[str], *, format: str = "csv") -> list[Path]:
     """Write every table of a report into a folder, which must exist; each file appears whole or not at all."""
+    return write_columns(report_tables(report), folder, format=format)
+
+
+def write_columns(tables: Mapping[str, Columns], folder: str | os.PathLike[str], *, format: str = "csv") -> list[Path]:
+    """Write tables by name into a folder, which must exist; each file appears whole or not at all."""
     if format not in FORMATS:
         raise ParameterError(f"there is no table format '{format}'; {suggest(format, FORMATS)}")
     written = []
-    for name, columns in report_tables(report).items():
+    for name, columns in tables.items():
         path = Path(folder) / f"{name}.{format}"
         try:
             with replacing(path) as file:

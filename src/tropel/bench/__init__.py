@@ -13,6 +13,7 @@ from tropel.errors import ParameterError, suggest
 __all__ = ["BenchResult", "Progress", "names", "run"]
 
 _MODULES = {
+    "flock": "tropel.bench.flock",
     "lattice": "tropel.bench.lattice",
     "neighbours": "tropel.bench.neighbours",
     "planning": "tropel.bench.planning",

@@ -96,7 +96,7 @@ def _deal_rows(cell_of_row, shift, tally, dealt):
 
 
 @parallel_kernel
-def _sort_buckets(dealt, bucket_start, shift, position, sense_radius, cells):
+def _sort_buckets(dealt, bucket_start, shift, position, sense_radius, same_radius, cells):
     """Sort every bucket by cell and copy the columns that finding neighbours needs."""
     cell_start = cells.cell_start
     order = cells.order
@@ -131,13 +131,13 @@ def _sort_buckets(dealt, bucket_start, shift, position, sense_radius, cells):
             sorted_position[1, k] = position[sorted_row, 1]
             if spatial:
                 sorted_position[2, k] = position[sorted_row, 2]
-            sorted_radius[k] = sense_radius[sorted_row]
+            sorted_radius[k] = sense_radius[0] if same_radius else sense_radius[sorted_row]
     cell_start[cell_count] = np.uint32(dealt.shape[0])
 
 
 @parallel_kernel
-def _copy_bodies(velocity, radius, group, cells):
-    """The sorted columns that only steering models look at."""
+def _copy_bodies(velocity, radius, group, same_radius, same_group, cells):
+    """The sorted columns that only steering models look at; what is the same for all is not fetched from every row."""
     order, sorted_velocity, sorted_radius, sorted_group = cells.order, cells.velocity, cells.radius, cells.group
     count = order.shape[0]
     spatial = velocity.shape[1] == 3
@@ -149,8 +149,17 @@ def _copy_bodies(velocity, radius, group, cells):
             sorted_velocity[1, k] = velocity[row, 1]
             if spatial:
                 sorted_velocity[2, k] = velocity[row, 2]
-            sorted_radius[k] = radius[row]
-            sorted_group[k] = group[row]
+            sorted_radius[k] = radius[0] if same_radius else radius[row]
+            sorted_group[k] = group[0] if same_group else group[row]
+
+
+@kernel
+def _all_same(column):
+    """Whether all numbers of a column are equal; without a branch for each, so in vector instructions."""
+    same = True
+    for k in range(np.uint64(column.size)):
+        same &= column[k] == column[0]
+    return same
 
 
 @kernel
@@ -192,13 +201,13 @@ class CellSort:
         self._widest = np.zeros(blocks)
         self._cell_of_row = np.empty(count, dtype=np.uint32)
         self._dealt = np.empty(count, dtype=np.uint64)
-        # Finding neighbours copies whole blocks, the last of which may run past the end.
+        # Finding neighbours copies whole blocks, and flocks add up whole blocks; the last may run past the end.
         self._order = np.zeros(count + COPY_WIDTH, dtype=np.uint32)
         self._position = np.zeros(count * self.dim + COPY_WIDTH)
-        self._velocity = np.zeros(count * self.dim)
+        self._velocity = np.zeros(count * self.dim + COPY_WIDTH)
         self._sense_radius = np.empty(count)
         self._radius = np.empty(count)
-        self._group = np.empty(count, dtype=np.int32)
+        self._group = np.zeros(count + COPY_WIDTH, dtype=np.int32)
         self._is_member = np.zeros(count, dtype=np.uint8)
 
     def _view(self, count: int) -> CellList:
@@ -246,7 +255,8 @@ class CellSort:
             return int(fault)
         dealt = self._dealt[:count]
         _deal_rows(cell_of_row, self._shift, tally, dealt)
-        _sort_buckets(dealt, self._bucket_start, self._shift, position, sense_radius, self._cells)
+        same_radius = _all_same(sense_radius)
+        _sort_buckets(dealt, self._bucket_start, self._shift, position, sense_radius, same_radius, self._cells)
         return None
 
     @property
@@ -257,7 +267,8 @@ class CellSort:
     def with_bodies(self, state: AgentState) -> CellList:
         """The whole cell list; copying velocity, radius and group waits until somebody asks."""
         if not self._bodies_copied:
-            _copy_bodies(state.velocity, state.radius, state.group, self._cells)
+            _copy_bodies(state.velocity, state.radius, state.group, _all_same(state.radius), _all_same(state.group),
+                         self._cells)  # fmt: skip
             self._bodies_copied = True
         return self._cells
 

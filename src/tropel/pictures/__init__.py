@@ -1,9 +1,10 @@
-"""Pictures of recorded runs: one PNG of a whole run, a short animation, the report of an evacuation, a sweep.
+"""Pictures of recorded runs: one PNG of a whole run, an animation, the report of an evacuation, a flock, a sweep.
 
 matplotlib and Pillow are loaded when the first picture is drawn.
 """
 
 from tropel.pictures.animation import animate_run
+from tropel.pictures.flock_picture import draw_flock
 from tropel.pictures.maps_picture import draw_crowd_maps
 from tropel.pictures.report_picture import draw_report
 from tropel.pictures.run_picture import draw_run
@@ -14,6 +15,7 @@ __all__ = [
     "SweepStatistics",
     "animate_run",
     "draw_crowd_maps",
+    "draw_flock",
     "draw_report",
     "draw_run",
     "draw_sweep",

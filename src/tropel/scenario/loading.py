@@ -30,6 +30,8 @@ MODELS = {
     "seek": "tropel.local.seek:Seek",
     "dynamical": "tropel.local.dynamical:Dynamical",
     "lattice": "tropel.local.lattice:Lattice",
+    "flocking": "tropel.local.flocking:Flocking",
+    "sequential_flock": "tropel.local.sequential_flock:SequentialFlock",
     "collision_free_speed": "tropel.local.collision_free_speed:CollisionFreeSpeed",
 }
 

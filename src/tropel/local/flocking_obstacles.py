@@ -1,0 +1,208 @@
+"""Obstacles and walls, as a boid feels them: repelled the more the nearer, and steering around what is ahead.
+
+Repulsion sums over everything whose surface is within the sense radius R, g the gap to one's own body and u the
+direction to its nearest point:
+
+    - sum of u (1 - g / R)²
+
+Steering looks along the velocity, as far as one gets within `look_ahead` and sees. If a body with twice the radius
+would touch something there, after the way f of L, it looks for the smallest turn that is free, to both sides of the
+obstacle (in 3D four), and otherwise takes the one that leads furthest:
+
+    (1 - f / L) · side            side: unit vector across the velocity
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tropel._kernels.compile import inlined_kernel, kernel
+from tropel._kernels.discs import DiscGrid, disc_cell
+from tropel._kernels.walls import WallGrid, cell_at, free_of_walls, nearest_on_segment
+
+#: Cosines and sines of the turns that are looked at: 20, 40, 60 and 80 degrees.
+_TURNS = tuple((math.cos(math.radians(a)), math.sin(math.radians(a))) for a in (20.0, 40.0, 60.0, 80.0))
+#: What is ahead is seen from a body this much wider, so that one does not graze it.
+_GROWN = 2.0
+
+
+class Surroundings(NamedTuple):
+    """What stands in the way."""
+
+    discs: DiscGrid
+    walls: WallGrid
+    faces: NDArray[np.float64]  #: (2, 3): low and high faces of a box in 3D, infinite where there are none
+
+
+def surroundings_of(near: Any) -> tuple[Surroundings, bool]:
+    """What of a neighbourhood stands in the way, and whether anything does."""
+    world = near.world
+    faces = np.array([[-math.inf] * 3, [math.inf] * 3])
+    if world.dim == 3:
+        walled = getattr(world, "walled", np.ones(3, dtype=np.bool_))
+        faces[:, walled] = world.bounds[:, walled]
+    around = Surroundings(near.obstacles, near.walls, faces)
+    return around, bool(around.discs.radius.size or around.walls.segments.size or np.isfinite(faces).any())
+
+
+@inlined_kernel
+def _pushed(px, py, pz, dx, dy, dz, away, gap, reach):
+    """A repulsion with that of one more thing, at the offset d."""
+    if gap >= reach or away == 0.0:
+        return px, py, pz
+    share = 1.0 - max(gap, 0.0) / reach
+    scale = -share * share / away
+    return px + scale * dx, py + scale * dy, pz + scale * dz
+
+
+@kernel
+def repulsion(position, i, radius, reach, around):
+    """The repulsion of everything near agent i."""
+    dim = position.shape[1]
+    x, y = position[i, 0], position[i, 1]
+    z = position[i, 2] if dim == 3 else 0.0
+    px = py = pz = 0.0
+    discs, walls = around.discs, around.walls
+    if discs.radius.size > 0:
+        cell = disc_cell(position, i, discs)
+        for k in range(discs.start[cell], discs.start[cell + 1]):
+            m = discs.items[k]
+            dx, dy = discs.position[m, 0] - x, discs.position[m, 1] - y
+            dz = discs.position[m, 2] - z if dim == 3 else 0.0
+            away = math.sqrt(dx * dx + dy * dy + dz * dz)
+            px, py, pz = _pushed(px, py, pz, dx, dy, dz, away, away - discs.radius[m] - radius, reach)
+    if dim == 2:
+        if walls.segments.shape[0] > 0:
+            cell = cell_at(x, y, walls.origin, walls.inverse_cell, walls.shape)
+            for k in range(walls.start[cell], walls.start[cell + 1]):
+                s = walls.items[k]
+                if walls.blocking[s]:
+                    wall = walls.segments[s]
+                    qx, qy = nearest_on_segment(x, y, wall[0], wall[1], wall[2], wall[3])
+                    away = math.sqrt((qx - x) ** 2 + (qy - y) ** 2)
+                    px, py, pz = _pushed(px, py, pz, qx - x, qy - y, 0.0, away, away - radius, reach)
+        return px, py, pz
+    for axis in range(3):
+        for face in (around.faces[0, axis], around.faces[1, axis]):
+            d = face - position[i, axis]
+            dx, dy, dz = d if axis == 0 else 0.0, d if axis == 1 else 0.0, d if axis == 2 else 0.0
+            if abs(d) < math.inf:
+                px, py, pz = _pushed(px, py, pz, dx, dy, dz, abs(d), abs(d) - radius, reach)
+    return px, py, pz
+
+
+@kernel
+def _first_disc(x, y, z, ex, ey, ez, body, most, discs, begin, end):
+    """How far a body gets along the unit vector e before it touches a round obstacle, and which; -1 for none."""
+    free, first = most, -1
+    for k in range(begin, end):
+        m = discs.items[k]
+        dx, dy = discs.position[m, 0] - x, discs.position[m, 1] - y
+        dz = discs.position[m, 2] - z if discs.position.shape[1] == 3 else 0.0
+        ahead = dx * ex + dy * ey + dz * ez
+        contact = body + discs.radius[m]
+        away2 = dx * dx + dy * dy + dz * dz
+        inside = ahead * ahead - (away2 - contact * contact)
+        if ahead > 0.0 and inside > 0.0:
+            way = max(ahead - math.sqrt(inside), 0.0)
+            if way < free:
+                free, first = way, m
+    return free, first
+
+
+@kernel
+def _first_face(x, y, z, ex, ey, ez, body, most, around):
+    """The same for the faces of a box: the axis of the first that is touched, or -1."""
+    free, first = most, -1
+    for axis in range(3):
+        p = x if axis == 0 else (y if axis == 1 else z)
+        e = ex if axis == 0 else (ey if axis == 1 else ez)
+        way = math.inf
+        if e > 0.0:
+            way = max(around.faces[1, axis] - body - p, 0.0) / e
+        elif e < 0.0:
+            way = max(p - around.faces[0, axis] - body, 0.0) / -e
+        if way < free:
+            free, first = way, axis
+    return free, first
+
+
+@kernel
+def _free_way(x, y, z, ex, ey, ez, body, most, around, begin, end, spatial):
+    """How far a body gets along the unit vector e, at most `most`."""
+    free, _ = _first_disc(x, y, z, ex, ey, ez, body, most, around.discs, begin, end)
+    if spatial:
+        return _first_face(x, y, z, ex, ey, ez, body, free, around)[0]
+    return free_of_walls(x, y, ex, ey, body, free, around.walls)
+
+
+@inlined_kernel
+def _across(nx, ny, nz, ex, ey, ez, spatial):
+    """The part of n across the unit vector e, as a unit vector; where there is none, any vector across."""
+    along = nx * ex + ny * ey + nz * ez
+    nx, ny, nz = nx - along * ex, ny - along * ey, nz - along * ez
+    length = math.sqrt(nx * nx + ny * ny + nz * nz)
+    if length < 1e-9:
+        if not spatial or abs(ez) < 0.9:
+            nx, ny, nz = ey, -ex, 0.0
+        else:
+            nx, ny, nz = 0.0, ez, -ey
+        length = math.sqrt(nx * nx + ny * ny + nz * nz)
+    return nx / length, ny / length, nz / length
+
+
+@kernel
+def steering(position, i, radius, vx, vy, vz, sight, around):
+    """Which way to turn, and how hard (up to 1), for agent i with velocity v that looks as far as `sight`."""
+    spatial = position.shape[1] == 3
+    x, y = position[i, 0], position[i, 1]
+    z = position[i, 2] if spatial else 0.0
+    speed = math.sqrt(vx * vx + vy * vy + vz * vz)
+    if speed == 0.0 or sight <= 0.0:
+        return 0.0, 0.0, 0.0
+    ex, ey, ez = vx / speed, vy / speed, vz / speed
+    discs = around.discs
+    begin = end = np.int64(0)
+    if discs.radius.size > 0:
+        cell = disc_cell(position, i, discs)
+        begin, end = discs.start[cell], discs.start[cell + 1]
+    body = _GROWN * radius
+    free, disc = _first_disc(x, y, z, ex, ey, ez, body, sight, discs, begin, end)
+    nx = ny = nz = 0.0
+    if disc >= 0:
+        nx, ny = x - discs.position[disc, 0], y - discs.position[disc, 1]
+        nz = z - discs.position[disc, 2] if spatial else 0.0
+    if spatial:
+        nearer, axis = _first_face(x, y, z, ex, ey, ez, body, free, around)
+        if axis >= 0:
+            # Away from the face, which is where one flies to.
+            nx = -ex if axis == 0 else 0.0
+            ny = -ey if axis == 1 else 0.0
+            nz = -ez if axis == 2 else 0.0
+        free = nearer
+    else:
+        free = free_of_walls(x, y, ex, ey, body, free, around.walls)
+    if free >= sight:
+        return 0.0, 0.0, 0.0
+    nx, ny, nz = _across(nx, ny, nz, ex, ey, ez, spatial)
+    mx, my, mz = ey * nz - ez * ny, ez * nx - ex * nz, ex * ny - ey * nx
+    best = -1.0
+    sx = sy = sz = 0.0
+    for cosine, sine in _TURNS:
+        for side in range(4 if spatial else 2):
+            ux, uy, uz = (nx, ny, nz) if side < 2 else (mx, my, mz)
+            if side % 2 == 1:
+                ux, uy, uz = -ux, -uy, -uz
+            way = _free_way(x, y, z, cosine * ex + sine * ux, cosine * ey + sine * uy, cosine * ez + sine * uz, body,
+                            sight, around, begin, end, spatial)  # fmt: skip
+            # A hair further: where both sides are as free, the side away from the obstacle's middle is taken.
+            if way > best + 1e-9 * sight:
+                best, sx, sy, sz = way, ux, uy, uz
+        if best >= sight:
+            break
+    urgency = 1.0 - free / sight
+    return urgency * sx, urgency * sy, urgency * sz

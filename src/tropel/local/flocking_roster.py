@@ -1,0 +1,171 @@
+"""Who is there, as a flock needs to know it: groups, leaders, traits that differ, and the order of neighbours."""
+
+from __future__ import annotations
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+
+from tropel._kernels.cells import CellList
+from tropel._kernels.compile import kernel, parallel_kernel
+from tropel._kernels.flock_lanes import LANES
+from tropel.agents.state import AgentState, Floats
+from tropel.local.flocking_parameters import NOBODY, FlockingParameters, Relations, Trait, relations_of
+
+#: In the column `leader`, and among rows of leaders.
+NO_LEADER = -1
+
+#: Numbers per unit of parallel work.
+_PART = 1 << 15
+_ONE = np.uint64(1)
+_NO_ROWS = np.empty(0, dtype=np.int64)
+_ALL_PLACES = np.empty(0, dtype=np.uint32)
+
+
+@kernel
+def _differ(words, first, last):
+    """Whether any of some words differs from the first of all; a branch for each would be slower."""
+    odd = np.uint64(0)
+    for k in range(np.uint64(first), np.uint64(last)):
+        odd |= words[k] ^ words[0]
+    return odd != 0
+
+
+@parallel_kernel
+def _find_odd(words, odd):
+    for part in numba.prange(odd.size):
+        odd[part] = _differ(words, part * _PART, min((part + 1) * _PART, words.size))
+
+
+def all_same(column: NDArray[np.float64] | NDArray[np.int64]) -> bool:
+    """Whether all numbers of a column are the same, bit for bit."""
+    words = column.reshape(-1).view(np.uint64)
+    if words.size < 2 or words[0] != words[-1]:
+        return words.size < 2
+    odd = np.empty(-(-words.size // _PART), dtype=np.bool_)
+    _find_odd(words, odd)
+    return not odd.any()
+
+
+def trait_of(state: AgentState, trait: Trait, of_model: float | None) -> Floats:
+    """A trait of all agents, as one number when all have the same; what is not theirs is the model's."""
+    column = state.columns[trait.name]
+    open_value = np.nan if of_model is None else float(of_model)
+    if all_same(column):
+        column = column[:1]
+    values = np.where(np.isnan(column), open_value, column) if np.isnan(column).any() else column
+    wrong = np.flatnonzero((values < 0.0) | (values > trait.most) | ((values == 0.0) & trait.above_zero))
+    if len(wrong):
+        row = int(wrong[0])
+        trait.check(float(values[row]), f"agent {int(state.id[row])}")
+    return values
+
+
+@kernel
+def _find_places(order, is_member, places):
+    """Write the places of members among the sorted agents."""
+    found = np.uint64(0)
+    for k in range(np.uint64(order.size)):
+        if is_member[np.uint64(order[k])]:
+            places[found] = k
+            found += _ONE
+
+
+def places_of(cells: CellList, members: NDArray[np.int64], count: int) -> NDArray[np.uint32]:
+    """Places of the members among the sorted agents, ascending; empty when all agents are members."""
+    if len(members) == count:
+        return _ALL_PLACES
+    is_member = np.zeros(count, dtype=np.bool_)
+    is_member[members] = True
+    places = np.empty(len(members), dtype=np.uint32)
+    _find_places(cells.order, is_member, places)
+    return places
+
+
+class Roster:
+    """Remembers what changes seldom: which groups a model steers, and who leads whom."""
+
+    def __init__(self, parameters: FlockingParameters) -> None:
+        self._parameters = parameters
+        self._members: NDArray[np.int64] | None = None
+        self._relations = Relations(*(np.zeros(1, dtype=np.uint64) for _ in Relations._fields))
+        self._all_mates = False
+        self._ids: NDArray[np.int64] | None = None
+        self._ascending = True
+        self._leader = self._leader_rows = _NO_ROWS
+
+    def relations(self, state: AgentState, members: NDArray[np.int64]) -> tuple[Relations, bool]:
+        """How the groups stand to each other, and whether everybody is the mate of everybody."""
+        if self._members is not members:
+            own = np.unique(state.group[members]).tolist()
+            groups = list(state.group_names) or [""] * (int(state.group.max(initial=0)) + 1)
+            self._relations = relations_of(self._parameters, groups, own)
+            everybody = np.uint64((1 << len(groups)) - 1)
+            self._all_mates = bool((self._relations.joined[own] == everybody).all()) and len(own) == len(groups)
+            self._members = members
+        return self._relations, self._all_mates and not state.dead.any()
+
+    def leaders(self, state: AgentState) -> NDArray[np.int64]:
+        """The row of everybody's leader, NO_LEADER for who has none that is there; empty where nobody has one."""
+        leader = state.columns["leader"]
+        if all_same(leader) and leader[0] == NO_LEADER:
+            return _NO_ROWS
+        if self._ids is not state.id:
+            self._look_at_ids(state)
+        if not np.array_equal(self._leader, leader):
+            self._leader = leader.copy()
+            order = np.argsort(state.id, kind="stable")
+            place = np.minimum(np.searchsorted(state.id, leader, sorter=order), len(state) - 1)
+            rows = order[place]
+            there = (state.id[rows] == leader) & (leader != state.id)
+            self._leader_rows = np.where(there, rows, NO_LEADER)
+        if state.dead.any():
+            gone = (self._leader_rows >= 0) & (state.dead[self._leader_rows] != 0)
+            return np.where(gone, NO_LEADER, self._leader_rows)
+        return self._leader_rows
+
+    def _look_at_ids(self, state: AgentState) -> None:
+        self._ids = state.id
+        # Rows of leaders may be others now.
+        self._leader = _NO_ROWS
+        self._ascending = bool((state.id[1:] > state.id[:-1]).all())
+
+    def cells(self, cells: CellList, state: AgentState) -> CellList:
+        """The sorted agents, within a cell in the order of ids; the dead are in a group of their own."""
+        if self._ids is not state.id:
+            self._look_at_ids(state)
+        if not self._ascending:
+            cells = _in_order_of_ids(cells, state.id)
+        if state.dead.any():
+            group = _padded(cells.group)
+            group[state.dead[cells.order] != 0] = NOBODY
+            cells = cells._replace(group=group)
+        return cells
+
+
+def _padded(column: NDArray[np.int32]) -> NDArray[np.int32]:
+    """A copy behind which whole vectors can be read."""
+    room = np.zeros(len(column) + LANES, dtype=column.dtype)
+    room[: len(column)] = column
+    return room[: len(column)]
+
+
+def _in_order_of_ids(cells: CellList, ids: NDArray[np.int64]) -> CellList:
+    """The same cells for rows that are not in the order of ids, which sums follow within a cell."""
+    start = cells.cell_start.astype(np.int64)
+    counts = start[1:] - start[:-1]
+    order = np.lexsort((ids[cells.order], np.repeat(np.arange(len(counts)), counts)))
+
+    def vectors(column: Floats) -> Floats:
+        room = np.zeros(column.size + LANES)
+        room[: column.size] = column[:, order].ravel()
+        return room[: column.size].reshape(column.shape)
+
+    return cells._replace(
+        order=cells.order[order],
+        position=vectors(cells.position),
+        velocity=vectors(cells.velocity),
+        sense_radius=cells.sense_radius[order],
+        radius=cells.radius[order],
+        group=_padded(cells.group[order]),
+    )
