@@ -184,12 +184,16 @@ class CrowdMapsBuilder:
         # What rounding makes of a body that ends at a border must not be seen on the map.
         beyond = np.where(beyond < 1e-9, 0.0, beyond)
         for right in (0, 1):
+            column = self._on_map(first[:, 0] + right, 0)
             for up in (0, 1):
-                # What reaches beyond the border of the world belongs to the last cell.
-                column = np.clip(first[:, 0] + right, 0, self._columns - 1)
-                row = np.clip(first[:, 1] + up, 0, self._rows - 1)
+                row = self._on_map(first[:, 1] + up, 1)
                 shares = (beyond[:, 0] if right else 1.0 - beyond[:, 0]) * (beyond[:, 1] if up else 1.0 - beyond[:, 1])
                 yield row * self._columns + column, shares
+
+    def _on_map(self, number: NDArray[np.int64], axis: int) -> NDArray[np.int64]:
+        """What reaches beyond the border of the world belongs to the last cell, or to the other side of a seam."""
+        count = (self._columns, self._rows)[axis]
+        return number % count if self._period[axis] > 0.0 else np.clip(number, 0, count - 1)
 
 
 def _centres(low: float, cell: float, count: int) -> Floats:
