@@ -2,7 +2,7 @@
 
 Boids are visited in the order of their cells, in chunks small enough that what is found for them stays in the nearest
 cache: first how far each looks, then one loop per kind of rule, then the new velocities. One loop over boids with all
-rules in it was five times slower and took minutes to compile. Nothing but a boid's own row is written.
+rules in it was several times slower. Nothing but a boid's own row is written.
 """
 
 from __future__ import annotations
@@ -20,8 +20,7 @@ from tropel._kernels.philox import normal_pair
 from tropel.local.flocking_obstacles import Surroundings, anything_near, repulsion, steering
 from tropel.local.flocking_sums import ALL_ROUND, meet, place_at, sum_up_all, sum_up_nearest
 
-#: Boids for which one rule after the other is worked out, and per unit of parallel work: memory for the former is made
-#: once per unit, which for every chunk cost as much as a third of the sums.
+#: Boids for which one rule after the other is worked out, and per unit of parallel work, for which memory is made once.
 _CHUNK = 128
 _BLOCK = 2048
 #: Speeds below this have no direction [m/s].
