@@ -112,9 +112,12 @@ def _competing_behaviours() -> None:
 
 def _flocks() -> None:
     from tropel import Flocking, Group, Simulation, World
+    from tropel.local.flocking_roster import all_same
 
     _use_in_a_room(Flocking())
     _use_in_a_box(Flocking(blind_angle=1.0, nearest=4))
+    # Only large flocks are looked through on several threads.
+    all_same(np.zeros(1 << 18))
     # Two groups that hunt each other, in space without walls and without a seam and with one.
     for periodic in (False, True):
         world = World.box((0.0, 0.0), (9.0, 9.0), periodic=periodic, open=not periodic)

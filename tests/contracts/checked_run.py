@@ -14,6 +14,7 @@ from tropel._kernels.philox import random_key, uniform
 from tropel.analysis import subflocks
 from tropel.local.collision_free_speed import CollisionFreeSpeed
 from tropel.local.dynamical import Dynamical
+from tropel.local.flocking_roster import all_same
 from tropel.planning.bottlenecks import find_bottlenecks
 from tropel.planning.flow_field import FlowField
 from tropel.planning.flow_layer import FlowLayer
@@ -80,6 +81,7 @@ def go_over_seams() -> None:
 
 def fly_in_flocks() -> None:
     """Led flocks that hunt each other, among obstacles, over the seam and in a box, telling others apart or not."""
+    all_same(np.zeros(1 << 18))
     for dim in (2, 3):
         for told in ({}, {"blind_angle": 1.0}, {"nearest": 4, "combine": "priorities"}):
             ball = {"ball": tropel.Obstacle(radius=0.5, position=(3.0,) * dim)}

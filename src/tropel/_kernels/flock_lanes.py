@@ -2,8 +2,8 @@
 
 Sums of rounded numbers depend on their order, so the compiler may not turn a loop that adds up into vector
 instructions. Here each of eight lanes adds up every eighth of a run, in the order of the run, and the lanes are added
-together at the end. Who does not count is masked: a branch for every candidate, of whom a third count, took three times
-as long.
+together at the end. Who does not count is masked: a plain loop with a branch for every
+candidate, of whom a third count, takes over half as long again.
 
 All runs of neighbours that a boid meets are summed up at once, in registers. What it finds is a row of numbers, FOUND
 of them, vectors as three numbers (of which 2D leaves the last alone):

@@ -9,6 +9,7 @@ has only one result, whatever the number of threads.
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 from numba import prange
@@ -96,7 +97,7 @@ def _deal_rows(cell_of_row, shift, tally, dealt):
 
 
 @parallel_kernel
-def _sort_buckets(dealt, bucket_start, shift, position, sense_radius, same_radius, cells):
+def _sort_buckets(dealt, bucket_start, shift, position, sense_radius, shared, shared_radius, cells):
     """Sort every bucket by cell and copy the columns that finding neighbours needs."""
     cell_start = cells.cell_start
     order = cells.order
@@ -131,12 +132,12 @@ def _sort_buckets(dealt, bucket_start, shift, position, sense_radius, same_radiu
             sorted_position[1, k] = position[sorted_row, 1]
             if spatial:
                 sorted_position[2, k] = position[sorted_row, 2]
-            sorted_radius[k] = sense_radius[0] if same_radius else sense_radius[sorted_row]
+            sorted_radius[k] = shared_radius if shared else sense_radius[sorted_row]
     cell_start[cell_count] = np.uint32(dealt.shape[0])
 
 
 @parallel_kernel
-def _copy_bodies(velocity, radius, group, same_radius, same_group, cells):
+def _copy_bodies(velocity, radius, radius_shared, shared_radius, group, group_shared, shared_group, cells):
     """The sorted columns that only steering models look at; what is the same for all is not fetched from every row."""
     order, sorted_velocity, sorted_radius, sorted_group = cells.order, cells.velocity, cells.radius, cells.group
     count = order.shape[0]
@@ -149,8 +150,8 @@ def _copy_bodies(velocity, radius, group, same_radius, same_group, cells):
             sorted_velocity[1, k] = velocity[row, 1]
             if spatial:
                 sorted_velocity[2, k] = velocity[row, 2]
-            sorted_radius[k] = radius[0] if same_radius else radius[row]
-            sorted_group[k] = group[0] if same_group else group[row]
+            sorted_radius[k] = shared_radius if radius_shared else radius[row]
+            sorted_group[k] = shared_group if group_shared else group[row]
 
 
 @kernel
@@ -174,6 +175,12 @@ def _keep_members(order, members, is_member, rows):
             rows[found] = row
             found += _ONE
     return found
+
+
+def _shared(column: NDArray[Any]) -> tuple[bool, Any]:
+    """Whether all agents have the same number in a column, and which one."""
+    # Taken out here: Numba would read a first element before loops, also where there is none.
+    return (bool(_all_same(column)), column[0]) if len(column) else (True, column.dtype.type(0))
 
 
 class CellSort:
@@ -255,8 +262,9 @@ class CellSort:
             return int(fault)
         dealt = self._dealt[:count]
         _deal_rows(cell_of_row, self._shift, tally, dealt)
-        same_radius = _all_same(sense_radius)
-        _sort_buckets(dealt, self._bucket_start, self._shift, position, sense_radius, same_radius, self._cells)
+        _sort_buckets(
+            dealt, self._bucket_start, self._shift, position, sense_radius, *_shared(sense_radius), self._cells
+        )
         return None
 
     @property
@@ -267,8 +275,8 @@ class CellSort:
     def with_bodies(self, state: AgentState) -> CellList:
         """The whole cell list; copying velocity, radius and group waits until somebody asks."""
         if not self._bodies_copied:
-            _copy_bodies(state.velocity, state.radius, state.group, _all_same(state.radius), _all_same(state.group),
-                         self._cells)  # fmt: skip
+            radius, group = state.radius, state.group
+            _copy_bodies(state.velocity, radius, *_shared(radius), group, *_shared(group), self._cells)
             self._bodies_copied = True
         return self._cells
 

@@ -59,6 +59,27 @@ def _pushed(px, py, pz, dx, dy, dz, away, gap, reach):
     return px + scale * dx, py + scale * dy, pz + scale * dz
 
 
+@inlined_kernel
+def anything_near(position, i, radius, reach, around):
+    """Whether anything may be within reach of agent i; where nothing is, which is mostly so, the rest is left out."""
+    discs, walls = around.discs, around.walls
+    if discs.radius.size > 0:
+        cell = disc_cell(position, i, discs)
+        if discs.start[cell] < discs.start[cell + 1]:
+            return True
+    if position.shape[1] == 2:
+        if walls.segments.shape[0] == 0:
+            return False
+        cell = cell_at(position[i, 0], position[i, 1], walls.origin, walls.inverse_cell, walls.shape)
+        return walls.start[cell] < walls.start[cell + 1]
+    # Bodies twice as wide look ahead.
+    far = reach + _GROWN * radius
+    for axis in range(3):
+        if position[i, axis] - far <= around.faces[0, axis] or position[i, axis] + far >= around.faces[1, axis]:
+            return True
+    return False
+
+
 @kernel
 def repulsion(position, i, radius, reach, around):
     """The repulsion of everything near agent i."""

@@ -42,6 +42,9 @@ def all_same(column: NDArray[np.float64] | NDArray[np.int64]) -> bool:
     words = column.reshape(-1).view(np.uint64)
     if words.size < 2 or words[0] != words[-1]:
         return words.size < 2
+    if words.size <= 4 * _PART:
+        # Waking the other threads would take longer.
+        return not _differ(words, 0, words.size)
     odd = np.empty(-(-words.size // _PART), dtype=np.bool_)
     _find_odd(words, odd)
     return not odd.any()

@@ -2,7 +2,7 @@
 
 Boids are visited in the order of their cells, in chunks small enough that what is found for them stays in the nearest
 cache: first how far each looks, then one loop per kind of rule, then the new velocities. One loop over boids with all
-rules in it was five times slower and took minutes to compile. Nothing but a boid's own row is written.
+rules in it was several times slower. Nothing but a boid's own row is written.
 """
 
 from __future__ import annotations
@@ -17,11 +17,10 @@ from numpy.typing import NDArray
 from tropel._kernels.compile import allocating_kernel, inlined_kernel, kernel, parallel_kernel
 from tropel._kernels.flock_lanes import CROWDED, FLED, FOUND, HEADED, MATES, MIDDLE, PREY, SHUNNED
 from tropel._kernels.philox import normal_pair
-from tropel.local.flocking_obstacles import Surroundings, repulsion, steering
+from tropel.local.flocking_obstacles import Surroundings, anything_near, repulsion, steering
 from tropel.local.flocking_sums import ALL_ROUND, meet, place_at, sum_up_all, sum_up_nearest
 
-#: Boids for which one rule after the other is worked out, and per unit of parallel work: memory for the former is made
-#: once per unit, which for every chunk cost as much as a third of the sums.
+#: Boids for which one rule after the other is worked out, and per unit of parallel work, for which memory is made once.
 _CHUNK = 128
 _BLOCK = 2048
 #: Speeds below this have no direction [m/s].
@@ -164,9 +163,12 @@ def _feel_obstacles(places, first, last, boids, cells, around, flight, barred):
     for n in range(np.uint64(last - first)):
         k = place_at(places, first, n)
         i = np.uint64(cells.order[k])
+        reach = cells.sense_radius[k]
+        if not anything_near(boids.position, i, boids.radius[i], reach, around):
+            barred[n, :] = 0.0
+            continue
         vx, vy = cells.velocity[0, k], cells.velocity[1, k]
         vz = cells.velocity[2, k] if spatial else 0.0
-        reach = cells.sense_radius[k]
         sight = min(reach, flight.look_ahead * math.sqrt(vx * vx + vy * vy + vz * vz))
         barred[n, 0], barred[n, 1], barred[n, 2] = repulsion(boids.position, i, boids.radius[i], reach, around)
         barred[n, 3], barred[n, 4], barred[n, 5] = steering(boids.position, i, boids.radius[i], vx, vy, vz, sight,

@@ -151,7 +151,7 @@ def _in_view(dx, dy, dz, away2, v, cone):
     return (-ahead * ahead if ahead < 0.0 else ahead * ahead) >= cone * away2
 
 
-@kernel
+@inlined_kernel
 def _enter(found, many, table, chosen, away2, k, dx, dy, dz, order, ids):
     """Put a candidate into its place among the nearest found so far, by distance and then by id; returns how many."""
     place = found
