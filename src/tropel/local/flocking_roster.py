@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numba
 import numpy as np
 from numpy.typing import NDArray
@@ -53,9 +55,13 @@ def all_same(column: NDArray[np.float64] | NDArray[np.int64]) -> bool:
 def trait_of(state: AgentState, trait: Trait, of_model: float | None) -> Floats:
     """A trait of all agents, as one number when all have the same; what is not theirs is the model's."""
     column = state.columns[trait.name]
-    open_value = np.nan if of_model is None else float(of_model)
-    if all_same(column):
-        column = column[:1]
+    open_value = math.nan if of_model is None else float(of_model)
+    if all_same(column) and len(column):
+        value = float(column[0])
+        value = open_value if math.isnan(value) else value
+        if value < 0.0 or value > trait.most or (value == 0.0 and trait.above_zero):
+            trait.check(value, f"agent {int(state.id[0])}")
+        return np.array([value])
     values = np.where(np.isnan(column), open_value, column) if np.isnan(column).any() else column
     wrong = np.flatnonzero((values < 0.0) | (values > trait.most) | ((values == 0.0) & trait.above_zero))
     if len(wrong):

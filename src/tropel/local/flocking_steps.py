@@ -23,6 +23,8 @@ from tropel.local.flocking_sums import ALL_ROUND, meet, place_at, sum_up_all, su
 #: Boids for which one rule after the other is worked out, and per unit of parallel work, for which memory is made once.
 _CHUNK = 128
 _BLOCK = 2048
+#: Into so many units at least a flock is divided, or threads would wait for the last one.
+_UNITS = 16
 #: Speeds below this have no direction [m/s].
 _STILL = 1e-100
 
@@ -285,8 +287,9 @@ def _steer_some(places, first, last, boids, cells, discs, walls, faces, traits, 
 @parallel_kernel
 def steer_flock(places, count, boids, cells, discs, walls, faces, traits, relations, flight, out_velocity, out_heading):
     """Write velocity and heading of the boids at the given places among the sorted agents; of all if none are given."""
-    for block in numba.prange((count + _BLOCK - 1) // _BLOCK):
-        first = block * _BLOCK
-        last = min(first + _BLOCK, count)
+    size = min(_BLOCK, max(_CHUNK, count // _UNITS))
+    for block in numba.prange((count + size - 1) // size):
+        first = block * size
+        last = min(first + size, count)
         _steer_some(places, first, last, boids, cells, discs, walls, faces, traits, relations, flight, out_velocity,
                     out_heading)  # fmt: skip
