@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from tropel.errors import GeometryError, ParameterError
 from tropel.world.motion import MotionLike, restored_motion, stored_motion
+from tropel.world.shapes import Polygonal
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,7 +59,15 @@ class GoalArrays(NamedTuple):
 _AIM_INSIDE = 0.4
 
 
-def inset(polygon: shapely.Polygon | shapely.MultiPolygon) -> shapely.Polygon | shapely.MultiPolygon:
+def walkable_part(polygon: Polygonal, walkable: Polygonal | None) -> Polygonal:
+    """The part of an exit that people can step into: exits often reach beyond the edge of the walkable area."""
+    if walkable is None or walkable.covers(polygon):
+        return polygon
+    parts = [part for part in shapely.get_parts(walkable.intersection(polygon)) if part.area > 0.0]
+    return shapely.union_all(parts) if parts else polygon
+
+
+def inset(polygon: Polygonal) -> Polygonal:
     """The polygon made smaller by what people aim inside it, or by less where it is too narrow for that."""
     inside = _AIM_INSIDE
     while inside > 1e-3:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from tropel._kernels.walls import WallGrid
 from tropel.errors import GeometryError, ParameterError, suggest
 from tropel.world import shapes
-from tropel.world.goals import Exit, GoalArrays, Target, inset, joined, restored_target, target_state
+from tropel.world.goals import Exit, GoalArrays, Target, inset, joined, restored_target, target_state, walkable_part
 from tropel.world.hazards import Hazard, HazardSet
 from tropel.world.motion import position_at
 from tropel.world.obstacles import Obstacle, ObstacleSet
@@ -261,7 +261,7 @@ class World:
                 usable[number] = self.exits[name].open
                 polygon = self.exits[name].polygon
                 edges.append(shapes.segments_of(polygon))
-                inside = shapes.segments_of(inset(self._walkable_part(polygon)))
+                inside = shapes.segments_of(inset(walkable_part(polygon, self.walkable)))
                 approach.append(images_of_segments(inside, self.period))
             else:
                 target = self.targets[name]
@@ -271,14 +271,6 @@ class World:
                 edges.append(np.empty((0, 4)))
                 approach.append(np.empty((0, 4)))
         return GoalArrays(is_exit, usable, absorbs, position, radius, *joined(edges), *joined(approach), self.period)
-
-    def _walkable_part(self, polygon: Polygonal) -> Polygonal:
-        """The part of an exit that people can step into: exits often reach beyond the edge of the walkable area."""
-        if self.walkable is None or self.walkable.covers(polygon):
-            return polygon
-        inside = self.walkable.intersection(polygon)
-        parts = [part for part in shapely.get_parts(inside) if part.area > 0.0]
-        return shapely.union_all(parts) if parts else polygon
 
     def advance(self, time: float, dt: float) -> None:
         """Bring everything that moves by itself to where it is at `time` [s]."""
