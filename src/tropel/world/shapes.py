@@ -17,6 +17,8 @@ from shapely.geometry.base import BaseGeometry
 
 from tropel.errors import GeometryError
 
+#: What `polygon` returns.
+Polygonal: TypeAlias = shapely.Polygon | shapely.MultiPolygon
 #: Anything `polygon` and `polyline` understand.
 ShapeLike: TypeAlias = BaseGeometry | str | Mapping[str, Any] | Sequence[Sequence[float]]
 

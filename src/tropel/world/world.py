@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import shapely
@@ -24,13 +24,12 @@ from tropel.world.hazards import Hazard, HazardSet
 from tropel.world.motion import position_at
 from tropel.world.obstacles import Obstacle, ObstacleSet
 from tropel.world.periodic import check_within_sides, images_of_segments, periods, sides_across, wrap_places
-from tropel.world.shapes import ShapeLike
+from tropel.world.shapes import Polygonal, ShapeLike
 from tropel.world.wall_grid import build_wall_grid, quantised
 
 if TYPE_CHECKING:
     from tropel.world.terrain import Terrain
 
-Polygonal: TypeAlias = shapely.Polygon | shapely.MultiPolygon
 Box = tuple[NDArray[np.float64], NDArray[np.float64]]
 
 
