@@ -24,7 +24,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from tropel.errors import ParameterError
 from tropel.world.raster import check_memory
-from tropel.world.world import Polygonal
+from tropel.world.shapes import Polygonal
 
 Floats = NDArray[np.float64]
 
