@@ -41,11 +41,12 @@ class Stage:
 
 @dataclass(frozen=True, kw_only=True)
 class Key:
-    """What the colours of the agents mean: names of groups, or speeds from zero to the fastest [m/s]."""
+    """What the colours of the agents mean: names of groups, speeds from zero to the fastest [m/s], or headings."""
 
     colours: Sequence[str]
     names: Sequence[str] = ()
     fastest: float = 0.0
+    headings: bool = False
 
 
 def set_stage(bounds: NDArray[np.float64], scene: Scene, width: int) -> Stage:
@@ -140,6 +141,9 @@ def _rule(figure: Figure, stage: Stage, left: float, right: float, down: float) 
 def _draw_key(figure: Figure, stage: Stage, key: Key, right: float) -> None:
     middle = stage.height - FOOTER / 2
     small = {"fontsize": style.SMALL_SIZE, "va": "center"}
+    if key.headings:
+        _draw_compass(figure, stage, key.colours)
+        return
     if not key.names:
         left = EDGE + style.add_text(figure, EDGE, middle, "speed  0", **small).get_window_extent().width + 6
         for colour in key.colours:
@@ -158,6 +162,24 @@ def _draw_key(figure: Figure, stage: Stage, key: Key, right: float) -> None:
             return
         _swatch(figure, stage, left, middle, 12, colour)
         left += 18 + width + 18
+
+
+def _draw_compass(figure: Figure, stage: Stage, colours: Sequence[str]) -> None:
+    """A ring of the colours of headings, each where it points to."""
+    from matplotlib.patches import Wedge
+
+    size = FOOTER - 8
+    text = style.add_text(figure, EDGE, stage.height - FOOTER / 2, "heading", fontsize=style.SMALL_SIZE, va="center")
+    left = EDGE + text.get_window_extent().width + 8
+    axes = figure.add_axes((left / stage.width, 4 / stage.height, size / stage.width, size / stage.height))
+    axes.set_axis_off()
+    axes.set_xlim(-1.0, 1.0)
+    axes.set_ylim(-1.0, 1.0)
+    turn = 360.0 / len(colours)
+    for number, colour in enumerate(colours):
+        axes.add_patch(
+            Wedge((0.0, 0.0), 1.0, number * turn, (number + 1) * turn, width=0.55, facecolor=colour, linewidth=0.0)
+        )
 
 
 def _swatch(figure: Figure, stage: Stage, left: float, middle: float, size: float, colour: str) -> None:
