@@ -19,7 +19,7 @@ from tropel.pictures import style
 from tropel.pictures.backdrop import EDGE, Stage
 from tropel.pictures.hazards import HazardDisc, name_hazards, sketch_hazards
 from tropel.pictures.moments import Place
-from tropel.pictures.view import View
+from tropel.pictures.view import View, silhouettes
 from tropel.recording import FrameData
 
 if TYPE_CHECKING:
@@ -68,12 +68,15 @@ class Projectionist:
         from PIL import ImageDraw
 
         frame = self._backdrop.copy()
-        for view, (left, top), ground in zip(self._stage.views, self._stage.corners, self._grounds, strict=True):
+        stage = self._stage
+        for view, (left, top), inside, ground in zip(
+            stage.views, stage.corners, stage.inside, self._grounds, strict=True
+        ):
             shapes = _Discs.of(crowd, view)
             box = shapes.covered(view)
             if box is not None:
                 # Only where something moves: copying and reducing the whole map would cost more than the agents.
-                frame.paste(self._draw_part(ground, box, crowd, shapes, view), (left + box[0], top + box[1]))
+                frame.paste(self._draw_part(ground, box, crowd, shapes, view, inside), (left + box[0], top + box[1]))
         draw = ImageDraw.Draw(frame)
         right = self._stage.width - EDGE
         draw.text((right, 9), time, fill=style.INK, font=_font(20), anchor="ra")
@@ -81,7 +84,7 @@ class Projectionist:
         return frame
 
     def _draw_part(
-        self, ground: Image, box: tuple[int, int, int, int], crowd: Crowd, shapes: _Discs, view: View
+        self, ground: Image, box: tuple[int, int, int, int], crowd: Crowd, shapes: _Discs, view: View, inside: Any
     ) -> Image:
         """The part of the map within a box, drawn at twice the size and reduced."""
         from PIL import ImageDraw
@@ -90,8 +93,13 @@ class Projectionist:
         draw = ImageDraw.Draw(part)
         corner = np.array(box[:2])
         sketch_hazards(draw, crowd.hazards, view, box[:2])
-        for x0, y0, x1, y1 in _boxes(shapes.obstacles - corner, shapes.obstacle_radius):
-            draw.ellipse((x0, y0, x1, y1), fill=style.OBSTACLE, outline=style.OBSTACLE_EDGE, width=3)
+        if crowd.data.position.shape[1] == 3:
+            for shape in silhouettes(crowd.obstacles, view, inside):
+                outline = 2.0 * (view.outline(shape) - corner)
+                draw.polygon(outline.ravel().tolist(), fill=style.OBSTACLE, outline=style.OBSTACLE_EDGE, width=3)
+        else:
+            for x0, y0, x1, y1 in _boxes(shapes.obstacles - corner, shapes.obstacle_radius):
+                draw.ellipse((x0, y0, x1, y1), fill=style.OBSTACLE, outline=style.OBSTACLE_EDGE, width=3)
         self._draw_dead(draw, shapes, corner)
         place = shapes.agents - corner
         if shapes.dots.any():

@@ -18,7 +18,7 @@ from tropel.pictures.paths import Paths, read_paths
 from tropel.pictures.run_layout import AXIS_BELOW, EDGE, STRIP, Layout, lay_out
 from tropel.pictures.saving import picture_path, save_figure
 from tropel.pictures.view import AXES, SIDE, TOP, View
-from tropel.recording import Trajectory
+from tropel.recording import Scene, Trajectory
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -53,7 +53,7 @@ def run_figure(trajectory: Trajectory) -> Figure:
     colours = _time_norm(paths)
     for view, (left, top) in zip(layout.views, layout.corners, strict=True):
         axes = style.add_axes(figure, left, top, view.width, view.height)
-        _draw_obstacles(axes, moments, paths, view)
+        _draw_obstacles(axes, trajectory.scene, moments, paths, view)
         draw_hazards(axes, hazards.values(), view)
         _draw_paths(axes, paths, view, colours)
         end = replace(moments.at(int(paths.frames[-1])), hazards=hazards)
@@ -210,11 +210,11 @@ def _write_key(figure: Figure, paths: Paths, layout: Layout) -> None:
     )
 
 
-def _draw_obstacles(axes: Axes, moments: Moments, paths: Paths, view: View) -> None:
+def _draw_obstacles(axes: Axes, scene: Scene, moments: Moments, paths: Paths, view: View) -> None:
     """Where obstacles are at the end, and the way of those that moved."""
     frames = paths.frames[np.unique(np.linspace(0, len(paths.frames) - 1, 120).round().astype(int))]
     seen = [moments.obstacles(int(frame)) for frame in frames]
-    draw_obstacles(axes, moments.with_images(seen[-1]).values(), view)
+    draw_obstacles(axes, moments.with_images(seen[-1]).values(), view, scene)
     period = view.flat(moments.period)[0]
     for name in sorted(set().union(*seen)):
         way = view.flat(np.array([moment[name][0] for moment in seen if name in moment]))
