@@ -60,7 +60,7 @@ def animate_run(
     target = picture_path(path, ".gif")
     _check(seconds, fps, width)
     frames, delay = _choose_frames(trajectory, seconds, fps)
-    film = _Film(trajectory, frames, width, _coloured_by(trajectory, colours), delay=delay)
+    film = _Film(trajectory, frames, width, delay, colours)
     samples = [film.draw(int(k)) for k in frames[np.unique(np.linspace(0, len(frames) - 1, 5).round().astype(int))]]
     palette = shared_palette(samples, [*film.key.colours, *style.map_colours()])
     durations = [round(100 * delay) * 10] * len(frames)
@@ -90,7 +90,7 @@ def draw_moment(
         raise ParameterError(f"time must be a number of seconds, not {time!r}")
     frames = sampled_frames(trajectory, len(trajectory.frames))
     nearest = int(np.argmin([abs(trajectory.time(int(k)) - time) for k in frames]))
-    film = _Film(trajectory, frames[nearest : nearest + 1], width, _coloured_by(trajectory, colours))
+    film = _Film(trajectory, frames[nearest : nearest + 1], width, colours=colours)
     with picture_file(target) as file:
         film.draw(int(frames[nearest])).save(file, format="PNG", optimize=True)
     return target
@@ -129,13 +129,18 @@ class _Film:
     """Draws any frame of a trajectory on the same stage."""
 
     def __init__(
-        self, trajectory: Trajectory, frames: NDArray[np.int64], width: int, by: str, *, delay: float = _SHORTEST
+        self,
+        trajectory: Trajectory,
+        frames: NDArray[np.int64],
+        width: int,
+        delay: float = _SHORTEST,
+        colours: str | None = None,
     ) -> None:
         self._trajectory = trajectory
         self._moments = Moments(trajectory)
         self._deaths = trajectory.deaths()
         self._stage = set_stage(_bounds(trajectory, frames), trajectory.scene, width)
-        self._by = by
+        self._by = by = _coloured_by(trajectory, colours)
         if by == "heading":
             self.key = Key(colours=style.heading_colours(_HEADINGS), headings=True)
         else:

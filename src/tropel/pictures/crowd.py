@@ -123,11 +123,11 @@ class Projectionist:
         return part.reduce(2)
 
     def _with_dots(self, part: Image, place: NDArray[np.float64], colour: NDArray[np.int64]) -> Image:
-        """A drawing at twice the size with dots of a pixel; one by one, a hundred thousand would take a second."""
+        """A drawing at twice the size with dots of one pixel of the map; a hundred thousand, one by one, take a second."""
         from PIL import Image
 
         pixels = np.array(part)
-        corner = np.rint(2.0 * place - 1.0).astype(np.int64)
+        corner = 2 * np.floor(place).astype(np.int64)
         fill = np.array(self._fill, dtype=np.uint8)[colour]
         for right, down in ((0, 0), (0, 1), (1, 0), (1, 1)):
             x, y = corner[:, 0] + right, corner[:, 1] + down

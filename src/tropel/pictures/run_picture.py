@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 #: More places than this to leave through are drawn as one bar together.
 _MOST_BARS = 9
+_MANY_DOTS = 10_000
 _DOTS: dict[str, Any] = {"linestyle": "none", "marker": "o"}
 
 
@@ -165,15 +166,21 @@ def _room(paths: Paths, view: View) -> float:
 
 
 def _start_dots(count: int, room: float = np.inf) -> dict[str, Any]:
-    size = min(float(np.clip(9.0 / max(count, 1) ** 0.25, 1.2, 5.0)), room)
+    size = min(float(np.clip(9.0 / max(count, 1) ** 0.25, 1.2, 5.0)) * _shrink(count), room)
     alpha = float(np.clip(12.0 / max(count, 1) ** 0.5, 0.35, 1.0))
     return {**_DOTS, "markersize": size, "color": style.INK, "alpha": alpha, "mew": 0, "zorder": 3.4}
 
 
 def _end_dots(count: int, room: float = np.inf) -> dict[str, Any]:
-    size = min(float(np.clip(10.0 / max(count, 1) ** 0.2, 2.0, 6.0)), 1.3 * room)
+    size = min(float(np.clip(10.0 / max(count, 1) ** 0.2, 2.0, 6.0)) * _shrink(count), 1.3 * room)
     colour = style.time_colours()(1.0)
-    return {**_DOTS, "markersize": size, "color": colour, "mec": style.INK, "mew": 0.5, "zorder": 3.6}
+    edge = 0.5 if count <= _MANY_DOTS else 0.0
+    return {**_DOTS, "markersize": size, "color": colour, "mec": style.INK, "mew": edge, "zorder": 3.6}
+
+
+def _shrink(count: int) -> float:
+    """Very many dots would hide the paths."""
+    return min(1.0, (_MANY_DOTS / max(count, 1)) ** 0.5)
 
 
 def _dead_crosses(count: int, room: float = np.inf) -> dict[str, Any]:
