@@ -11,8 +11,8 @@ obstacle (in 3D four), and otherwise takes the one that leads furthest:
 
     (1 - f / L) · side            side: unit vector across the velocity
 
-Who has a planned direction turns to that side if it is free: the smallest turn could lead back, and keep a boid before a
-gap that its planner wants it to pass.
+Who has a planned direction turns to that side if it is free: the smallest turn may lead back, and would keep a boid
+before a gap that its planner wants it to pass.
 """
 
 from __future__ import annotations

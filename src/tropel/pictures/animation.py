@@ -54,8 +54,9 @@ def animate_run(
     real time. No recorded frame is shown twice, and none but the last for more than half a second.
 
     `colours` is what agents are coloured by: "group", "speed" or "heading" (in 3D as seen from above). Left out, it is
-    what the scene says, or else the group, or the speed if there is only one group. `progress(current, total)` is called
-    after each frame.
+    what the scene says, or else the group, or the speed if there is only one group.
+
+    `progress(current, total)` is called after each frame.
     """
     target = picture_path(path, ".gif")
     _check(seconds, fps, width)
@@ -101,7 +102,8 @@ def _coloured_by(trajectory: Trajectory, colours: str | None) -> str:
     if told is None:
         return "speed" if len(trajectory.scene.groups) < 2 else "group"
     if told not in COLOURS:
-        raise ParameterError(f"agents are coloured by group, speed or heading, not by '{told}'; {suggest(told, COLOURS)}")
+        near = suggest(told, COLOURS)
+        raise ParameterError(f"agents are coloured by group, speed or heading, not by '{told}'; {near}")
     return str(told)
 
 

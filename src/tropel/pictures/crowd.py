@@ -123,7 +123,7 @@ class Projectionist:
         return part.reduce(2)
 
     def _with_dots(self, part: Image, place: NDArray[np.float64], colour: NDArray[np.int64]) -> Image:
-        """A drawing at twice the size with dots of one pixel of the map; a hundred thousand, one by one, take a second."""
+        """A drawing at twice the size with dots of one pixel of the map: one by one, many would take seconds."""
         from PIL import Image
 
         pixels = np.array(part)

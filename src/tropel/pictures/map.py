@@ -64,7 +64,7 @@ def draw_obstacles(axes: Axes, obstacles: Collection[tuple[Place, float]], view:
 
     if scene.dim == 3:
         seen = silhouettes(obstacles, view, walls_around(scene.bounds, scene.sides, view))
-        patches: list[Any] = [PathPatch(outline_of(shape)) for shape in seen]
+        patches: list[Any] = [PathPatch(outline) for outline in map(outline_of, seen) if outline is not None]
     else:
         patches = [Circle(tuple(view.flat(centre)[0]), radius) for centre, radius in obstacles]
     axes.add_collection(
