@@ -25,6 +25,13 @@ def plot(
     ] = None,
     png: Annotated[bool, typer.Option(help="Draw the PNG.")] = True,
     gif: Annotated[bool, typer.Option(help="Draw the animated GIF.")] = True,
+    at: Annotated[
+        list[float] | None,
+        typer.Option(metavar="SECONDS", help="Draw a moment as a PNG instead; may be given several times."),
+    ] = None,
+    colours: Annotated[
+        str | None, typer.Option(help="What agents are coloured by in moments and GIFs: group, speed or heading.")
+    ] = None,
     quiet: Quiet = False,
 ) -> None:
     """Draw a recorded run as PNG and animated GIF, or a plot that needs no recorded run.
@@ -47,8 +54,26 @@ def plot(
     stem = "run" if trajectory.stem == "trajectory" else trajectory.stem
     beside = run if run.is_dir() and run.suffix != ".parquet" else trajectory.parent
     picture = picture_file(out or beside, stem)
-    for path in draw_recorded(trajectory, picture, picture.with_suffix(".gif"), png=png, gif=gif, quiet=quiet):
+    if at:
+        drawn = _draw_moments(trajectory, picture, at, colours)
+    else:
+        drawn = draw_recorded(
+            trajectory, picture, picture.with_suffix(".gif"), png=png, gif=gif, colours=colours, quiet=quiet
+        )
+    for path in drawn:
         show(f"wrote {path}")
+
+
+def _draw_moments(trajectory: Path, picture: Path, times: list[float], colours: str | None) -> list[Path]:
+    """A PNG of each moment, named after the picture and the time."""
+    from tropel.pictures import draw_moment
+    from tropel.recording import read_trajectory
+
+    with read_trajectory(trajectory) as recorded:
+        return [
+            draw_moment(recorded, picture.with_stem(f"{picture.stem}-{time:g}s"), time=time, colours=colours)
+            for time in times
+        ]
 
 
 def _draw_by_name(name: str, out: Path | None, quiet: bool) -> list[Path]:
@@ -69,7 +94,16 @@ def _draw_by_name(name: str, out: Path | None, quiet: bool) -> list[Path]:
     return [draw_phase_plot(portraits, picture, title=PHASE_PLOTS[name])]
 
 
-def draw_recorded(trajectory: Path, picture: Path, animation: Path, *, png: bool, gif: bool, quiet: bool) -> list[Path]:
+def draw_recorded(
+    trajectory: Path,
+    picture: Path,
+    animation: Path,
+    *,
+    png: bool,
+    gif: bool,
+    colours: str | None = None,
+    quiet: bool,
+) -> list[Path]:
     """The pictures of a recorded run; returns what was written."""
     from tropel.pictures import animate_run, draw_run
     from tropel.progress import counting
@@ -82,6 +116,11 @@ def draw_recorded(trajectory: Path, picture: Path, animation: Path, *, png: bool
         if gif:
             with counting("drawing", 1, quiet=quiet) as told:
                 drawn.append(
-                    animate_run(recorded, animation, progress=lambda done, total: told(done, animation.name, total))
+                    animate_run(
+                        recorded,
+                        animation,
+                        colours=colours,
+                        progress=lambda done, total: told(done, animation.name, total),
+                    )
                 )
     return drawn

@@ -116,6 +116,29 @@ def test_a_boid_turns_to_the_freer_side_of_what_is_ahead(dim: int, beside: float
 
 
 @pytest.mark.parametrize("dim", [2, 3])
+def test_who_has_a_planned_direction_turns_to_its_side_if_that_is_free(dim: int) -> None:
+    def turned(goal: str, target: float) -> float:
+        rest = (0.0,) * (dim - 2)
+        world = tropel.World.box(
+            (-9.0, *(-9.0,) * (dim - 1)), (9.0, *(9.0,) * (dim - 1)), open=True,
+            obstacles={"column": tropel.Obstacle(radius=1.0, position=(2.0, 0.0, *rest))},
+            targets={"aim": tropel.Target(position=(0.1, target, *rest), radius=0.1)},
+        )  # fmt: skip
+        group = tropel.Group(
+            "boid", positions=[(0.0, 0.3, *rest)], goal=goal, sense_radius=4.0, radius=0.1, desired_speed=2.0
+        )
+        model = tropel.Flocking(obstacle_repulsion=0.0, goal_pull=0.0)
+        sim = tropel.Simulation(world, group, local=model, dt=0.05, watch_collisions=False)
+        sim.agents.velocity[0, 0] = 2.0
+        sim.step()
+        return float(sim.agents.velocity[0, 1])
+
+    assert turned("none", -6.0) > 0.01
+    assert turned("aim", 6.0) > 0.01
+    assert turned("aim", -6.0) < -0.01
+
+
+@pytest.mark.parametrize("dim", [2, 3])
 def test_a_boid_in_a_box_steers_away_from_its_walls(dim: int) -> None:
     def touches(**parameters: Any) -> int:
         world = tropel.World.box((0.0,) * dim, (12.0,) * dim)

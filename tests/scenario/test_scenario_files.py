@@ -265,6 +265,25 @@ def test_obstacles_are_scattered_in_a_box_of_space():
     )
 
 
+def test_columns_reach_from_the_floor_to_the_ceiling_of_a_box():
+    text = 'name = "hall"\n[world]\nbox = { low = [0, 0, 1], high = [20, 20, 9] }\n'
+    text += "[world.columns.column]\nradius = 1.0\nplaces = [[5, 5], [12, 8]]\n"
+    text += '[[groups]]\nname = "flyers"\ncount = 3\n'
+    obstacles = parse(text).build().world.obstacles
+    balls = obstacles.position
+    assert set(map(tuple, balls[:, :2].tolist())) == {(5.0, 5.0), (12.0, 8.0)}
+    # Nowhere thinner than 97 % of its width, from bottom to top.
+    points = np.column_stack([np.full(100, 5.96), np.full(100, 5.0), np.linspace(1.0, 9.0, 100)])
+    assert (np.linalg.norm(points[:, None] - balls, axis=2).min(axis=1) < 1.0).all()
+    flat = 'name = "flat"\n[world]\nbounds = [0, 0, 9, 9]\n[world.columns.c]\nradius = 1.0\nplaces = [[5, 5]]\n'
+    assert "columns stand in a 3D box" in error_of(flat + '[[groups]]\nname = "a"\ncount = 1\n')
+
+
+def test_a_file_says_what_colours_mean():
+    assert parse(ROOM + '[recording]\ncolours = "heading"\n').build().scene.extra == {"colours": "heading"}
+    assert parse(ROOM).build().scene.extra == {}
+
+
 @pytest.mark.parametrize(
     ("old", "new", "expected"),
     [

@@ -10,6 +10,9 @@ would touch something there, after the way f of L, it looks for the smallest tur
 obstacle (in 3D four), and otherwise takes the one that leads furthest:
 
     (1 - f / L) · side            side: unit vector across the velocity
+
+Who has a planned direction turns to that side if it is free: the smallest turn may lead back, and would keep a boid
+before a gap that its planner wants it to pass.
 """
 
 from __future__ import annotations
@@ -177,8 +180,11 @@ def _across(nx, ny, nz, ex, ey, ez, spatial):
 
 
 @kernel
-def steering(position, i, radius, vx, vy, vz, sight, around):
-    """Which way to turn, and how hard (up to 1), for agent i with velocity v that looks as far as `sight`."""
+def steering(position, i, radius, vx, vy, vz, sight, wish, around):
+    """Which way to turn, and how hard (up to 1), for agent i with velocity v that looks as far as `sight`.
+
+    `wish` is the planned direction, zero for none.
+    """
     spatial = position.shape[1] == 3
     x, y = position[i, 0], position[i, 1]
     z = position[i, 2] if spatial else 0.0
@@ -209,6 +215,14 @@ def steering(position, i, radius, vx, vy, vz, sight, around):
         free = free_of_walls(x, y, ex, ey, body, free, around.walls)
     if free >= sight:
         return 0.0, 0.0, 0.0
+    urgency = 1.0 - free / sight
+    gx, gy, gz = wish
+    wanted = math.sqrt(gx * gx + gy * gy + gz * gz)
+    if wanted > 0.0:
+        gx, gy, gz = gx / wanted, gy / wanted, gz / wanted
+        if _free_way(x, y, z, gx, gy, gz, body, sight, around, begin, end, spatial) >= sight:
+            sx, sy, sz = _across(gx, gy, gz, ex, ey, ez, spatial)
+            return urgency * sx, urgency * sy, urgency * sz
     nx, ny, nz = _across(nx, ny, nz, ex, ey, ez, spatial)
     mx, my, mz = ey * nz - ez * ny, ez * nx - ex * nz, ex * ny - ey * nx
     best = -1.0
@@ -225,5 +239,4 @@ def steering(position, i, radius, vx, vy, vz, sight, around):
                 best, sx, sy, sz = way, ux, uy, uz
         if best >= sight:
             break
-    urgency = 1.0 - free / sight
     return urgency * sx, urgency * sy, urgency * sz

@@ -173,8 +173,11 @@ def _feel_obstacles(places, first, last, boids, cells, around, flight, barred):
         vz = cells.velocity[2, k] if spatial else 0.0
         sight = min(reach, flight.look_ahead * math.sqrt(vx * vx + vy * vy + vz * vz))
         barred[n, 0], barred[n, 1], barred[n, 2] = repulsion(boids.position, i, boids.radius[i], reach, around)
+        wish = 0.0, 0.0, 0.0
+        if flight.goals:
+            wish = boids.directions[i, 0], boids.directions[i, 1], boids.directions[i, 2] if spatial else 0.0
         barred[n, 3], barred[n, 4], barred[n, 5] = steering(boids.position, i, boids.radius[i], vx, vy, vz, sight,
-                                                            around)  # fmt: skip
+                                                            wish, around)  # fmt: skip
 
 
 @inlined_kernel

@@ -3,7 +3,7 @@
 matplotlib and Pillow are loaded when the first picture is drawn.
 """
 
-from tropel.pictures.animation import animate_run
+from tropel.pictures.animation import animate_run, draw_moment
 from tropel.pictures.flock_picture import draw_flock
 from tropel.pictures.maps_picture import draw_crowd_maps
 from tropel.pictures.report_picture import draw_report
@@ -16,6 +16,7 @@ __all__ = [
     "animate_run",
     "draw_crowd_maps",
     "draw_flock",
+    "draw_moment",
     "draw_report",
     "draw_run",
     "draw_sweep",

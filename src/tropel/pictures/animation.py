@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from tropel.errors import ParameterError
+from tropel.errors import ParameterError, suggest
 from tropel.pictures import style
 from tropel.pictures.backdrop import Key, draw_backdrop, set_stage
 from tropel.pictures.crowd import Crowd, Projectionist
 from tropel.pictures.gif import shared_palette, write_gif
 from tropel.pictures.moments import Moment, Moments
 from tropel.pictures.paths import sampled_frames
-from tropel.pictures.saving import picture_path
+from tropel.pictures.saving import picture_file, picture_path
 from tropel.recording import FrameData, Trajectory
 
 if TYPE_CHECKING:
@@ -34,6 +34,8 @@ _REST = 1.5
 #: GIFs count time in hundredths of a second, and browsers slow down what is faster than two of them.
 _SHORTEST, _LONGEST = 0.02, 0.5
 _SPEED_LEVELS = 10
+_HEADINGS = 24
+COLOURS = ("group", "speed", "heading")
 
 
 def animate_run(
@@ -43,6 +45,7 @@ def animate_run(
     seconds: float | None = None,
     fps: float = 12.0,
     width: int = 800,
+    colours: str | None = None,
     progress: Progress | None = None,
 ) -> Path:
     """Draw a run as an animated GIF of at most `width` pixels across.
@@ -50,13 +53,15 @@ def animate_run(
     The whole run plays within `seconds` at `fps` frames a second; left out, in ten seconds or, if it was shorter, in
     real time. No recorded frame is shown twice, and none but the last for more than half a second.
 
-    Agents are coloured by group, or by speed if there is only one group. `progress(current, total)` is called after
-    each frame.
+    `colours` is what agents are coloured by: "group", "speed" or "heading" (in 3D as seen from above). Left out, it is
+    what the scene says, or else the group, or the speed if there is only one group.
+
+    `progress(current, total)` is called after each frame.
     """
     target = picture_path(path, ".gif")
     _check(seconds, fps, width)
     frames, delay = _choose_frames(trajectory, seconds, fps)
-    film = _Film(trajectory, frames, width, delay)
+    film = _Film(trajectory, frames, width, delay, colours)
     samples = [film.draw(int(k)) for k in frames[np.unique(np.linspace(0, len(frames) - 1, 5).round().astype(int))]]
     palette = shared_palette(samples, [*film.key.colours, *style.map_colours()])
     durations = [round(100 * delay) * 10] * len(frames)
@@ -69,6 +74,37 @@ def animate_run(
                 progress(number, len(frames))
 
     return write_gif(target, drawn(), palette, durations)
+
+
+def draw_moment(
+    trajectory: Trajectory,
+    path: str | os.PathLike[str],
+    *,
+    time: float,
+    width: int = 1200,
+    colours: str | None = None,
+) -> Path:
+    """Draw the recorded frame nearest to a time [s] as a PNG: everybody where it is, coloured as in `animate_run`."""
+    target = picture_path(path, ".png")
+    _check(None, 1.0, width)
+    if not math.isfinite(time):
+        raise ParameterError(f"time must be a number of seconds, not {time!r}")
+    frames = sampled_frames(trajectory, len(trajectory.frames))
+    nearest = int(np.argmin([abs(trajectory.time(int(k)) - time) for k in frames]))
+    film = _Film(trajectory, frames[nearest : nearest + 1], width, colours=colours)
+    with picture_file(target) as file:
+        film.draw(int(frames[nearest])).save(file, format="PNG", optimize=True)
+    return target
+
+
+def _coloured_by(trajectory: Trajectory, colours: str | None) -> str:
+    told = colours or trajectory.scene.extra.get("colours")
+    if told is None:
+        return "speed" if len(trajectory.scene.groups) < 2 else "group"
+    if told not in COLOURS:
+        near = suggest(told, COLOURS)
+        raise ParameterError(f"agents are coloured by group, speed or heading, not by '{told}'; {near}")
+    return str(told)
 
 
 def _check(seconds: float | None, fps: float, width: int) -> None:
@@ -94,13 +130,23 @@ def _choose_frames(trajectory: Trajectory, seconds: float | None, fps: float) ->
 class _Film:
     """Draws any frame of a trajectory on the same stage."""
 
-    def __init__(self, trajectory: Trajectory, frames: NDArray[np.int64], width: int, delay: float) -> None:
+    def __init__(
+        self,
+        trajectory: Trajectory,
+        frames: NDArray[np.int64],
+        width: int,
+        delay: float = _SHORTEST,
+        colours: str | None = None,
+    ) -> None:
         self._trajectory = trajectory
         self._moments = Moments(trajectory)
         self._deaths = trajectory.deaths()
         self._stage = set_stage(_bounds(trajectory, frames), trajectory.scene, width)
-        self._by_speed = len(trajectory.scene.groups) < 2
-        self.key = self._speed_key(frames) if self._by_speed else _group_key(trajectory)
+        self._by = by = _coloured_by(trajectory, colours)
+        if by == "heading":
+            self.key = Key(colours=style.heading_colours(_HEADINGS), headings=True)
+        else:
+            self.key = self._speed_key(frames) if by == "speed" else _group_key(trajectory)
         self._facts = _facts(trajectory, frames, delay)
         self._projectionists: dict[object, Projectionist] = {}
 
@@ -130,7 +176,10 @@ class _Film:
         return Projectionist(backdrop, self._stage, self.key.colours)
 
     def _colour(self, k: int, data: FrameData) -> NDArray[np.int64]:
-        if not self._by_speed:
+        if self._by == "heading":
+            turn = np.arctan2(data.heading[:, 1], data.heading[:, 0]) / (2.0 * np.pi)
+            return np.floor(_HEADINGS * (turn % 1.0)).astype(np.int64) % _HEADINGS
+        if self._by == "group":
             return np.clip(data.group, 0, len(self.key.colours) - 1).astype(np.int64)
         level = _speeds(self._trajectory, k, data) / self.key.fastest * _SPEED_LEVELS
         return np.clip(level, 0, _SPEED_LEVELS - 1).astype(np.int64)

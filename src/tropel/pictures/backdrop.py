@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from tropel.pictures import style
 from tropel.pictures.map import draw_map, margin_for
 from tropel.pictures.moments import Moment
-from tropel.pictures.view import SIDE, TOP, View, fit_view
+from tropel.pictures.view import SIDE, TOP, View, fit_view, walls_around
 from tropel.recording import Scene
 
 if TYPE_CHECKING:
@@ -27,6 +27,8 @@ FOOTER = 44
 _NARROWEST = 360
 #: Height of a map at most, as a share of the width of the picture.
 _TALLEST = 1.1
+#: Boxes that are longer than so many times their width and height.
+_LONG = 1.3
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,34 +39,43 @@ class Stage:
     height: int
     views: list[View]
     corners: list[tuple[int, int]]  #: left and top of each map
+    inside: list[Any]  #: in 3D what of each map is within walls; None for all of it
 
 
 @dataclass(frozen=True, kw_only=True)
 class Key:
-    """What the colours of the agents mean: names of groups, or speeds from zero to the fastest [m/s]."""
+    """What the colours of the agents mean: names of groups, speeds from zero to the fastest [m/s], or headings."""
 
     colours: Sequence[str]
     names: Sequence[str] = ()
     fastest: float = 0.0
+    headings: bool = False
 
 
 def set_stage(bounds: NDArray[np.float64], scene: Scene, width: int) -> Stage:
     """Fit a world within `bounds` (2, dim) into a picture at most `width` pixels wide; tall maps make it narrower."""
     margin = margin_for(scene)
     planes = (TOP,) if scene.dim == 2 else (TOP, SIDE)
-    room = (width - EDGE * (len(planes) + 1)) // len(planes)
+    extent = bounds[1] - bounds[0]
+    # Long boxes are seen better with one view below the other.
+    columns = 1 if scene.dim == 2 or extent[0] > _LONG * extent[1:].max() else 2
+    room = (width - EDGE * (columns + 1)) // columns
     tall = int(_TALLEST * width)
     views = [fit_view(bounds, plane=plane, width=room, height=tall, margin=margin) for plane in planes]
-    least = min(_NARROWEST, width)
-    across = max(sum(view.width for view in views) + EDGE * (len(views) + 1), least)
+    beside = sum(view.width for view in views[:columns]) + EDGE * (columns - 1)
+    across = max(beside + 2 * EDGE, min(_NARROWEST, width))
     # Maps stand in the middle of a picture that the title makes wider than they are.
-    left = (across - sum(view.width for view in views) - EDGE * (len(views) - 1)) // 2
+    left, top = (across - beside) // 2, HEADER
     corners = []
     for view in views:
-        corners.append((left, HEADER))
-        left += view.width + EDGE
-    height = HEADER + max(view.height for view in views) + FOOTER
-    return Stage(width=across, height=height, views=views, corners=corners)
+        corners.append((left, top))
+        if columns > 1:
+            left += view.width + EDGE
+        else:
+            top += view.height + EDGE
+    height = max(corner[1] + view.height for corner, view in zip(corners, views, strict=True)) + FOOTER
+    inside = [walls_around(bounds, scene.sides, view) if scene.dim == 3 else None for view in views]
+    return Stage(width=across, height=height, views=views, corners=corners, inside=inside)
 
 
 def draw_backdrop(stage: Stage, scene: Scene, moment: Moment, *, title: str, facts: Sequence[str], key: Key) -> Image:
@@ -140,6 +151,9 @@ def _rule(figure: Figure, stage: Stage, left: float, right: float, down: float) 
 def _draw_key(figure: Figure, stage: Stage, key: Key, right: float) -> None:
     middle = stage.height - FOOTER / 2
     small = {"fontsize": style.SMALL_SIZE, "va": "center"}
+    if key.headings:
+        _draw_compass(figure, stage, key.colours)
+        return
     if not key.names:
         left = EDGE + style.add_text(figure, EDGE, middle, "speed  0", **small).get_window_extent().width + 6
         for colour in key.colours:
@@ -158,6 +172,24 @@ def _draw_key(figure: Figure, stage: Stage, key: Key, right: float) -> None:
             return
         _swatch(figure, stage, left, middle, 12, colour)
         left += 18 + width + 18
+
+
+def _draw_compass(figure: Figure, stage: Stage, colours: Sequence[str]) -> None:
+    """A ring of the colours of headings, each where it points to."""
+    from matplotlib.patches import Wedge
+
+    size = FOOTER - 8
+    text = style.add_text(figure, EDGE, stage.height - FOOTER / 2, "heading", fontsize=style.SMALL_SIZE, va="center")
+    left = EDGE + text.get_window_extent().width + 8
+    axes = figure.add_axes((left / stage.width, 4 / stage.height, size / stage.width, size / stage.height))
+    axes.set_axis_off()
+    axes.set_xlim(-1.0, 1.0)
+    axes.set_ylim(-1.0, 1.0)
+    turn = 360.0 / len(colours)
+    for number, colour in enumerate(colours):
+        axes.add_patch(
+            Wedge((0.0, 0.0), 1.0, number * turn, (number + 1) * turn, width=0.55, facecolor=colour, linewidth=0.0)
+        )
 
 
 def _swatch(figure: Figure, stage: Stage, left: float, middle: float, size: float, colour: str) -> None:

@@ -81,7 +81,7 @@ def bottleneck_figure(
     style.add_text(figure, EDGE, 43, "  ·  ".join(said), color=style.FAINT_INK)
     axes = style.add_axes(figure, left, HEADER, view.width, view.height)
     moment = as_declared(scene)
-    draw_obstacles(axes, moment.obstacles.values(), view)
+    draw_obstacles(axes, moment.obstacles.values(), view, scene)
     draw_map(axes, scene, moment, view)
     _draw_squares(axes, bottlenecks, area)
     _draw_rings(axes, bottlenecks, view, scene)

@@ -19,7 +19,7 @@ from tropel.pictures import style
 from tropel.pictures.backdrop import EDGE, Stage
 from tropel.pictures.hazards import HazardDisc, name_hazards, sketch_hazards
 from tropel.pictures.moments import Place
-from tropel.pictures.view import View
+from tropel.pictures.view import View, silhouettes
 from tropel.recording import FrameData
 
 if TYPE_CHECKING:
@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 _LEAST_RADIUS = 1.5
 _LEAST_FOR_EDGE = 3.0
 _LEAST_FOR_HEADING = 4.0
+#: Where discs that are just large enough to be seen would cover more of the map than this, agents are dots of a pixel.
+_MOST_COVERED = 0.3
 _DARK = "#333333"
 _LIGHT = "#f4f4f4"
 
@@ -66,12 +68,15 @@ class Projectionist:
         from PIL import ImageDraw
 
         frame = self._backdrop.copy()
-        for view, (left, top), ground in zip(self._stage.views, self._stage.corners, self._grounds, strict=True):
+        stage = self._stage
+        for view, (left, top), inside, ground in zip(
+            stage.views, stage.corners, stage.inside, self._grounds, strict=True
+        ):
             shapes = _Discs.of(crowd, view)
             box = shapes.covered(view)
             if box is not None:
                 # Only where something moves: copying and reducing the whole map would cost more than the agents.
-                frame.paste(self._draw_part(ground, box, crowd, shapes, view), (left + box[0], top + box[1]))
+                frame.paste(self._draw_part(ground, box, crowd, shapes, view, inside), (left + box[0], top + box[1]))
         draw = ImageDraw.Draw(frame)
         right = self._stage.width - EDGE
         draw.text((right, 9), time, fill=style.INK, font=_font(20), anchor="ra")
@@ -79,7 +84,7 @@ class Projectionist:
         return frame
 
     def _draw_part(
-        self, ground: Image, box: tuple[int, int, int, int], crowd: Crowd, shapes: _Discs, view: View
+        self, ground: Image, box: tuple[int, int, int, int], crowd: Crowd, shapes: _Discs, view: View, inside: Any
     ) -> Image:
         """The part of the map within a box, drawn at twice the size and reduced."""
         from PIL import ImageDraw
@@ -88,13 +93,23 @@ class Projectionist:
         draw = ImageDraw.Draw(part)
         corner = np.array(box[:2])
         sketch_hazards(draw, crowd.hazards, view, box[:2])
-        for x0, y0, x1, y1 in _boxes(shapes.obstacles - corner, shapes.obstacle_radius):
-            draw.ellipse((x0, y0, x1, y1), fill=style.OBSTACLE, outline=style.OBSTACLE_EDGE, width=3)
+        if crowd.data.position.shape[1] == 3:
+            for shape in silhouettes(crowd.obstacles, view, inside):
+                outline = 2.0 * (view.outline(shape) - corner)
+                draw.polygon(outline.ravel().tolist(), fill=style.OBSTACLE, outline=style.OBSTACLE_EDGE, width=3)
+        else:
+            for x0, y0, x1, y1 in _boxes(shapes.obstacles - corner, shapes.obstacle_radius):
+                draw.ellipse((x0, y0, x1, y1), fill=style.OBSTACLE, outline=style.OBSTACLE_EDGE, width=3)
         self._draw_dead(draw, shapes, corner)
         place = shapes.agents - corner
+        if shapes.dots.any():
+            part = self._with_dots(part, place[shapes.dots], shapes.colour[shapes.dots])
+            draw = ImageDraw.Draw(part)
         fill = self._fill
-        edges = shapes.radius.size > 0 and float(np.median(shapes.radius)) >= _LEAST_FOR_EDGE
-        for bounds, colour in zip(_boxes(place, shapes.radius), shapes.colour.tolist(), strict=True):
+        discs = ~shapes.dots
+        edges = discs.any() and float(np.median(shapes.radius[discs])) >= _LEAST_FOR_EDGE
+        boxes = _boxes(place[discs], shapes.radius[discs])
+        for bounds, colour in zip(boxes, shapes.colour[discs].tolist(), strict=True):
             if edges:
                 draw.ellipse(bounds, fill=fill[colour], outline=_DARK, width=2)
             else:
@@ -106,6 +121,19 @@ class Projectionist:
             draw.line((*a, *b), fill=self._tick[colour], width=3)
         name_hazards(draw, crowd.hazards, view, box[:2], _font(24))
         return part.reduce(2)
+
+    def _with_dots(self, part: Image, place: NDArray[np.float64], colour: NDArray[np.int64]) -> Image:
+        """A drawing at twice the size with dots of one pixel of the map: one by one, many would take seconds."""
+        from PIL import Image
+
+        pixels = np.array(part)
+        corner = 2 * np.floor(place).astype(np.int64)
+        fill = np.array(self._fill, dtype=np.uint8)[colour]
+        for right, down in ((0, 0), (0, 1), (1, 0), (1, 1)):
+            x, y = corner[:, 0] + right, corner[:, 1] + down
+            seen = (x >= 0) & (y >= 0) & (x < pixels.shape[1]) & (y < pixels.shape[0])
+            pixels[y[seen], x[seen]] = fill[seen]
+        return Image.fromarray(pixels, part.mode)
 
     def _draw_dead(self, draw: ImageDraw, shapes: _Discs, corner: NDArray[np.int64]) -> None:
         """Dark crosses, below the living."""
@@ -124,6 +152,7 @@ class _Discs:
     agents: NDArray[np.float64]
     radius: NDArray[np.float64]
     colour: NDArray[np.int64]
+    dots: NDArray[np.bool_]  #: who is so small, among so many, that it is drawn as a dot
     obstacles: NDArray[np.float64]
     obstacle_radius: NDArray[np.float64]
     dead: NDArray[np.float64]
@@ -137,11 +166,15 @@ class _Discs:
         lying = order[:0]
         if crowd.dead is not None:
             order, lying = order[~crowd.dead[order]], order[crowd.dead[order]]
+        radius = crowd.data.radius[order] * view.scale
+        small = radius < _LEAST_RADIUS
+        crowded = np.count_nonzero(small) * np.pi * _LEAST_RADIUS**2 > _MOST_COVERED * view.width * view.height
         return cls(
             order=order,
             agents=_pixels(crowd.data.position[order], view),
-            radius=np.maximum(crowd.data.radius[order] * view.scale, _LEAST_RADIUS),
+            radius=np.maximum(radius, _LEAST_RADIUS),
             colour=crowd.colour[order],
+            dots=small if crowded else np.zeros(len(order), dtype=np.bool_),
             obstacles=_pixels(np.array([centre for centre, _ in crowd.obstacles]), view),
             obstacle_radius=np.array([radius * view.scale for _, radius in crowd.obstacles]),
             dead=_pixels(crowd.data.position[lying], view),

@@ -93,7 +93,7 @@ def field_figure(scene: Scene, layer: FieldLayer, *, title: str = "", facts: Seq
     _draw_ground(axes, layer, colours, norm)
     _draw_lines(axes, layer.coarser(_MOST_CELLS), view, colours, norm)
     moment = as_declared(scene)
-    draw_obstacles(axes, moment.obstacles.values(), view)
+    draw_obstacles(axes, moment.obstacles.values(), view, scene)
     draw_map(axes, scene, moment, view)
     name_axes(axes, view)
     if layer.reachable.any():

@@ -42,7 +42,7 @@ def flock_figure(measures: FlockMeasures) -> Figure:
     drawn = _drawn(measures)
     first = next(iter(measures.groups.values()))
     facts = [f"{first.agents.max(initial=0):,} agents", f"{measures.times[0]:.1f} – {measures.times[-1]:.1f} s"]
-    if len(drawn) < len(measures.groups):
+    if len(drawn) == _MOST_GROUPS + 1 < len(measures.groups):
         facts.append(f"the {len(drawn) - 1} largest of {len(measures.groups) - 1} groups")
     style.add_text(figure, _EDGE, 43, "  ·  ".join(facts), color=style.FAINT_INK)
     panels: list[tuple[str, dict[str, NDArray[Any]]]] = [
@@ -74,7 +74,9 @@ def flock_figure(measures: FlockMeasures) -> Figure:
 
 def _drawn(measures: FlockMeasures) -> list[str]:
     """The groups that are drawn, in the order of the scene."""
-    names = list(measures.groups)
+    # One alone, such as a leader, is no flock.
+    names = [name for name, curve in measures.groups.items() if curve.agents.max(initial=0) > 1 or name == EVERYBODY]
+    names = names or list(measures.groups)
     if len(names) <= _MOST_GROUPS + 1:
         return names
     largest = sorted(names[1:], key=lambda name: -int(measures.groups[name].agents.max(initial=0)))[:_MOST_GROUPS]

@@ -11,7 +11,7 @@ import shapely
 from tropel.pictures import style
 from tropel.pictures.labels import Box, Label, place_labels
 from tropel.pictures.moments import Moment, Place, parse_wkt
-from tropel.pictures.view import View
+from tropel.pictures.view import View, silhouettes, walls_around
 from tropel.recording import Scene
 
 if TYPE_CHECKING:
@@ -57,19 +57,23 @@ def draw_map(
     place_labels(axes, sorted(labels, key=lambda label: not label.required), avoid=obstacles)
 
 
-def draw_obstacles(axes: Axes, obstacles: Collection[tuple[Place, float]], view: View) -> None:
+def draw_obstacles(axes: Axes, obstacles: Collection[tuple[Place, float]], view: View, scene: Scene) -> None:
     """Discs, or balls seen from one side, which are transparent because people pass in front of and behind them."""
     from matplotlib.collections import PatchCollection
-    from matplotlib.patches import Circle
+    from matplotlib.patches import Circle, PathPatch
 
-    discs = [Circle(tuple(view.flat(centre)[0]), radius) for centre, radius in obstacles]
+    if scene.dim == 3:
+        seen = silhouettes(obstacles, view, walls_around(scene.bounds, scene.sides, view))
+        patches: list[Any] = [PathPatch(outline) for outline in map(outline_of, seen) if outline is not None]
+    else:
+        patches = [Circle(tuple(view.flat(centre)[0]), radius) for centre, radius in obstacles]
     axes.add_collection(
         PatchCollection(
-            discs,
+            patches,
             facecolor=style.OBSTACLE,
             edgecolor=style.OBSTACLE_EDGE,
             linewidth=0.9,
-            alpha=0.6 if any(len(centre) == 3 for centre, _ in obstacles) else 1.0,
+            alpha=0.6 if scene.dim == 3 else 1.0,
             zorder=6,
         ),
         autolim=False,

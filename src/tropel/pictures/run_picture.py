@@ -18,7 +18,7 @@ from tropel.pictures.paths import Paths, read_paths
 from tropel.pictures.run_layout import AXIS_BELOW, EDGE, STRIP, Layout, lay_out
 from tropel.pictures.saving import picture_path, save_figure
 from tropel.pictures.view import AXES, SIDE, TOP, View
-from tropel.recording import Trajectory
+from tropel.recording import Scene, Trajectory
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 #: More places than this to leave through are drawn as one bar together.
 _MOST_BARS = 9
+_MANY_DOTS = 10_000
 _DOTS: dict[str, Any] = {"linestyle": "none", "marker": "o"}
 
 
@@ -53,7 +54,7 @@ def run_figure(trajectory: Trajectory) -> Figure:
     colours = _time_norm(paths)
     for view, (left, top) in zip(layout.views, layout.corners, strict=True):
         axes = style.add_axes(figure, left, top, view.width, view.height)
-        _draw_obstacles(axes, moments, paths, view)
+        _draw_obstacles(axes, trajectory.scene, moments, paths, view)
         draw_hazards(axes, hazards.values(), view)
         _draw_paths(axes, paths, view, colours)
         end = replace(moments.at(int(paths.frames[-1])), hazards=hazards)
@@ -165,15 +166,21 @@ def _room(paths: Paths, view: View) -> float:
 
 
 def _start_dots(count: int, room: float = np.inf) -> dict[str, Any]:
-    size = min(float(np.clip(9.0 / max(count, 1) ** 0.25, 1.2, 5.0)), room)
+    size = min(float(np.clip(9.0 / max(count, 1) ** 0.25, 1.2, 5.0)) * _shrink(count), room)
     alpha = float(np.clip(12.0 / max(count, 1) ** 0.5, 0.35, 1.0))
     return {**_DOTS, "markersize": size, "color": style.INK, "alpha": alpha, "mew": 0, "zorder": 3.4}
 
 
 def _end_dots(count: int, room: float = np.inf) -> dict[str, Any]:
-    size = min(float(np.clip(10.0 / max(count, 1) ** 0.2, 2.0, 6.0)), 1.3 * room)
+    size = min(float(np.clip(10.0 / max(count, 1) ** 0.2, 2.0, 6.0)) * _shrink(count), 1.3 * room)
     colour = style.time_colours()(1.0)
-    return {**_DOTS, "markersize": size, "color": colour, "mec": style.INK, "mew": 0.5, "zorder": 3.6}
+    edge = 0.5 if count <= _MANY_DOTS else 0.0
+    return {**_DOTS, "markersize": size, "color": colour, "mec": style.INK, "mew": edge, "zorder": 3.6}
+
+
+def _shrink(count: int) -> float:
+    """Very many dots would hide the paths."""
+    return min(1.0, (_MANY_DOTS / max(count, 1)) ** 0.5)
 
 
 def _dead_crosses(count: int, room: float = np.inf) -> dict[str, Any]:
@@ -210,11 +217,11 @@ def _write_key(figure: Figure, paths: Paths, layout: Layout) -> None:
     )
 
 
-def _draw_obstacles(axes: Axes, moments: Moments, paths: Paths, view: View) -> None:
+def _draw_obstacles(axes: Axes, scene: Scene, moments: Moments, paths: Paths, view: View) -> None:
     """Where obstacles are at the end, and the way of those that moved."""
     frames = paths.frames[np.unique(np.linspace(0, len(paths.frames) - 1, 120).round().astype(int))]
     seen = [moments.obstacles(int(frame)) for frame in frames]
-    draw_obstacles(axes, moments.with_images(seen[-1]).values(), view)
+    draw_obstacles(axes, moments.with_images(seen[-1]).values(), view, scene)
     period = view.flat(moments.period)[0]
     for name in sorted(set().union(*seen)):
         way = view.flat(np.array([moment[name][0] for moment in seen if name in moment]))

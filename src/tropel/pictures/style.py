@@ -48,6 +48,9 @@ OTHER_HAZARD = "#aa3377"
 
 GROUPS = ("#0072b2", "#e69f00", "#cc79a7", "#56b4e9", "#d55e00", "#009e73", "#8c6d31", "#4d4d4d")
 
+#: East, north, west, south.
+_COMPASS = ("#0072b2", "#e6a800", "#c2410c", "#4a1a66")
+
 TITLE_SIZE = 13.0
 TEXT_SIZE = 9.5
 SMALL_SIZE = 8.5
@@ -72,6 +75,15 @@ def group_colours(count: int) -> list[str]:
     if count <= len(GROUPS):
         return list(GROUPS[:count])
     return [hex_colour(colour) for colour in colormaps["turbo"](np.linspace(0.05, 0.95, count))]
+
+
+def heading_colours(count: int) -> list[str]:
+    """Colours for so many directions, from x (east) by y (north) round: they differ in lightness too, and none vanishes
+    on a light floor."""
+    from matplotlib.colors import LinearSegmentedColormap
+
+    wheel = LinearSegmentedColormap.from_list("tropel heading", [*_COMPASS, _COMPASS[0]])
+    return [hex_colour(wheel((k + 0.5) / count)) for k in range(count)]
 
 
 def hex_colour(colour: Any) -> str:

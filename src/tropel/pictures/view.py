@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import shapely
 from numpy.typing import ArrayLike, NDArray
 
 if TYPE_CHECKING:
@@ -33,7 +35,13 @@ class View:
 
     def pixels(self, positions: ArrayLike) -> NDArray[np.float64]:
         """Where positions (N, dim) are on the map, in pixels from its top left corner: right, down."""
-        place = self.flat(positions)
+        return self._on_map(self.flat(positions))
+
+    def outline(self, polygon: Any) -> NDArray[np.float64]:
+        """The outer ring of a polygon on the map [m], in pixels like `pixels`."""
+        return self._on_map(np.asarray(polygon.exterior.coords))
+
+    def _on_map(self, place: NDArray[np.float64]) -> NDArray[np.float64]:
         right = (place[:, 0] - self.low[0]) * self.scale
         down = self.height - (place[:, 1] - self.low[1]) * self.scale
         return np.stack([right, down], axis=1)
@@ -47,6 +55,30 @@ class View:
         """Let axes of the size of the map show exactly this view."""
         axes.set_xlim(self.low[0], self.high[0])
         axes.set_ylim(self.low[1], self.high[1])
+
+
+def silhouettes(obstacles: Collection[tuple[Sequence[float], float]], view: View, inside: Any = None) -> list[Any]:
+    """Balls (centre, radius) as seen on a map: polygons [m] in which those that overlap are one, such as a column.
+
+    `inside` is a shape they are cut to.
+    """
+    if not obstacles:
+        return []
+    centres = view.flat(np.array([centre for centre, _ in obstacles]))
+    balls = shapely.buffer(shapely.points(centres), [radius for _, radius in obstacles], quad_segs=16)
+    seen = shapely.union_all(balls)
+    seen = seen if inside is None else seen.intersection(inside)
+    return [part for part in shapely.get_parts(seen) if part.geom_type == "Polygon"]
+
+
+def walls_around(bounds: ArrayLike, sides: Sequence[str], view: View) -> Any:
+    """The box of a 3D world on a map, as far as its sides are walls; None where none of them is."""
+    low, high = view.flat(np.array(bounds))
+    walled = [sides[axis] == "wall" if sides else False for axis in view.plane]
+    if not any(walled):
+        return None
+    far = 1e9
+    return shapely.box(*np.where(walled, low, -far), *np.where(walled, high, far))
 
 
 def fit_view(

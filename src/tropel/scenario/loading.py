@@ -7,7 +7,7 @@ import importlib
 import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -169,6 +169,8 @@ class _Builder:
             title=spec.title or spec.name,
             watch_collisions=spec.watch_collisions,
         )
+        if spec.recording.colours is not None:
+            sim.scene = replace(sim.scene, extra={"colours": spec.recording.colours})
         for number, timed in enumerate(spec.events):
             try:
                 sim.at(timed.at, schema.plain_event(timed))

@@ -123,6 +123,13 @@ class ScatterSpec(Model):
     type: Annotated[str, Field(description="what they are, such as fire")] = "obstacle"
 
 
+class ColumnsSpec(Model):
+    """Columns of a 3D box, from its floor to its ceiling, as stacks of balls named after their entry."""
+
+    radius: PositiveFloat
+    places: Annotated[list[XY], Field(min_length=1, description="x and y of each")]
+
+
 class TargetSpec(Model):
     """A place to go to; who comes within `radius` has arrived, and leaves if it `absorbs`."""
 
@@ -171,6 +178,7 @@ class WorldSpec(Model):
     doors: dict[str, DoorSpec] = {}
     obstacles: dict[str, ObstacleSpec] = {}
     scatter: Annotated[dict[str, ScatterSpec], Field(description="many obstacles at random places")] = {}
+    columns: Annotated[dict[str, ColumnsSpec], Field(description="3D: obstacles from floor to ceiling")] = {}
     targets: dict[str, TargetSpec] = {}
 
     @model_validator(mode="after")
@@ -184,6 +192,8 @@ class WorldSpec(Model):
             raise ValueError("open is for a 3D box; give bounds instead of a walkable area for open 2D space")
         if self.box is not None and (self.walls or self.exits or self.doors or self.holes):
             raise ValueError("a 3D box has no walls, exits, doors or holes; use obstacles and targets that absorb")
+        if self.columns and self.box is None:
+            raise ValueError("columns stand in a 3D box; in 2D an obstacle is a column already")
         for name, region in self.regions.items():
             if isinstance(region, BoxSpec) != (self.box is not None):
                 raise ValueError(f"region '{name}': a region is a shape in 2D and low, high corners in 3D")
@@ -257,6 +267,10 @@ class RecordingSpec(Model):
     fps: Annotated[PositiveFloat, Field(description="frames per simulated second")] = 10.0
     format: Annotated[Literal["sqlite", "parquet"] | None, Field(description="sqlite in 2D, parquet in 3D")] = None
     checkpoint_every: Annotated[PositiveFloat, Field(description="simulated seconds")] = 60.0
+    colours: Annotated[
+        Literal["group", "speed", "heading"] | None,
+        Field(description="of agents in animations; by group, or by speed if there is only one, when left out"),
+    ] = None
 
 
 class BudgetSpec(Model):

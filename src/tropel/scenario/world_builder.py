@@ -9,6 +9,7 @@ import shapely
 
 from tropel.errors import TropelError
 from tropel.scenario import schema
+from tropel.scenario.columns import add_columns
 from tropel.scenario.locate import dotted
 from tropel.scenario.scatter import scatter
 from tropel.world import Door, Hazard, Obstacle, Target, World, shapes
@@ -26,8 +27,9 @@ class WorldBuilder:
         self.spec = scenario.spec
 
     def world(self) -> World:
-        """The world, with what is scattered in it."""
+        """The world, with its columns and what is scattered in it."""
         world = self._world()
+        self._columns(world)
         self._scatter(world)
         return world
 
@@ -124,6 +126,13 @@ class WorldBuilder:
             return spec.hazard()
         except TropelError as error:
             raise self.scenario.error(("hazards", name), str(error)) from error
+
+    def _columns(self, world: World) -> None:
+        for name, spec in self.spec.world.columns.items():
+            try:
+                add_columns(world, name, radius=spec.radius, places=spec.places)
+            except TropelError as error:
+                raise self.scenario.error(("world", "columns", name), str(error)) from error
 
     def _scatter(self, world: World) -> None:
         for name, spec in self.spec.world.scatter.items():

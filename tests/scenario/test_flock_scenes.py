@@ -1,0 +1,202 @@
+"""Flocks as built-in scenes: what each shows, measured, and gone when its mechanism is switched off."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from tropel.analysis import subflocks
+from tropel.scenario import load_builtin
+from tropel.scenario.schema import GroupSpec, LayerSpec
+from tropel.simulation import Simulation
+
+
+def variant(name: str, *, of: str = "", groups: dict[str, dict[str, Any]] | None = None, **local: Any) -> Simulation:
+    """A built-in scene with other numbers of its groups, and of its model or of the one that steers group `of`."""
+    scenario = load_builtin(name)
+
+    def changed(layer: LayerSpec) -> LayerSpec:
+        return LayerSpec(model=layer.model, **{**(layer.model_extra or {}), **local})
+
+    def member(group: GroupSpec) -> GroupSpec:
+        update = dict((groups or {}).get(group.name, {}))
+        if group.name == of and group.local is not None:
+            update["local"] = changed(group.local)
+        return group.model_copy(update=update)
+
+    update: dict[str, Any] = {"groups": [member(group) for group in scenario.spec.groups]}
+    if not of:
+        update["local"] = changed(scenario.spec.local)
+    return replace(scenario, spec=scenario.spec.model_copy(update=update)).build()
+
+
+def stepped(sim: Simulation, until: float) -> Iterator[Simulation]:
+    while sim.time < until - 1e-9:
+        sim.step()
+        yield sim
+
+
+def clearance(sim: Simulation) -> float:
+    """Least free distance between anybody and an obstacle [m]."""
+    obstacles = sim.world.obstacles
+    away = np.linalg.norm(sim.agents.position[:, None] - obstacles.position, axis=-1)
+    return float((away - sim.agents.radius[:, None] - obstacles.radius).min())
+
+
+def pieces(position: NDArray[np.float64], within: float) -> NDArray[np.int64]:
+    """Sizes of the sub-flocks."""
+    return np.bincount(subflocks(position, within=within))
+
+
+# GROUPS' field ----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Crossing:
+    """How a flock crossed the field."""
+
+    most_pieces: int
+    pieces: int  #: at the end
+    arrived: float  #: share of all who are within a metre of the goal at the end
+    clearance: float
+
+
+def crossing(sim: Simulation) -> Crossing:
+    most, free = 0, np.inf
+    for _ in stepped(sim, 40.0):
+        most = max(most, len(pieces(sim.agents.position, 0.2)))
+        free = min(free, clearance(sim))
+    away = np.linalg.norm(sim.agents.position - sim.world.targets["goal"].position, axis=1)
+    return Crossing(
+        most_pieces=most,
+        pieces=len(pieces(sim.agents.position, 0.2)),
+        arrived=float((away < 1.0).mean()),
+        clearance=free,
+    )
+
+
+@pytest.mark.parametrize(("scene", "split"), [("groups_field", 3), ("groups_field_240", 6)])
+def test_a_flock_follows_its_leader_through_stones_splits_and_is_one_again(scene: str, split: int) -> None:
+    outcome = crossing(variant(scene))
+    assert outcome.most_pieces >= split
+    assert outcome.pieces == 1
+    assert outcome.arrived == 1.0
+    assert outcome.clearance > -1e-9
+
+
+@pytest.mark.parametrize("scene", ["groups_field", "groups_field_240"])
+def test_without_the_pull_of_the_leader_a_flock_does_not_arrive(scene: str) -> None:
+    outcome = crossing(variant(scene, leader_pull=0.0))
+    assert outcome.arrived < 0.2
+    assert outcome.pieces > 5
+
+
+@pytest.mark.parametrize("count", [32, 512])
+def test_small_and_large_flocks_cross_the_field(count: int) -> None:
+    outcome = crossing(variant("groups_field", groups={"flock": {"count": count}}))
+    assert outcome.arrived == 1.0
+    assert outcome.clearance > -1e-9
+
+
+# Columns ----------------------------------------------------------------------------------------------------------
+
+
+def past_columns(**local: Any) -> tuple[int, float, float, float]:
+    """A fifth of the flock, which sees further for that: the most lanes between the first columns, the share of its
+    largest piece at the end, how far its middle has come, and the least clearance."""
+    seen = {"sense_radius": 2.5}
+    sim = variant("flock_columns", groups={"birds": {"count": 4000, **seen}, "leaders": seen}, **local)
+    lanes, free = 0, np.inf
+    for _ in stepped(sim, 48.0):
+        if sim.step_number % 4:
+            continue
+        beside = sim.agents.position[np.abs(sim.agents.position[:, 0] - 40.0) < 1.5]
+        if len(beside) > 400:
+            lanes = max(lanes, int((pieces(beside, 2.5) > 100).sum()))
+            free = min(free, clearance(sim))
+    sizes = pieces(sim.agents.position, 2.5)
+    return lanes, float(sizes.max() / sizes.sum()), float(np.median(sim.agents.position[:, 0])), free
+
+
+def test_a_flock_in_space_parts_into_lanes_between_columns_and_is_one_again_behind_them() -> None:
+    lanes, largest, come, free = past_columns()
+    assert lanes == 3
+    assert largest > 0.97
+    assert come > 90.0
+    assert free > -1e-9
+
+
+def test_without_the_pull_of_leaders_a_flock_in_space_does_not_come_past_the_columns() -> None:
+    lanes, largest, come, _ = past_columns(leader_pull=0.0)
+    assert lanes == 0
+    assert largest < 0.8
+    assert come < 40.0
+
+
+# A predator -------------------------------------------------------------------------------------------------------
+
+
+def hunted(**prey: Any) -> tuple[list[int], float]:
+    """The number of pieces of a school at each step from the predator's coming, and how near the nearest fish usually
+    was while it hunted."""
+    sim = variant("school_predator", of="fish", **prey)
+    fish, predator = sim.agents.group == 0, sim.agents.group == 2
+    numbers, nearest = [], []
+    for _ in stepped(sim, 70.0):
+        if sim.time > 15.0:
+            numbers.append(len(pieces(sim.agents.position[fish], 1.5)))
+        if 18.0 < sim.time < 45.0:
+            nearest.append(np.linalg.norm(sim.agents.position[fish] - sim.agents.position[predator], axis=1).min())
+    return numbers, float(np.median(nearest))
+
+
+def test_a_school_parts_before_a_predator_and_closes_when_it_is_gone() -> None:
+    numbers, nearest = hunted()
+    assert numbers[0] == 1
+    assert max(numbers) >= 4
+    assert numbers[-1] == 1
+    assert nearest > 0.8
+
+
+def test_a_school_that_does_not_flee_does_not_part() -> None:
+    numbers, nearest = hunted(flight=0.0)
+    assert max(numbers) == 1
+    assert nearest < 0.5
+
+
+# A hundred thousand -----------------------------------------------------------------------------------------------
+
+
+def from_leaders(sim: Simulation) -> float:
+    """How far everybody usually is from its leader [m]."""
+    leader = sim.agents.columns["leader"]
+    led = leader >= 0
+    d = sim.agents.position[led] - sim.agents.position[np.searchsorted(sim.agents.id, leader[led])]
+    d -= sim.world.period * np.round(d / sim.world.period)
+    return float(np.median(np.linalg.norm(d, axis=1)))
+
+
+def test_boids_gather_about_forty_leaders_and_do_not_without_their_pull() -> None:
+    def gathered(**local: Any) -> float:
+        sim = variant("flock_100k", groups={"boids": {"count": 3000}}, **local)
+        before = from_leaders(sim)
+        for _ in stepped(sim, 20.0):
+            pass
+        return from_leaders(sim) / before
+
+    assert gathered() < 0.75
+    assert gathered(leader_pull=0.0) > 1.0
+
+
+def test_a_hundred_thousand_boids_take_their_first_steps() -> None:
+    sim = load_builtin("flock_100k").build()
+    for _ in stepped(sim, 0.3):
+        pass
+    assert len(sim.agents) == 100_040
+    assert np.isfinite(sim.agents.position).all()
+    assert np.linalg.norm(sim.agents.velocity, axis=1).min() > 1.0
