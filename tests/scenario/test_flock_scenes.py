@@ -199,4 +199,5 @@ def test_a_hundred_thousand_boids_take_their_first_steps() -> None:
         pass
     assert len(sim.agents) == 100_040
     assert np.isfinite(sim.agents.position).all()
-    assert np.linalg.norm(sim.agents.velocity, axis=1).min() > 1.0
+    # Some may have been stopped by a stone.
+    assert np.median(np.linalg.norm(sim.agents.velocity, axis=1)) > 1.4

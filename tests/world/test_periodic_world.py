@@ -147,3 +147,9 @@ def test_scenario_files_say_what_cannot_be_periodic_or_open(tmp_path: Path) -> N
         loaded(tmp_path, "walkable = { box = [0, 0, 5, 5] }\nperiodic = true")
     with pytest.raises(ScenarioError, match="open is for a 3D box"):
         loaded(tmp_path, "bounds = [0, 0, 5, 5]\nopen = true")
+
+
+def test_a_region_of_a_box_that_is_no_box_is_refused() -> None:
+    square = [(1, 1), (4, 1), (4, 4), (1, 4)]
+    with pytest.raises(GeometryError, match=r"region 'nest': regions of World\.box are boxes, given by"):
+        World.box((0, 0), (20, 20), regions={"nest": square})

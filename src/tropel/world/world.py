@@ -100,7 +100,8 @@ class World:
         """
         dim = len(low) if isinstance(low, Sequence | np.ndarray) and len(low) == 2 else 3
         corners = _box_corners(low, high, "the box", dim)
-        boxes = {name: _box_corners(*box, f"region '{name}'", dim) for name, box in (regions or {}).items()}
+        told = {name: _two_corners(name, box) for name, box in (regions or {}).items()}
+        boxes = {name: _box_corners(*box, f"region '{name}'", dim) for name, box in told.items()}
         for name, (region_low, region_high) in boxes.items():
             if (region_high < corners[0]).any() or (region_low > corners[1]).any():
                 raise GeometryError(f"region '{name}' lies outside the box")
@@ -392,6 +393,16 @@ def _door(name: str, door: Door | ShapeLike) -> Door:
     if isinstance(door, Door):
         return Door(door.line, open=door.open)
     return Door(shapes.polyline(door, f"door '{name}'"))
+
+
+def _two_corners(name: str, box: Any) -> tuple[Any, Any]:
+    try:
+        low, high = box
+    except (TypeError, ValueError) as error:
+        raise GeometryError(
+            f"region '{name}': regions of World.box are boxes, given by a low and a high corner, not {box!r}"
+        ) from error
+    return low, high
 
 
 def _box_corners(low: Sequence[float], high: Sequence[float], what: str, dim: int) -> Box:
