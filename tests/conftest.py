@@ -41,7 +41,7 @@ def python() -> Callable[..., str]:
             capture_output=True,
             text=True,
             check=False,
-            timeout=600,
+            timeout=1500,
         )
         assert done.returncode == 0, f"exit code {done.returncode}\n{done.stdout}\n{done.stderr}"
         return done.stdout
