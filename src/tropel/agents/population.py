@@ -263,6 +263,11 @@ class Population:
             "time": np.concatenate(self._left_time) if self._left_time else np.empty(0),
         }
 
+    @property
+    def departed(self) -> int:
+        """How many have left so far."""
+        return sum(len(ids) for ids in self._left_id)
+
     def let_die(self, time: float) -> NDArray[np.int64]:
         """Whoever is in the middle of a deadly hazard dies: stops, stays, and is remembered. Returns their ids."""
         rows = killed_now(self.state, self.world)
