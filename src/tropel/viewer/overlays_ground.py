@@ -47,6 +47,9 @@ def draw_picture(canvas: Canvas, picture: GroundPicture, *, opacity: float = 0.8
     pixels = np.empty((*values.shape, 4), dtype=np.uint8)
     pixels[..., :3] = (style.time_colours()(1.0 - share)[..., :3] * 255.0).round().astype(np.uint8)
     pixels[..., 3] = np.where(known, round(255 * opacity), 0)
+    # A page blurs what it enlarges; many pixels a cell keep the edges of cells where they are.
+    times = max(1, _MOST_PIXELS // max(values.shape))
+    pixels = pixels.repeat(times, axis=0).repeat(times, axis=1)
     depth, width = (np.array(values.shape) * picture.cell).tolist()
     x, y = picture.origin.tolist()
     canvas.scene.add_image(
