@@ -152,6 +152,45 @@ def test_a_click_on_somebody_shows_their_state(view: View, window: Any) -> None:
     window.get_by_text(f"Agent {agent}", exact=True).wait_for()
 
 
+def test_the_camera_follows_who_is_followed(view: View, window: Any) -> None:
+    agent = view.live.ask(lambda sim: int(sim.agents.id[5]))
+    view.page.panel.selection.choose(agent)
+    window.get_by_role("tab", name="Agent").click()
+    window.get_by_text(f"Agent {agent}", exact=True).wait_for()
+    window.get_by_role("checkbox", name="Follow").click()
+    (client,) = view.page.server.get_clients().values()
+    before = np.array(client.camera.position)
+    for step in range(2, 8):
+        view.live.single_step()
+        wait_for_step(view.live, step)
+    now = view.live.ask(lambda sim: sim.agents.position[sim.agents.rows_of([agent])[0]].copy())
+
+    def looks_there() -> bool:
+        view.page.redraw()
+        return np.allclose(client.camera.look_at[:2], now, atol=1e-2)
+
+    eventually(looks_there)
+    window.get_by_role("checkbox", name="Follow").click()
+    window.get_by_role("tab", name="Show").click()
+    window.get_by_role("button", name="Plan view").click()
+    eventually(lambda: np.allclose(client.camera.position, before, atol=0.1))
+
+
+def test_a_slider_changes_what_a_group_is_like(view: View, window: Any) -> None:
+    window.get_by_role("tab", name="Disturb").click()
+    speed = view.page.panel.tools.sliders._sliders["desired_speed"]
+    before = speed.value
+    thumb = window.locator('[role="slider"]:visible').nth(1)
+    thumb.focus()
+    thumb.press("ArrowRight")
+    eventually(lambda: speed.value > before)
+    eventually(lambda: view.live.waiting == 1)
+    view.live.single_step()
+    wait_for_step(view.live, 2)
+    assert view.live.ask(lambda sim: set(sim.agents.desired_speed.tolist())) == {speed.value}
+    assert '"set_parameter"' in view.live.tape.happened[0][1]
+
+
 def test_something_can_be_dragged_elsewhere(view: View, window: Any) -> None:
     settled(window)
     window.mouse.move(*on_screen(window, (14.0, 5.0)))

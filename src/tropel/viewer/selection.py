@@ -97,13 +97,11 @@ class Selection:
         self._follow = gui.add_checkbox("Follow", False, hint="The camera goes where the agent goes.")
         self._none = gui.add_button("Select nobody")
         self._none.on_click(lambda event: self.choose(None))
-        self._last: Floats | None = None
         page.watch(Watch(look=self._look, show=self._show, seconds=0.0))
 
     def choose(self, agent: int | None) -> None:
         """Select an agent by id, or nobody."""
         self._page.selected = agent
-        self._last = None
         self._page.redraw()
 
     def _look(self, sim: Simulation) -> Portrait | int | None:
@@ -116,14 +114,12 @@ class Selection:
         scene = self._page.server.scene
         if not isinstance(seen, Portrait):
             scene.remove_by_name("/selected")
-            self._last = None
             self._set(NOBODY if seen is None else f"Agent {seen} is not there any more.")
             return
         self._set(described(seen))
         self._draw(seen)
         if self._follow.value:
             self._go_along(seen.position)
-        self._last = seen.position
 
     def _set(self, text: str) -> None:
         if self._text.content != text:
@@ -157,13 +153,14 @@ class Selection:
         )
 
     def _go_along(self, position: Floats) -> None:
-        """Move every page's camera by as much as the agent has moved."""
-        if self._last is None:
-            return
-        moved = in_space((position - self._last)[None])[0].astype(np.float64)
+        """Move every page's camera so that it looks at the agent.
+
+        By what it looks at now, not by how far the agent has gone: what a page says of its camera comes late.
+        """
         for client in self._page.server.get_clients().values():
-            # The look-at point follows the position by itself.
-            client.camera.position = client.camera.position + moved
+            away = position - client.camera.look_at[: len(position)]
+            # What it looks at comes along with the position.
+            client.camera.position = client.camera.position + in_space(away[None])[0].astype(np.float64)
 
 
 def described(seen: Portrait) -> str:
