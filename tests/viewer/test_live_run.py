@@ -11,6 +11,7 @@ from tropel import Simulation, events
 from tropel.errors import TropelError, ViewError
 from tropel.event_base import Event
 from tropel.viewer import disturbances
+from tropel.viewer.live import Files, LiveRun
 
 
 def hash_after(sim: Simulation, steps: int, *, record: Path | None = None) -> str:
@@ -201,7 +202,6 @@ def test_a_repeated_run_takes_no_disturbances(tmp_path: Path) -> None:
 
 def test_stopping_closes_the_file(tmp_path: Path) -> None:
     from tropel import read_trajectory
-    from tropel.viewer.live import Files
 
     file = tmp_path / "run.sqlite"
     with living(two_rooms(), files=Files(trajectory=file, checkpoint=tmp_path / "checkpoint.npz")) as live:
@@ -223,3 +223,23 @@ def test_the_speed_is_held_by_waiting() -> None:
         # Of the next steps only the one that is due at once comes; the other is due in a quarter of an hour.
         wait_for_step(live, 2)
         assert [live.ask(lambda sim: sim.step_number) for _ in range(20)][-1] <= 3
+
+
+def test_an_end_that_cannot_be_is_said_at_once() -> None:
+    with pytest.raises(TropelError, match="limit"):
+        LiveRun(two_rooms(), until="empty")
+
+
+def test_a_file_that_cannot_be_written_is_an_error_of_the_run(tmp_path: Path) -> None:
+    with living(two_rooms(), files=Files(trajectory=tmp_path / "missing" / "run.sqlite")) as live:
+        while not live.error:
+            assert live.alive
+        assert "missing" in live.error
+
+
+def test_a_run_that_has_been_stopped_answers_that() -> None:
+    with living(two_rooms(), playing=False) as live:
+        live.stop()
+        live.join(60.0)
+        with pytest.raises(ViewError, match="has been stopped"):
+            live.ask(lambda sim: sim.time)

@@ -85,7 +85,7 @@ class LiveRun:
         self._over = threading.Event()
         self._restart_with: Simulation | None = None
         self._steps_wanted = 0
-        self._rule: StopRule | None = None
+        self._rule = self._stop_rule(sim)
         self._due = 0.0
         self._measured_at, self._measured_step = 0.0, 0
         self._step_began: float | None = None
@@ -144,8 +144,12 @@ class LiveRun:
         if threading.current_thread() is self._thread:
             return question(self.sim)
         self._jobs.put(job)
-        if not answered.wait(seconds):
-            raise ViewError(f"the simulation has not answered for {seconds:g} s: its step takes long")
+        deadline = perf_counter() + seconds
+        while not answered.wait(min(seconds, 0.2)):
+            if not self.alive:
+                raise ViewError("the run has been stopped")
+            if perf_counter() > deadline:
+                raise ViewError(f"the simulation has not answered for {seconds:g} s: its step takes long")
         if failure:
             raise failure[0]
         return answer[0]
@@ -231,21 +235,20 @@ class LiveRun:
         self.tape = sim.recorder = Tape()
         self._steps_wanted, self._scheduled = 0, (-1, 0)
         self._measured_at, self._measured_step = perf_counter(), sim.step_number
-        has_end = self._until is not None or self._limit is not None
-        self._rule = StopRule(sim, self._until, self._limit) if has_end else None
-        run = Run(
-            sim,
-            until=self._wait_between_steps,
-            limit=float("inf"),
-            record=None,
-            fps=files.fps,
-            checkpoint=files.checkpoint,
-            checkpoint_every=files.checkpoint_every,
-            progress=False,
-            budget=self.budget,
-        )
+        self._rule = self._stop_rule(sim)
         whole = False
         try:
+            run = Run(
+                sim,
+                until=self._wait_between_steps,
+                limit=float("inf"),
+                record=None,
+                fps=files.fps,
+                checkpoint=files.checkpoint,
+                checkpoint_every=files.checkpoint_every,
+                progress=False,
+                budget=self.budget,
+            )
             if files.trajectory is not None:
                 self.tape.start(sim, files.trajectory, fps=files.fps)
             summary = run.go()
@@ -254,11 +257,17 @@ class LiveRun:
             self.tape.summary = self.summary.as_dict()
         except Exception as error:  # shown on the page, and raised by `view` at the end
             self.error = str(error) if isinstance(error, TropelError) else f"{type(error).__name__}: {error}"
-        finally:
+        try:
             self.tape.stop(sim, whole=whole)
-            sim.recorder = None
+        except TropelError as error:
+            self.error = self.error or str(error)
+        sim.recorder = None
         while self.error and not (self._stopping or self._restart_with):
             self._do_jobs(wait=_NAP)
+
+    def _stop_rule(self, sim: Simulation) -> StopRule | None:
+        endless = self._until is None and self._limit is None
+        return None if endless else StopRule(sim, self._until, self._limit)
 
     def _wait_between_steps(self, sim: Simulation) -> bool:
         """Between two steps: do what was asked for, wait for the time of the next step; True ends the run."""

@@ -49,6 +49,8 @@ def start_server(*, host: str = HOST, port: int = PORT, title: str = "tropel") -
         def request_share_url(self, verbose: bool = True) -> str | None:
             return None
 
+    # A page may be closed at any moment; that the last message for it is lost is no news.
+    warnings.filterwarnings("ignore", message="Queued a .* on a closed connection", category=UserWarning)
     free = free_port(host, port)
     with _quiet(), _guarded(host) as engaged:
         server = Server(host=host, port=free, label=title, verbose=False)
