@@ -174,6 +174,7 @@ def test_the_camera_follows_who_is_followed(view: View, window: Any) -> None:
     window.get_by_role("tab", name="Show").click()
     window.get_by_role("button", name="Plan view").click()
     eventually(lambda: np.allclose(client.camera.position, before, atol=0.1))
+    eventually(lambda: np.allclose(client.camera.look_at, [10.0, 5.0, 0.0], atol=0.02))
 
 
 def test_a_slider_changes_what_a_group_is_like(view: View, window: Any) -> None:
