@@ -466,3 +466,27 @@ def test_a_target_made_by_an_event_can_absorb() -> None:
     summary = sim.run(until="empty", limit=10.0)
     assert summary.exits == {"gate": 1}
     assert isinstance(sim.world.targets["gate"], Target)
+
+
+def test_agents_can_be_added_around_a_place() -> None:
+    sim = Simulation(hall(), Group("visitors", count=2, region="start"), seed=4, threads=1)
+    sim.at(0.0, events.AddAgents(group="visitors", count=6, around=(16.0, 7.0), within=1.5))
+    sim.step()
+    added = sim.agents.position[2:]
+    assert len(added) == 6
+    # They have gone one step of 0.05 s since.
+    assert (np.linalg.norm(added - [16.0, 7.0], axis=1) < 1.5 + 0.1).all()
+
+
+def test_in_space_agents_are_added_in_the_cube_around_a_place() -> None:
+    world = World.box((0, 0, 0), (10, 10, 10))
+    sim = Simulation(world, Group("birds", count=1, goal="none"), seed=4, threads=1)
+    sim.at(0.0, events.AddAgents(group="birds", count=5, around=(9.5, 5.0, 5.0), within=1.0, goal="none"))
+    sim.step()
+    assert (np.abs(sim.agents.position[1:] - [9.5, 5.0, 5.0]) <= 1.1).all()
+
+
+def test_a_region_and_a_place_exclude_each_other() -> None:
+    sim = Simulation(hall(), Group("visitors", count=2, region="start"), threads=1)
+    with pytest.raises(ParameterError, match="give one of the two"):
+        sim.at(1.0, events.AddAgents(group="visitors", count=1, region="start", around=(5.0, 5.0)))

@@ -53,6 +53,10 @@ class ModelError(TropelError):
     """A planner, environment or steering model that broke its contract in the middle of a run."""
 
 
+class ViewError(TropelError):
+    """A page that cannot be shown, or something on it that cannot be done."""
+
+
 class MissingExtraError(TropelError):
     """A feature whose optional packages are not installed."""
 

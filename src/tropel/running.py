@@ -9,7 +9,6 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, field
-from numbers import Real
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
@@ -20,8 +19,8 @@ from numpy.typing import NDArray
 from tropel.analysis.rates import flow_rate, time_by_share
 from tropel.budget import Budget, BudgetKeeper, BudgetReport
 from tropel.errors import ParameterError
-from tropel.event_queue import step_at
 from tropel.recording.recorder import Recorder, people_of
+from tropel.stopping import StopRule
 from tropel.timing import STAGES
 
 if TYPE_CHECKING:
@@ -121,7 +120,7 @@ class Run:
         budget: Budget | None = None,
     ) -> None:
         self.sim = sim
-        self.until, self.limit_step = _stop_rule(sim, until, limit)
+        self.stop_rule = StopRule(sim, until, limit)
         self.record = None if record is None else Path(record)
         self.fps = fps
         self.checkpoint = None if checkpoint is None else Path(checkpoint)
@@ -148,7 +147,7 @@ class Run:
                 sim.recorder = Recorder.open(sim, self.record, fps=self.fps)
                 stack.callback(self._close_recorder)
             stack.enter_context(self._ctrl_c_at_step_boundaries())
-            tick = stack.enter_context(_progress(self.progress, sim, self.limit_step))
+            tick = stack.enter_context(_progress(self.progress, sim, self.stop_rule.last_step))
             if sim.recorder is not None:
                 sim.recorder.begin(sim)
             reason = self._loop(tick)
@@ -161,7 +160,7 @@ class Run:
         sim = self.sim
         try:
             while True:
-                reason = self._why_stop()
+                reason = self.stop_rule.why_stop()
                 if reason is not None:
                     return reason
                 self.agent_steps += len(sim.agents)
@@ -204,22 +203,6 @@ class Run:
         if self.sim.recorder is not None:
             self.sim.recorder.flush()
         self.sim.save(self.checkpoint)
-
-    def _why_stop(self) -> str | None:
-        sim = self.sim
-        if self.until == "empty":
-            if (
-                sim.population.living == 0
-                and not sim.population.more_will_come(sim.time)
-                and not sim.events.adds_agents()
-                and not (sim.replayed is not None and sim.replayed.adds_agents(sim.step_number))
-            ):
-                return "everybody has left" if len(sim.agents) == 0 else "nobody alive is left"
-        elif self.until is not None and self.until(sim):
-            return "the condition to stop holds"
-        if sim.step_number >= self.limit_step:
-            return "the time is up"
-        return None
 
     def _close_recorder(self) -> None:
         recorder, self.sim.recorder = self.sim.recorder, None
@@ -279,25 +262,6 @@ def _add_collisions(table: Table, collisions: CollisionReport) -> None:
     worst = collisions.deepest[0]
     who = f"{worst.who} and {worst.whom} at {worst.deepest_at:.2f} s"
     table.add_row("  deepest overlap", f"{collisions.deepest_overlap:.3g} m ({who})")
-
-
-def _stop_rule(sim: Simulation, until: Any, limit: float | None) -> tuple[Any, float]:
-    if limit is not None and not limit > 0:
-        raise ParameterError(f"limit must be a positive number of seconds, not {limit!r}")
-    last = math.inf if limit is None or math.isinf(limit) else step_at(limit, sim.dt)
-    if isinstance(until, Real):
-        until = float(until)
-    if until is None or isinstance(until, float):
-        if until is None and limit is None:
-            raise ParameterError("say when to stop: until= seconds, 'empty' or a predicate, or limit= seconds")
-        if until is not None and not (math.isfinite(until) and until >= 0):
-            raise ParameterError(f"until must be a finite number of seconds that is not negative, not {until!r}")
-        return None, min(last, math.inf if until is None else step_at(until, sim.dt))
-    if until != "empty" and not callable(until):
-        raise ParameterError(f"until is a time in seconds, 'empty' or a predicate of the simulation, not {until!r}")
-    if limit is None:
-        raise ParameterError("give a limit in seconds too: a run until 'empty' may otherwise never end")
-    return until, last
 
 
 def _progress(progress: bool | Callable[[Simulation], None], sim: Simulation, last_step: float) -> Any:

@@ -110,3 +110,11 @@ def goal_number(world: World, goal: str, who: str) -> int:
     if goal not in world.goal_numbers:
         raise ParameterError(f"'{who}' has the goal '{goal}'; {suggest(goal, [*world.goal_numbers, *special])}")
     return world.goal_numbers[goal]
+
+
+def goal_name(world: World, number: int) -> str:
+    """The name of a goal given by the value of the `goal` column."""
+    special = {NEAREST_EXIT: "nearest exit", NEAREST_TARGET: "nearest target", NO_GOAL: "none"}
+    if number in special:
+        return special[number]
+    return next(name for name, known in world.goal_numbers.items() if known == number)

@@ -1,0 +1,19 @@
+"""The browser viewer: watch a simulation while it runs, and disturb it.
+
+viser serves the page; nothing here is imported before a page is asked for. One idea a file:
+
+| file | idea |
+|---|---|
+| `server.py` | the web server: only this machine, only its own page |
+| `frame.py` | what is drawn of a moment: a copy, taken between two steps |
+| `live.py` | the simulation in a thread of its own: pace, pause, restart, disturbances |
+| `tape.py` | every event so far, and a trajectory file while recording |
+| `page.py` | the page: draws the newest frame, as often as browsers follow |
+| `world_drawing.py` | what never changes: ground, walls, names |
+| `things_drawing.py` | what does: doors, exits, obstacles, hazards, targets |
+| `agents_drawing.py` | agents, instanced |
+| `camera.py`, `colours.py`, `picking.py` | where one looks from, what colours say, what a click means |
+| `controls.py`, `selection.py`, `tools.py`, `group_sliders.py` | the panel |
+| `overlays.py`, `overlays_….py` | what can be laid over the world; `Overlay` is the extension point |
+| `view.py` | `sim.view()` |
+"""

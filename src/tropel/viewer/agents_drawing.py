@@ -1,0 +1,136 @@
+"""Agents: one instanced mesh for the living, one for the dead. Positions go out as one array a frame."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tropel.pictures import style
+from tropel.viewer.frame import Frame, in_space
+from tropel.viewer.shapes3d import instance_colours, no_turns, rgb_array, unit_box, unit_prism
+
+Colours = NDArray[np.uint8]
+
+#: Rows beyond those in use are drawn with the size 0: a node that changes its number of instances is made anew.
+_ROOM = 1.25
+_LEAST_ROOM = 16
+#: Bodies are drawn at least this large, in parts of the world's extent, so that they are seen at all.
+_LEAST_SIZE = 0.0015
+
+
+class AgentsDrawing:
+    """Keeps the agents on a page up to date."""
+
+    def __init__(self, server: Any, *, dim: int, extent: float) -> None:
+        self._server = server
+        self._mesh = _walker() if dim == 2 else _dart()
+        self._least = _LEAST_SIZE * extent
+        self._node: Any = None
+        self._room = 0
+        self._sizes: NDArray[np.float32] | None = None
+        self._colours: Colours | None = None
+        self._dead: tuple[int, ...] = ()
+
+    def draw(self, frame: Frame, colours: Colours) -> None:
+        """Draw a frame, with a colour (red, green, blue) for each agent."""
+        living = ~frame.dead
+        rows = slice(None) if living.all() else living
+        self._draw_living(frame, rows, colours[rows])
+        self._draw_dead(frame)
+
+    def _draw_living(self, frame: Frame, rows: Any, colours: Colours) -> None:
+        places = in_space(frame.position[rows])
+        count = len(places)
+        if not _LEAST_ROOM <= count <= self._room <= 3 * count + _LEAST_ROOM and not count <= self._room == _LEAST_ROOM:
+            self._make_room(max(_LEAST_ROOM, int(_ROOM * count)))
+        sizes = self._filled(np.maximum(frame.radius[rows], self._least).astype(np.float32), 0.0)
+        # Sent together, or a page might draw new places with old colours; and only what has changed.
+        with self._server.atomic():
+            self._node.batched_positions = self._filled(places, 0.0)
+            self._node.batched_wxyzs = self._filled(turned_to(frame.heading[rows]), 1.0)
+            if self._sizes is None or not np.array_equal(sizes, self._sizes):
+                self._node.batched_scales = self._sizes = sizes
+            full = self._filled(instance_colours(colours), 0)
+            if self._colours is None or not np.array_equal(full, self._colours):
+                self._node.batched_colors = self._colours = full
+
+    def _make_room(self, room: int) -> None:
+        self._room = room
+        self._sizes = self._colours = None
+        self._node = self._server.scene.add_batched_meshes_simple(
+            "/agents/living",
+            *self._mesh,
+            batched_wxyzs=no_turns(room),
+            batched_positions=np.zeros((room, 3), dtype=np.float32),
+            batched_scales=np.zeros(room, dtype=np.float32),
+            batched_colors=np.zeros((room, 3), dtype=np.uint8),
+            lod="off",
+            flat_shading=True,
+            cast_shadow=False,
+            receive_shadow=False,
+        )
+
+    def _filled(self, values: NDArray[Any], rest: float) -> NDArray[Any]:
+        """Values with rows added up to the room there is."""
+        full = np.full((self._room, *values.shape[1:]), rest, dtype=values.dtype)
+        full[: len(values)] = values
+        return full
+
+    def _draw_dead(self, frame: Frame) -> None:
+        """Dark crosses on the ground: who is dead is told by the shape, not by a colour alone."""
+        dead = np.flatnonzero(frame.dead)
+        if (who := tuple(frame.id[dead].tolist())) == self._dead:
+            return
+        self._dead = who
+        if not len(dead):
+            self._server.scene.remove_by_name("/agents/dead")
+            return
+        places = np.repeat(in_space(frame.position[dead]), 2, axis=0)
+        reach = np.repeat(np.maximum(frame.radius[dead], self._least), 2)
+        half = np.tile([np.pi / 8.0, -np.pi / 8.0], len(dead))
+        zero = np.zeros(len(half))
+        turns = np.column_stack([np.cos(half), zero, zero, np.sin(half)])
+        self._server.scene.add_batched_meshes_simple(
+            "/agents/dead",
+            *unit_box(),
+            batched_wxyzs=turns.astype(np.float32),
+            batched_positions=places,
+            batched_scales=(reach[:, None] * [2.4, 0.6, 0.5]).astype(np.float32),
+            batched_colors=instance_colours(rgb_array([style.DEAD]))[0],
+            lod="off",
+            cast_shadow=False,
+            receive_shadow=False,
+        )
+
+
+def turned_to(heading: NDArray[np.float64]) -> NDArray[np.float32]:
+    """The shortest turns of the x axis to headings, as quaternions (w, x, y, z)."""
+    ahead = in_space(heading)
+    turns = np.column_stack([1.0 + ahead[:, 0], np.zeros(len(ahead)), -ahead[:, 2], ahead[:, 1]])
+    backwards = turns[:, 0] < 1e-6
+    turns[backwards] = [0.0, 0.0, 0.0, 1.0]
+    return (turns / np.linalg.norm(turns, axis=1, keepdims=True)).astype(np.float32)
+
+
+def _walker() -> tuple[NDArray[np.float32], NDArray[np.uint32]]:
+    """Somebody seen from above: a low round body of radius 1 with a nose."""
+    body, faces = unit_prism(10, top=0.75)
+    body = body * np.array([1.0, 1.0, 2.2], dtype=np.float32)
+    first = len(body)
+    nose = np.array([(1.55, 0.0, 1.1), (0.55, 0.6, 1.1), (0.55, -0.6, 1.1), (0.6, 0.0, 2.3)], dtype=np.float32)
+    beak = np.array([(0, 1, 3), (0, 3, 2), (0, 2, 1)], dtype=np.uint32) + np.uint32(first)
+    return np.concatenate([body, nose]), np.concatenate([faces, beak])
+
+
+def _dart() -> tuple[NDArray[np.float32], NDArray[np.uint32]]:
+    """Something that flies along x."""
+    angle = np.linspace(0.0, 2.0 * np.pi, 6, endpoint=False)
+    ring = np.column_stack([np.full(6, -0.9), np.cos(angle), np.sin(angle)])
+    vertices = np.concatenate([ring, [[1.7, 0.0, 0.0], [-0.5, 0.0, 0.0]]]).astype(np.float32)
+    k = np.arange(6)
+    following = (k + 1) % 6
+    front = np.stack([k, following, np.full(6, 6)], axis=1)
+    back = np.stack([following, k, np.full(6, 7)], axis=1)
+    return vertices, np.concatenate([front, back]).astype(np.uint32)

@@ -1,0 +1,119 @@
+"""Where one looks from: the plan from above, or freely in space. A good first view frames the whole world."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tropel.recording.scene import Scene
+
+#: Angles of view, up and down [rad]. From above a narrow one: bodies at the edge lean less.
+PLAN_ANGLE = math.radians(20.0)
+FREE_ANGLE = math.radians(45.0)
+#: Room around the world, and how wide a window is at least compared to its height.
+_MARGIN = 1.08
+_ASPECT = 1.25
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pose:
+    """A camera."""
+
+    position: tuple[float, float, float]
+    look_at: tuple[float, float, float]
+    up: tuple[float, float, float]
+    angle: float  #: of view, up and down [rad]
+    near: float  #: nothing nearer is drawn [m]
+    far: float
+
+
+def plan_pose(scene: Scene, *, aspect: float = _ASPECT) -> Pose:
+    """From straight above, north up, so that everything is in the window."""
+    low, high = _corners(scene)
+    width, depth = (high - low)[:2]
+    tall = max(depth, width / aspect) * _MARGIN
+    distance = 0.5 * tall / math.tan(0.5 * PLAN_ANGLE)
+    x, y = (0.5 * (low + high))[:2]
+    top = high[2]
+    return Pose(
+        # A hair to the south: who looks exactly along the axis that is up has no idea where north is.
+        position=(float(x), float(y) - 1e-3 * distance, float(top) + distance),
+        look_at=(float(x), float(y), float(top)),
+        up=(0.0, 0.0, 1.0),
+        angle=PLAN_ANGLE,
+        near=distance / 100.0,
+        far=10.0 * distance + float(top - low[2]),
+    )
+
+
+def free_pose(scene: Scene) -> Pose:
+    """From the south-east and above."""
+    low, high = _corners(scene)
+    middle = 0.5 * (low + high)
+    size = float(np.linalg.norm(high - low))
+    towards = np.array([0.45, -0.8, 0.75])
+    # The ball around the world fits into the window, which may be as high as it is wide.
+    distance = 0.5 * size / math.sin(0.5 * FREE_ANGLE)
+    place = middle + distance * towards / np.linalg.norm(towards)
+    return Pose(
+        position=(float(place[0]), float(place[1]), float(place[2])),
+        look_at=(float(middle[0]), float(middle[1]), float(middle[2])),
+        up=(0.0, 0.0, 1.0),
+        angle=FREE_ANGLE,
+        near=distance / 200.0,
+        far=20.0 * distance,
+    )
+
+
+def first_pose(scene: Scene) -> Pose:
+    return plan_pose(scene) if scene.dim == 2 else free_pose(scene)
+
+
+def set_first(server: Any, pose: Pose) -> None:
+    """What pages that are opened from now on begin with."""
+    camera = server.initial_camera
+    camera.position, camera.look_at, camera.up = pose.position, pose.look_at, pose.up
+    camera.fov, camera.near, camera.far = pose.angle, pose.near, pose.far
+
+
+def take(client: Any, pose: Pose) -> None:
+    """Move one page's camera."""
+    with client.atomic():
+        client.camera.up_direction = pose.up
+        client.camera.fov, client.camera.near, client.camera.far = pose.angle, pose.near, pose.far
+        client.camera.position = pose.position
+        client.camera.look_at = pose.look_at
+
+
+class Framed:
+    """A page's view of the whole plan, which follows the shape of its window until somebody moves the camera."""
+
+    def __init__(self, scene: Scene, client: Any) -> None:
+        self._scene = scene
+        self._client = client
+        self._aspect = 0.0
+        self._pose = first_pose(scene)
+        self._is_ours = True
+        self.keep()
+
+    def keep(self) -> None:
+        """Frame the world anew if the window has another shape than before."""
+        camera = self._client.camera
+        aspect = float(camera.aspect)
+        if self._aspect and abs(aspect - self._aspect) < 1e-3:
+            away = np.linalg.norm(np.asarray(camera.position) - self._pose.position)
+            self._is_ours = bool(away < 1e-2 * self._pose.far)
+        elif self._is_ours:
+            self._aspect = aspect
+            self._pose = plan_pose(self._scene, aspect=aspect)
+            take(self._client, self._pose)
+
+
+def _corners(scene: Scene) -> tuple[np.ndarray, np.ndarray]:
+    low, high = np.array(scene.bounds, dtype=np.float64)
+    if scene.dim == 2:
+        low, high = np.append(low, 0.0), np.append(high, 0.0)
+    return low, high

@@ -1,0 +1,141 @@
+"""What agents are coloured by: their group, or a number each has, on a scale that everybody can read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import shapely
+from numpy.typing import NDArray
+
+from tropel.agents.groups import goal_name
+from tropel.agents.state import NEAREST_EXIT, NO_GOAL, Column
+from tropel.pictures import style
+from tropel.viewer.frame import Frame
+from tropel.viewer.shapes3d import rgb_array
+
+if TYPE_CHECKING:
+    from tropel.simulation import Simulation
+
+Floats = NDArray[np.float64]
+Colours = NDArray[np.uint8]
+
+GROUP = "group"
+SPEED = "speed"
+DENSITY = "density"
+TIME_TO_EXIT = "time to exit"
+#: What is always offered; columns come after these.
+ALWAYS = (GROUP, SPEED, DENSITY, TIME_TO_EXIT)
+_UNITS = {SPEED: "m/s", DENSITY: "1/m²", TIME_TO_EXIT: "s"}
+_NOT_OFFERED = frozenset({"id", "group", "position", "velocity", "heading", "dead"})
+#: The edge of the squares that people are counted in for the density, three by three of them [m].
+_SQUARE = 2.0 / 3.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scale:
+    """What the lightest and the darkest colour stand for."""
+
+    low: float
+    high: float
+    unit: str
+
+    def __str__(self) -> str:
+        unit = f" {self.unit}" if self.unit else ""
+        return f"{self.low:.3g} to {self.high:.3g}{unit}"
+
+
+def choices(sim: Simulation) -> list[str]:
+    """What agents of a simulation can be coloured by."""
+    return [*ALWAYS, *(name for name, column in sim.agents.declared.items() if _is_offered(column))]
+
+
+def _is_offered(column: Column) -> bool:
+    return column.name not in _NOT_OFFERED and not column.vector and not column.width
+
+
+def unit_of(choice: str, sim: Simulation) -> str:
+    if choice in _UNITS:
+        return "1/m³" if choice == DENSITY and sim.world.dim == 3 else _UNITS[choice]
+    return sim.agents.declared[choice].unit if choice in sim.agents.declared else ""
+
+
+def values_of(choice: str, sim: Simulation) -> Floats | None:
+    """The number of each agent that its colour shows; None for groups, NaN for who has none."""
+    agents = sim.agents
+    if choice == GROUP:
+        return None
+    if choice == SPEED:
+        return np.asarray(np.linalg.norm(agents.velocity, axis=1))
+    if choice == DENSITY:
+        return density_around(agents.position)
+    if choice == TIME_TO_EXIT:
+        return time_to_exit(sim)
+    return agents.columns[choice].astype(np.float64)
+
+
+def colours_of(frame: Frame, *, groups: int, unit: str = "") -> tuple[Colours, Scale | None]:
+    """A colour for each agent, and the scale if they show a number."""
+    if frame.value is None:
+        return rgb_array(style.group_colours(groups))[frame.group], None
+    value = frame.value
+    known = np.isfinite(value)
+    if not known.any():
+        return np.full((len(value), 3), _grey(), dtype=np.uint8), Scale(low=0.0, high=0.0, unit=unit)
+    low, high = float(value[known].min()), float(value[known].max())
+    share = (value - low) / (high - low) if high > low else np.zeros_like(value)
+    table = (style.time_colours()(np.linspace(0.0, 1.0, 256))[:, :3] * 255.0).round().astype(np.uint8)
+    colours = table[(np.where(known, share, 0.0) * 255.0).astype(np.int64)]
+    colours[~known] = _grey()
+    return colours, Scale(low=low, high=high, unit=unit)
+
+
+def _grey() -> tuple[int, ...]:
+    return tuple(rgb_array([style.OBSTACLE])[0].tolist())
+
+
+def density_around(position: Floats) -> Floats:
+    """People per m² (per m³ in space) in the three by three squares around each."""
+    if not len(position):
+        return np.empty(0)
+    cell = np.floor((position - position.min(axis=0)) / _SQUARE).astype(np.int64) + 1
+    counts = np.zeros(cell.max(axis=0) + 2)
+    np.add.at(counts, tuple(cell.T), 1.0)
+    for axis in range(position.shape[1]):
+        counts = counts + np.roll(counts, 1, axis) + np.roll(counts, -1, axis)
+    return np.asarray(counts[tuple(cell.T)] / (3.0 * _SQUARE) ** position.shape[1])
+
+
+def time_to_exit(sim: Simulation) -> Floats:
+    """The way that is left, at the desired speed [s]: along the planner's field, or straight where it has none."""
+    agents = sim.agents
+    way = np.full(len(agents), np.nan)
+    for number, name in enumerate(sim.groups):
+        rows = sim.population.members([number])
+        for goal in np.unique(agents.goal[rows]).tolist():
+            if goal != NO_GOAL:
+                heading_there = rows[agents.goal[rows] == goal]
+                way[heading_there] = _way_left(sim, sim.planners[name], goal, agents.position[heading_there])
+    with np.errstate(divide="ignore", invalid="ignore"):
+        seconds = way / agents.desired_speed
+    return np.where(np.isfinite(seconds), seconds, np.nan)
+
+
+def _way_left(sim: Simulation, planner: Any, goal: int, position: Floats) -> Floats:
+    field = planner.field(goal_name(sim.world, goal)) if hasattr(planner, "field") else None
+    if field is not None and field.length is not None:
+        return np.asarray(field.length[tuple(field.raster.index_of(position).T)])
+    goals = sim.world.goals()
+    wanted = goals.is_exit != 0 if goal == NEAREST_EXIT else goals.is_exit == 0
+    if goal >= 0:
+        wanted = np.arange(len(goals.is_exit)) == goal
+    nearest = np.full(len(position), np.inf)
+    names = {number: name for name, number in sim.world.goal_numbers.items()}
+    for number in np.flatnonzero(wanted & (goals.usable != 0)).tolist():
+        if goals.is_exit[number]:
+            away = shapely.distance(sim.world.exits[names[number]].polygon, shapely.points(position))
+        else:
+            away = np.linalg.norm(position - goals.position[number], axis=1) - goals.radius[number]
+        nearest = np.minimum(nearest, np.maximum(away, 0.0))
+    return nearest

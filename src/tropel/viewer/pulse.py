@@ -1,0 +1,66 @@
+"""How far browsers are behind: each is asked for a sign of life after a frame and gets the next when it has answered.
+
+Without that, a page that draws slowly (software rendering, 20 thousand agents) would collect frames without end and
+fall ever further behind. The question is a read of the page's own storage, which it answers in the order of arrival,
+after it has drawn what came before.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from time import perf_counter
+from typing import Any
+
+#: Who has not answered for so long sleeps, in the background: then others get frames without it, but fewer [s].
+_ASLEEP = 5.0
+#: Between two frames while one of several pages sleeps, which collects them until it wakes up [s].
+_WHILE_ONE_SLEEPS = 0.5
+
+
+class Pulse:
+    """Signs of life of all open pages."""
+
+    def __init__(self, server: Any) -> None:
+        self._server = server
+        self._asked: dict[int, float] = {}
+        self._lock = threading.Lock()
+        self._sent_at = 0.0
+        self.round_trip = 0.0  #: of the slowest page, as last seen [s]
+
+    @property
+    def pages(self) -> int:
+        return len(self._server.get_clients())
+
+    def ready(self) -> bool:
+        """Whether the pages have drawn the last frame. A page alone is waited for, however long it takes."""
+        now = perf_counter()
+        with self._lock:
+            pages = self._server.get_clients()
+            self._asked = {number: since for number, since in self._asked.items() if number in pages}
+            waits = [now - since for since in self._asked.values()]
+            if not waits:
+                return True
+            if len(waits) == len(pages) or min(waits) < _ASLEEP:
+                return False
+            return now - self._sent_at >= _WHILE_ONE_SLEEPS
+
+    def frame_sent(self) -> None:
+        """Ask every page that owes no answer."""
+        self._server.flush()
+        self._sent_at = perf_counter()
+        for number, client in self._server.get_clients().items():
+            with self._lock:
+                if number in self._asked:
+                    continue
+                self._asked[number] = perf_counter()
+            threading.Thread(target=self._wait_for, args=(number, client), daemon=True).start()
+
+    def _wait_for(self, number: int, client: Any) -> None:
+        # A page that is closed or has no storage cannot be asked; viser's own queue has to do then.
+        with contextlib.suppress(RuntimeError, TimeoutError, AssertionError):
+            client.local_storage.get_item("tropel", timeout=60.0)
+        with self._lock:
+            since = self._asked.pop(number, None)
+        if since is not None:
+            self.round_trip = perf_counter() - since
