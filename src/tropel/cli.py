@@ -1,4 +1,4 @@
-"""The command line: `tropel demo | run | list | validate | schema | plot | report | plan | sweep | bench | verify`, …
+"""The command line: `tropel demo | run | list | validate | plot | report | view | export | plan | sweep | bench`, …
 
 Each command is a few lines around the library. Results go to standard output, progress and errors to standard error.
 """
@@ -21,6 +21,7 @@ from tropel.cli_plan import plan
 from tropel.cli_plot import plot
 from tropel.cli_report import report
 from tropel.cli_run import demo, run
+from tropel.cli_view import export, view
 from tropel.errors import TropelError
 
 app = typer.Typer(
@@ -80,6 +81,8 @@ def schema() -> None:
 
 app.command()(plot)
 app.command()(report)
+app.command()(view)
+app.command()(export)
 app.command()(plan)
 
 
