@@ -63,6 +63,10 @@ def draw_picture(canvas: Canvas, picture: GroundPicture, *, opacity: float = 0.8
     )
 
 
+def _is_plan(sim: Simulation) -> bool:
+    return sim.world.dim == 2
+
+
 # Density --------------------------------------------------------------------------------------------------------
 
 
@@ -85,7 +89,7 @@ DENSITY = Overlay(
     title=f"Density (0 to {_DENSE:g} per m²)",
     look=_look_at_density,
     draw=draw_picture,
-    fits=lambda sim: sim.world.dim == 2,
+    fits=_is_plan,
 )
 
 
@@ -98,8 +102,8 @@ class _Field:
     arrows: Floats  #: (N, 2, 2): from, to [m]
 
 
-def _fields(sim: Simulation) -> list[object]:
-    return [planner for planner in sim.planners.values() if hasattr(planner, "field")]
+def _has_fields(sim: Simulation) -> bool:
+    return _is_plan(sim) and any(hasattr(planner, "field") for planner in sim.planners.values())
 
 
 def _look_at_field(sim: Simulation, selected: int | None) -> _Field | None:
@@ -173,7 +177,7 @@ FIELD = Overlay(
     look=_look_at_field,
     draw=_draw_field,
     seconds=2.0,
-    fits=lambda sim: sim.world.dim == 2 and bool(_fields(sim)),
+    fits=_has_fields,
 )
 
 OVERLAYS = (FIELD, DENSITY)
