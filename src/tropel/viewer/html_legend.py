@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _MOST_GROUPS = 12
 
 _STYLE = (
-    "position:fixed;left:12px;top:12px;z-index:10;max-width:34em;padding:8px 12px;border-radius:6px;"
+    "position:fixed;left:12px;bottom:56px;z-index:10;max-width:34em;padding:8px 12px;border-radius:6px;"
     "background:rgba(255,255,255,.88);color:#222;font:14px/1.45 system-ui,sans-serif;pointer-events:none"
 )
 

@@ -10,6 +10,7 @@ import shapely
 
 from tropel.pictures import style
 from tropel.recording.scene import Scene
+from tropel.viewer.light import light_up
 from tropel.viewer.shapes3d import (
     EXITS,
     GROUND,
@@ -45,6 +46,7 @@ def wall_height(scene: Scene) -> float:
 
 def draw_world(server: Any, scene: Scene) -> None:
     """Draw what stays as it is for the whole run."""
+    light_up(server)
     if scene.dim == 3:
         _draw_box(server, scene)
         return
