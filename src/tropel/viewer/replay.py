@@ -17,6 +17,7 @@ from tropel.recording import Trajectory, read_trajectory
 from tropel.viewer.colours import GROUP
 from tropel.viewer.extra import import_viser
 from tropel.viewer.frame import Frame
+from tropel.viewer.framing import frame_plan
 from tropel.viewer.notebook import frame_html
 from tropel.viewer.player import Player
 from tropel.viewer.pulse import Pulse
@@ -59,6 +60,8 @@ class Replay:
             self.pulse = Pulse(self.server)
             self.panel = ReplayPanel(self)
             self._draw(0)
+            if self.stage.scene.dim == 2:
+                self.server.on_client_connect(lambda client: frame_plan(client, self.stage.scene))
         except BaseException:
             stop_server(self.server)
             raise
