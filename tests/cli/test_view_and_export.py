@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import sqlite3
@@ -9,12 +10,15 @@ import subprocess
 import sys
 import urllib.request
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from PIL import Image
 from tropel_command import tropel
 
+from tropel.cli_view import export, view
+from tropel.errors import ParameterError, RecordingError
 from tropel.recording import Scene, open_trajectory
 
 SQUARE = "POLYGON ((0 0, 10 0, 10 10, 0 10, 0 0))"
@@ -57,44 +61,48 @@ def test_the_name_of_the_file_says_what_it_is(run: Path, tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ([], "say what to export: --html, --gif or --mp4"),
-        (["--html", "--gif", "-o", "a.html"], "one file of one kind"),
-        (["-o", "a.hmtl"], "did you mean '.html'"),
-        (["--gif", "--colour", "speed"], "--colour is for --html only"),
-        (["--html", "--width", 300], "for --gif and --mp4"),
-        (["--html", "--colour", "sped"], "did you mean 'speed'"),
-        (["--html", "--fps", -1], "fps must be above 0"),
+        ({}, "say what to export: --html, --gif or --mp4"),
+        ({"html": True, "gif": True, "out": Path("a.html")}, "one file of one kind"),
+        ({"out": Path("a.hmtl")}, r"did you mean '\.html'"),
+        ({"gif": True, "colour": "speed"}, "--colour is for --html only"),
+        ({"html": True, "width": 300}, "for --gif and --mp4"),
+        ({"html": True, "colour": "sped"}, "did you mean 'speed'"),
+        ({"html": True, "fps": -1.0}, "fps must be above 0"),
+        ({"mp4": True, "fps": 1000.0}, "fps must be above 0 and at most 60"),
     ],
 )
-def test_what_makes_no_sense_is_said_in_one_line(run: Path, tmp_path: Path, options: list[object], said: str) -> None:
-    done = tropel("export", run, *options, "-q", cwd=tmp_path, ok=False)
-    assert done.returncode == 1
-    assert said in done.stderr
-    assert "Traceback" not in done.stderr
+def test_what_makes_no_sense_is_said_and_nothing_is_written(run: Path, options: dict[str, Any], said: str) -> None:
+    with pytest.raises(ParameterError, match=said):
+        export(run, **options, quiet=True)
     assert [path.name for path in run.iterdir()] == ["trajectory.sqlite"]
 
 
 @pytest.mark.parametrize("command", [["view", "--no-browser", "--port", "0"], ["export", "--html"]])
-def test_files_that_cannot_be_played_are_named(run: Path, tmp_path: Path, command: list[str]) -> None:
-    def said_of(path: Path) -> str:
-        done = tropel(command[0], path, *command[1:], cwd=tmp_path, ok=False)
-        assert done.returncode == 1
-        assert "Traceback" not in done.stderr
-        return done.stderr
+def test_a_file_of_another_version_is_one_line_on_the_terminal(run: Path, tmp_path: Path, command: list[str]) -> None:
+    with contextlib.closing(sqlite3.connect(run / "trajectory.sqlite")) as file, file:
+        file.execute("UPDATE tropel_metadata SET value = '99' WHERE key = 'version'")
+    done = tropel(command[0], run, *command[1:], cwd=tmp_path, ok=False)
+    assert done.returncode == 1
+    assert "another version of tropel" in done.stderr
+    assert "Traceback" not in done.stderr
 
-    assert "there is no" in said_of(tmp_path / "nowhere")
+
+@pytest.mark.parametrize("command", [view, export])
+def test_files_that_cannot_be_played_are_named(run: Path, tmp_path: Path, command: Any) -> None:
+    options = {"html": True} if command is export else {"browser": False, "port": 0}
     (tmp_path / "text.sqlite").write_text("not a trajectory")
-    assert "neither a SQLite trajectory nor a Parquet directory" in said_of(tmp_path / "text.sqlite")
     whole = (run / "trajectory.sqlite").read_bytes()
     (tmp_path / "half.sqlite").write_bytes(whole[: len(whole) // 2])
-    assert "half.sqlite" in said_of(tmp_path / "half.sqlite")
-    with sqlite3.connect(run / "trajectory.sqlite") as file:
-        file.execute("UPDATE tropel_metadata SET value = '99' WHERE key = 'version'")
-    file.close()
-    assert "another version of tropel" in said_of(run)
     scene = Scene(dim=2, bounds=[[0.0, 0.0], [1.0, 1.0]], dt=0.1)
     open_trajectory(tmp_path / "empty.parquet", scene=scene, fps=10.0).close()
-    assert "has no frames" in said_of(tmp_path / "empty.parquet")
+    for name, said in (
+        ("nowhere", "there is no"),
+        ("text.sqlite", "neither a SQLite trajectory nor a Parquet directory"),
+        ("half.sqlite", r"half\.sqlite"),
+        ("empty.parquet", "has no frames"),
+    ):
+        with pytest.raises(RecordingError, match=said):
+            command(tmp_path / name, **options)
 
 
 @pytest.mark.parametrize(

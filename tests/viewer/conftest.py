@@ -47,10 +47,10 @@ def browser() -> Iterator[Any]:
         chromium.close()
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def window(browser: Any) -> Iterator[Any]:
-    """An empty window of the browser."""
-    tab = browser.new_page(viewport={"width": 900, "height": 600})
+    """An empty window of the browser; one for a file of tests, because opening a page takes seconds."""
+    tab = browser.new_page(viewport={"width": 800, "height": 420})
     tab.set_default_timeout(60_000)
     yield tab
     tab.close()

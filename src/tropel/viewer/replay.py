@@ -14,10 +14,10 @@ from typing import Any
 
 from tropel.errors import TropelError
 from tropel.recording import Trajectory, read_trajectory
+from tropel.viewer.camera import Framed
 from tropel.viewer.colours import GROUP
 from tropel.viewer.extra import import_viser
 from tropel.viewer.frame import Frame
-from tropel.viewer.framing import frame_plan
 from tropel.viewer.notebook import frame_html
 from tropel.viewer.player import Player
 from tropel.viewer.pulse import Pulse
@@ -61,11 +61,16 @@ class Replay:
             self.panel = ReplayPanel(self)
             self._draw(0)
             if self.stage.scene.dim == 2:
-                self.server.on_client_connect(lambda client: frame_plan(client, self.stage.scene))
+                self.server.on_client_connect(self._frame_world)
         except BaseException:
             stop_server(self.server)
             raise
         self._thread = threading.Thread(target=self._play, name="tropel replay", daemon=True)
+
+    def _frame_world(self, client: Any) -> None:
+        """Show all of a plan in each window, also when its shape changes, until somebody moves the camera."""
+        framed = Framed(self.stage.scene, client)
+        client.camera.on_update(lambda moved: framed.keep())
 
     @property
     def address(self) -> str:
