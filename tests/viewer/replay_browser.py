@@ -33,8 +33,11 @@ def place_of_guide(page: Any, scene: Scene, *, fitted: bool) -> tuple[float, flo
     """The middle of what has the colour of the second group, in a plan view [m]."""
     box = page.locator("canvas").first.bounding_box()
     shown = picture(page)
+    # Between red and yellow, but nearer to yellow than fire, closed doors and the browser's warnings are.
     red, green, blue = shown[..., 0], shown[..., 1], shown[..., 2]
-    down, right = np.nonzero((red > 190) & (green > 140) & (green < 200) & (blue < 100))
+    strength = np.maximum(red - blue, 1)
+    share = (green - blue) / strength
+    down, right = np.nonzero((red > green) & (green > blue) & (strength > 90) & (share > 0.55) & (share < 0.92))
     if len(right) < 5:
         return None
     # A page fits the world into its window; a file knows nothing of the window it will be seen in.

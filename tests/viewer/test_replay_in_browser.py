@@ -15,6 +15,9 @@ from tropel.recording import read_trajectory
 from tropel.viewer.export import export_html
 from tropel.viewer.replay import Replay, open_replay
 
+#: Large enough that the note on software rendering, in a corner, hides nobody.
+SIZE = {"width": 1000, "height": 640}
+
 
 @pytest.fixture(params=["run.sqlite", "run.parquet"])
 def replay(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Replay]:
@@ -23,6 +26,7 @@ def replay(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Replay]:
 
 
 def open_page(window: Any, replay: Replay) -> Any:
+    window.set_viewport_size(SIZE)
     window.goto(replay.address)
     window.wait_for_selector("canvas")
     wait_until(window, lambda: replay.pulse.pages > 0)
@@ -64,7 +68,8 @@ def test_it_plays_pauses_and_steps(window: Any, replay: Replay) -> None:
 
 
 def test_an_exported_file_plays_without_a_server_and_without_a_network(browser: Any, tmp_path: Path) -> None:
-    page = browser.new_context(viewport={"width": 900, "height": 600}, offline=True).new_page()
+    page = browser.new_context(viewport=SIZE, offline=True).new_page()
+    page.set_default_timeout(120_000)
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url))
     with read_trajectory(run.write_run(tmp_path / "run.sqlite")) as trajectory:
