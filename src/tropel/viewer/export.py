@@ -30,8 +30,8 @@ from tropel.viewer.recorded_frames import RecordedFrames
 from tropel.viewer.server import HOST, start_server, stop_server
 from tropel.viewer.stage import Stage
 
-#: Agents times frames in a file, unless told otherwise: about 20 MB.
-MOST_ROWS = 1_500_000
+#: Agents times frames in a file, unless told otherwise: at four to seven bytes each, about 20 MB.
+MOST_ROWS = 3_000_000
 #: Places are rounded to this [m], a power of two: what is left of a float has many zeros at its end.
 _GRAIN = 1.0 / 512.0
 #: Headings are rounded so that a full turn has about so many.
