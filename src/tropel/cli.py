@@ -1,4 +1,4 @@
-"""The command line: `tropel demo | run | list | validate | schema | plot | report | measure | plan | sweep | bench`, …
+"""The command line: `tropel demo | run | list | validate | plot | report | measure | view | export | plan | sweep`, …
 
 Each command is a few lines around the library. Results go to standard output, progress and errors to standard error.
 """
@@ -22,6 +22,7 @@ from tropel.cli_plan import plan
 from tropel.cli_plot import plot
 from tropel.cli_report import report
 from tropel.cli_run import demo, run
+from tropel.cli_view import export, view
 from tropel.errors import TropelError
 
 app = typer.Typer(
@@ -82,6 +83,8 @@ def schema() -> None:
 app.command()(plot)
 app.command()(report)
 app.command()(measure)
+app.command()(view)
+app.command()(export)
 app.command()(plan)
 
 

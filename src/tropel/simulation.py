@@ -12,7 +12,7 @@ import os
 from collections.abc import Callable, Iterable, Mapping
 from numbers import Real
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,6 +43,9 @@ from tropel.timing import Timing
 from tropel.turns import Turn
 from tropel.world import World
 from tropel.world.user_layers import Layer
+
+if TYPE_CHECKING:
+    from tropel.viewer.view import View
 
 Until = float | str | Callable[["Simulation"], bool]
 
@@ -365,8 +368,10 @@ class Simulation:
         """
         self.replayed = Replay.read(Path(record), self)
 
-    def view(self, **options: Any) -> Summary:
+    def view(self, **options: Any) -> Summary | View:
         """Run with a page in the browser, to watch and disturb it, until Ctrl-C; needs the extra `view`.
+
+        A notebook shows the page in the cell's output and goes on at once with what this returns, a `View`.
 
         Everything done on the page is an event: `replay` of the record repeats the run. The options are those of
         `tropel.viewer.view.view_simulation`: `record`, `until`, `speed`, `port`, …

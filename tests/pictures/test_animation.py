@@ -12,8 +12,9 @@ from recorded_runs import DOOR, SHUT, TWO_ROOMS, MemoryTrajectory, at, distance,
 
 from tropel.errors import ParameterError, RecordingError
 from tropel.pictures import animate_run, style
-from tropel.pictures.animation import _Film, _speeds
 from tropel.pictures.backdrop import set_stage
+from tropel.pictures.film import Film
+from tropel.pictures.recorded_speeds import speeds_in_frame
 from tropel.recording import Scene
 
 
@@ -86,7 +87,7 @@ def test_agents_are_drawn_where_they_are_at_their_true_radius(tmp_path: Path) ->
 def test_what_is_read_back_is_what_was_drawn_up_to_the_palette(tmp_path: Path) -> None:
     run = MemoryTrajectory(scene(exits={"east": "POLYGON ((9 2, 10 2, 10 4, 9 4, 9 2))"}), walk(count=5, frames=30))
     film = shown(run, tmp_path)
-    drawn = _Film(run, run.frames, 500, 0.1)
+    drawn = Film(run, run.frames, 500, 0.1)
     for k in (0, 13, 29):
         difference = np.abs(film.frames[k].astype(int) - np.asarray(drawn.draw(k)).astype(int)).max(axis=2)
         assert difference.mean() < 1.5
@@ -116,9 +117,9 @@ def test_who_jumps_from_cell_to_cell_is_as_fast_as_over_a_second() -> None:
     """A cell of 0.4 m every third frame of a tenth of a second: 1.33 m/s, not 4 m/s and 0."""
     run = MemoryTrajectory(scene(), [at([[1.0 + 0.4 * (k // 3), 3.0]]) for k in range(40)])
     for k in range(12, 40):
-        assert _speeds(run, k, run.frame(k))[0] == pytest.approx(4.0 / 3.0, abs=0.3)
+        assert speeds_in_frame(run, k, run.frame(k))[0] == pytest.approx(4.0 / 3.0, abs=0.3)
     came = MemoryTrajectory(scene(), [at([], ids=[])] + [at([[1.0 + 0.1 * k, 3.0]]) for k in range(4)])
-    assert _speeds(came, 3, came.frame(3))[0] == pytest.approx(1.0)
+    assert speeds_in_frame(came, 3, came.frame(3))[0] == pytest.approx(1.0)
 
 
 def test_a_door_changes_its_look_when_it_closes(tmp_path: Path) -> None:

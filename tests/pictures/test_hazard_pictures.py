@@ -10,7 +10,7 @@ from PIL import ImageColor
 from recorded_runs import MemoryTrajectory, at, scene
 
 from tropel.pictures import style
-from tropel.pictures.animation import _Film
+from tropel.pictures.film import Film
 from tropel.pictures.moments import Moments
 from tropel.pictures.paths import read_paths
 from tropel.pictures.run_picture import run_figure
@@ -57,7 +57,7 @@ def test_moments_know_the_hazards_of_their_frame():
 
 def test_an_animation_shows_hazards_in_the_size_of_the_frame():
     run = burning_run()
-    film = _Film(run, run.frames, 800, 0.1)
+    film = Film(run, run.frames, 800, 0.1)
     images = [film.draw(k) for k in range(4)]
     fill = style.hazard_fill(style.HAZARDS["fire"])
     # A place within the disc from frame 2 on, one within it from frame 1 on.
@@ -67,7 +67,7 @@ def test_an_animation_shows_hazards_in_the_size_of_the_frame():
 
 def test_an_animation_shows_the_dead_as_dark_crosses():
     run = burning_run()
-    film = _Film(run, run.frames, 800, 0.1)
+    film = Film(run, run.frames, 800, 0.1)
     images = [film.draw(k) for k in range(4)]
     assert [near(pixel(image, film, 5.0, 3.0), style.DEAD) for image in images] == [False, False, True, True]
     # Beside the arms of the cross there is no body.

@@ -60,13 +60,19 @@ class Moments:
         scene = self._trajectory.scene
         past = [entry.event for entry in self._events if entry.frame <= frame]
         return Moment(
-            area_wkt=self._area(frame),
+            area_wkt=self.area(frame),
             doors=self.doors(frame),
             exits=_switched(dict.fromkeys(scene.exits, True), past, "exit"),
             obstacles=self.with_images(self.obstacles(frame)),
             hazards=self.hazards(frame),
             targets=_targets({n: t["position"] for n, t in scene.targets.items() if "position" in t}, past),
         )
+
+    def area(self, frame: int) -> str:
+        """Where one can walk, doors left aside; empty in open space and in 3D."""
+        scene = self._trajectory.scene
+        # With doors, the areas of the frames differ by slits at closed doors; the scene's own has none.
+        return scene.walkable_wkt if scene.doors or not scene.walkable_wkt else self._trajectory.geometry(frame)
 
     def doors(self, frame: int) -> dict[str, bool]:
         """Which doors are open.
@@ -136,11 +142,6 @@ class Moments:
             if after < entry.frame <= frame and entry.event.get("kind") == kind and entry.event.get("door") == door:
                 return _time(entry, self._trajectory)
         return self._trajectory.time(frame)
-
-    def _area(self, frame: int) -> str:
-        scene = self._trajectory.scene
-        # With doors, the areas of the frames differ by slits at closed doors; the scene's own has none.
-        return scene.walkable_wkt if scene.doors or not scene.walkable_wkt else self._trajectory.geometry(frame)
 
     def _middle_of_door(self, name: str) -> shapely.Point:
         line = parse_wkt(self._trajectory.scene.doors[name]["wkt"], f"door '{name}'")

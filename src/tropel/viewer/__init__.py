@@ -16,4 +16,9 @@ viser serves the page; nothing here is imported before a page is asked for. One 
 | `controls.py`, `selection.py`, `tools.py`, `group_sliders.py` | the panel |
 | `overlays.py`, `overlays_….py` | what can be laid over the world; `Overlay` is the extension point |
 | `view.py` | `sim.view()` |
+| `notebook.py` | pages inside notebooks |
+| `recorded_frames.py` | a recorded run as frames, read one at a time |
+| `player.py`, `stage.py` | the clock of a replay; a recorded run drawn on a server |
+| `replay.py`, `replay_panel.py` | `tropel view RUN` |
+| `export.py`, `html_legend.py` | `tropel export RUN --html` |
 """

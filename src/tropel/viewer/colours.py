@@ -75,20 +75,24 @@ def values_of(choice: str, sim: Simulation) -> Floats | None:
     return agents.columns[choice].astype(np.float64)
 
 
-def colours_of(frame: Frame, *, groups: int, unit: str = "") -> tuple[Colours, Scale | None]:
-    """A colour for each agent, and the scale if they show a number."""
+def colours_of(
+    frame: Frame, *, groups: int, unit: str = "", scale: Scale | None = None
+) -> tuple[Colours, Scale | None]:
+    """A colour for each agent, and the scale if they show a number: a given one, or from the least to the most."""
     if frame.value is None:
         return rgb_array(style.group_colours(groups))[frame.group], None
     value = frame.value
     known = np.isfinite(value)
     if not known.any():
-        return np.full((len(value), 3), _grey(), dtype=np.uint8), Scale(low=0.0, high=0.0, unit=unit)
-    low, high = float(value[known].min()), float(value[known].max())
-    share = (value - low) / (high - low) if high > low else np.zeros_like(value)
+        return np.full((len(value), 3), _grey(), dtype=np.uint8), scale or Scale(low=0.0, high=0.0, unit=unit)
+    if scale is None:
+        scale = Scale(low=float(value[known].min()), high=float(value[known].max()), unit=unit)
+    width = scale.high - scale.low
+    share = np.clip((value - scale.low) / width, 0.0, 1.0) if width > 0.0 else np.zeros_like(value)
     table = (style.time_colours()(np.linspace(0.0, 1.0, 256))[:, :3] * 255.0).round().astype(np.uint8)
     colours = table[(np.where(known, share, 0.0) * 255.0).astype(np.int64)]
     colours[~known] = _grey()
-    return colours, Scale(low=low, high=high, unit=unit)
+    return colours, scale
 
 
 def _grey() -> tuple[int, ...]:

@@ -12,6 +12,7 @@ from rich.console import Console
 
 from tropel.errors import ViewError
 from tropel.viewer.live import Files, LiveRun
+from tropel.viewer.notebook import frame_html, in_notebook
 from tropel.viewer.page import Page
 from tropel.viewer.server import HOST, PORT
 
@@ -21,11 +22,12 @@ if TYPE_CHECKING:
 
 
 class View:
-    """A live run and its page. Use it as a context manager, or call `close`."""
+    """A live run and its page. Use it as a context manager, or call `close`; notebooks show it inline."""
 
     def __init__(self, live: LiveRun, page: Page) -> None:
         self.live = live
         self.page = page
+        self.closed = False
 
     @property
     def address(self) -> str:
@@ -48,9 +50,14 @@ class View:
 
     def close(self) -> None:
         """End the run after its step, close its files and the page."""
-        self.live.stop()
-        self.live.join()
-        self.page.close()
+        if not self.closed:
+            self.closed = True
+            self.live.stop()
+            self.live.join()
+            self.page.close()
+
+    def _repr_html_(self) -> str:
+        return frame_html(self.address, closed=self.closed)
 
     def __enter__(self) -> View:
         return self
@@ -80,8 +87,11 @@ def view_simulation(
     host: str = HOST,
     port: int = PORT,
     browser: bool = True,
-) -> Summary:
+) -> Summary | View:
     """What `Simulation.view` does: run with a page in the browser, until Ctrl-C.
+
+    In a notebook it returns at once: the run goes on behind the page, which the cell shows, until the view is closed
+    or the simulation is viewed again.
 
     `until` and `limit` say when it pauses, `record` and `fps` are as for `run`. `build` makes the simulation of a seed
     anew, for restarts. `speed` is how many simulated seconds pass in a second, at most. The page is on this machine
@@ -89,7 +99,24 @@ def view_simulation(
     """
     files = Files(trajectory=None if record is None else Path(record), fps=fps)
     options = {"until": until, "limit": limit, "files": files, "build": build, "speed": speed, "playing": not paused}
+    if in_notebook():
+        return _view_inline(sim, host=host, port=port, **options)
     return watch(sim, host=host, port=port, browser=browser, **options)
+
+
+_inline: list[View] = []
+
+
+def _view_inline(sim: Simulation, **options: Any) -> View:
+    """A view that a notebook goes on without waiting for.
+
+    A cell that is run again closes the view it had opened: two threads must not step the same simulation.
+    """
+    for view in [view for view in _inline if view.closed or view.live.sim is sim]:
+        view.close()
+        _inline.remove(view)
+    _inline.append(open_view(sim, **options))
+    return _inline[-1]
 
 
 def watch(sim: Simulation, *, host: str = HOST, port: int = PORT, browser: bool = True, **options: Any) -> Summary:

@@ -1,0 +1,113 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+import replay_runs as run
+
+from tropel.errors import ParameterError, RecordingError
+from tropel.recording import open_trajectory, read_trajectory
+from tropel.viewer.recorded_frames import RecordedFrames
+
+
+@pytest.fixture(params=["run.sqlite", "run.parquet"], scope="module")
+def recorded(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RecordedFrames]:
+    path = run.write_run(tmp_path_factory.mktemp("recorded") / request.param)
+    frames = RecordedFrames(read_trajectory(path))
+    yield frames
+    frames.close()
+
+
+@pytest.mark.parametrize("k", [0, 19, 20, 30, 31, 45, 59])
+def test_a_frame_shows_everything_as_it_was_then(recorded: RecordedFrames, k: int) -> None:
+    frame = recorded.frame(k)
+    assert frame.time == pytest.approx(k / 10)
+    assert frame.id.tolist() == run.ids(k).tolist()
+    np.testing.assert_allclose(frame.position, [run.place(int(number), k) for number in frame.id])
+    assert frame.group.tolist() == [int(number == run.LONE) for number in frame.id]
+    assert frame.id[frame.dead].tolist() == ([run.DIES] if k >= run.SOMEBODY_DIES else [])
+    assert frame.doors == {"middle": k < run.DOOR_SHUTS}
+    assert frame.exits == {"east": True}
+    np.testing.assert_allclose(frame.obstacles.position, [run.cart(k)])
+    assert list(frame.hazards.names) == (["blaze"] if k >= run.FIRE_BEGINS else [])
+    assert list(frame.targets.names) == ["stage"]
+    assert frame.left == (k / 10 > run.LEAVES_AT)
+    assert frame.died == (k >= run.SOMEBODY_DIES)
+
+
+def test_a_fire_has_its_kind_and_both_radii(recorded: RecordedFrames) -> None:
+    fire = recorded.frame(run.FIRE_BEGINS).hazards
+    assert fire.outer is not None
+    assert (list(fire.kinds), fire.radius.tolist(), fire.outer.tolist()) == (["fire"], [0.8], [2.5])
+
+
+@pytest.mark.parametrize(("time", "index"), [(-1.0, 0), (0.0, 0), (0.099, 0), (0.1, 1), (4.2, 42), (5.9, 59), (99, 59)])
+def test_a_time_is_shown_by_the_last_frame_not_after_it(recorded: RecordedFrames, time: float, index: int) -> None:
+    assert recorded.index_at(time) == index
+
+
+def test_colours_stand_for_speed_density_and_the_time_until_people_left(recorded: RecordedFrames) -> None:
+    assert recorded.choices == ["group", "speed", "density", "time to exit"]
+    speed = recorded.frame(15, colour="speed").value
+    np.testing.assert_allclose(speed, [2.0 if number == run.LONE else 1.0 for number in run.ids(15)])
+    wait = recorded.frame(10, colour="time to exit").value
+    assert wait is not None
+    assert wait[0] == pytest.approx(run.LEAVES_AT - 1.0)
+    assert np.isnan(wait[1:]).all()
+    assert recorded.frame(10).value is None
+
+
+def test_a_scale_is_the_same_in_all_frames_and_holds_what_is_seen(recorded: RecordedFrames) -> None:
+    assert recorded.scale("group") is None
+    scale = recorded.scale("speed")
+    assert scale is not None
+    assert (scale.low, scale.unit) == (0.0, "m/s")
+    assert 1.9 <= scale.high <= 2.2
+
+
+def test_an_unknown_colour_names_the_near_miss(recorded: RecordedFrames) -> None:
+    with pytest.raises(ParameterError, match="did you mean 'speed'"):
+        recorded.frame(0, colour="sped")
+
+
+def test_without_a_table_of_people_nobody_is_said_to_have_left(tmp_path: Path) -> None:
+    with read_trajectory(run.write_run(tmp_path / "killed.parquet", people=False)) as trajectory:
+        frames = RecordedFrames(trajectory)
+        assert not frames.knows_who_left
+        assert "time to exit" not in frames.choices
+        assert frames.frame(50).left == 0
+
+
+def test_frames_of_a_run_in_space_have_three_coordinates(tmp_path: Path) -> None:
+    with read_trajectory(run.write_run(tmp_path / "space.parquet", dim=3)) as trajectory:
+        frame = RecordedFrames(trajectory).frame(33)
+        np.testing.assert_allclose(frame.position, [run.place(int(number), 33, 3) for number in frame.id])
+        assert frame.hazards.position.tolist() == [[15.0, 5.0, 3.0]]
+
+
+@pytest.mark.parametrize("name", ["empty.sqlite", "empty.parquet"])
+def test_a_run_without_frames_is_refused_with_its_name(tmp_path: Path, name: str) -> None:
+    open_trajectory(tmp_path / name, scene=run.scene(), fps=10.0).close()
+    with (
+        read_trajectory(tmp_path / name) as trajectory,
+        pytest.raises(RecordingError, match="has no frames"),
+    ):
+        RecordedFrames(trajectory)
+
+
+@pytest.mark.parametrize("name", ["long.sqlite", "long.parquet"])
+def test_frames_are_read_one_at_a_time_and_never_all_at_once(
+    tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with read_trajectory(run.write_run(tmp_path / name)) as trajectory:
+        asked: list[int] = []
+        frame = trajectory.frame
+        monkeypatch.setattr(trajectory, "table", lambda: pytest.fail("the whole file was read"))
+        monkeypatch.setattr(trajectory, "ids", lambda: pytest.fail("the whole file was looked through"))
+        monkeypatch.setattr(trajectory, "frame", lambda k: asked.append(k) or frame(k))
+        frames = RecordedFrames(trajectory)
+        assert asked == []
+        frames.frame(7)
+        assert asked == [7]
