@@ -19,6 +19,7 @@ from tropel.viewer import camera, colours
 from tropel.viewer.agents_drawing import AgentsDrawing
 from tropel.viewer.frame import Frame, frame_of
 from tropel.viewer.live import LiveRun
+from tropel.viewer.overlay_switch import OverlaySwitch
 from tropel.viewer.overlays import Canvas, Overlay
 from tropel.viewer.pulse import Pulse
 from tropel.viewer.server import HOST, PORT, start_server, stop_server
@@ -60,7 +61,7 @@ class Page:
         self.watches: list[Watch] = []
         self.pulse = Pulse(self.server)
         self.frames_drawn = 0
-        self._switched_on: dict[str, Watch] = {}
+        self._switched_on: dict[str, tuple[OverlaySwitch, Watch]] = {}
         self._dirty = True
         self._closing = threading.Event()
         self._drawing = threading.RLock()
@@ -110,19 +111,30 @@ class Page:
 
     def switch(self, overlay: Overlay, on: bool) -> None:
         """Switch an overlay on or off."""
-        canvas = Canvas(scene=self.server.scene, path=f"/overlays/{overlay.name}", world=self.scene)
         with self._drawing:
-            if (watch := self._switched_on.pop(overlay.name, None)) is not None:
+            if (was_on := self._switched_on.pop(overlay.name, None)) is not None:
+                switch, watch = was_on
                 self.unwatch(watch)
-                canvas.clear()
+                self.live.after_step.remove(switch.after_step)
+                switch.clear()
             if on:
-
-                def show(seen: Any) -> None:
-                    canvas.clear() if seen is None else overlay.draw(canvas, seen)
-
-                watch = Watch(look=lambda sim: overlay.look(sim, self.selected), show=show, seconds=overlay.seconds)
-                self._switched_on[overlay.name] = watch
+                tab = self.panel.show
+                switch = OverlaySwitch(
+                    overlay,
+                    Canvas(scene=self.server.scene, path=f"/overlays/{overlay.name}", world=self.scene),
+                    selected=lambda: self.selected,
+                    say=lambda text: tab.say_of(overlay, text),
+                    fail=lambda why: self._give_up(overlay, why),
+                )
+                watch = Watch(look=switch.look, show=switch.show, seconds=overlay.seconds)
+                self._switched_on[overlay.name] = (switch, watch)
+                self.live.after_step.append(switch.after_step)
                 self.watch(watch)
+
+    def _give_up(self, overlay: Overlay, why: str) -> None:
+        self.switch(overlay, False)
+        self.panel.show.turn_off(overlay)
+        self.say(f"The overlay '{overlay.title}' has been switched off: {why}", bad=True)
 
     # The drawing thread -----------------------------------------------------------------------------------------
 
