@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from tropel.cli_options import (
+    Browser,
     Events,
+    Host,
     InterruptedRunError,
     NoCache,
     Out,
+    Port,
     Quiet,
     Report,
     Seed,
     StepsPerSecond,
     Threads,
     Until,
+    View,
     show,
     warm_up_if_cold,
 )
@@ -38,6 +44,10 @@ def demo(
     seed: Seed = None,
     until: Until = None,
     report: Report = False,
+    view: View = False,
+    port: Port = 8080,
+    host: Host = "127.0.0.1",
+    browser: Browser = True,
     no_cache: NoCache = False,
     quiet: Quiet = False,
 ) -> None:
@@ -56,6 +66,7 @@ def demo(
         gif=True,
         with_report=report,
         quiet=quiet,
+        watch=_watching(port=port, host=host, browser=browser) if view else None,
     )
 
 
@@ -71,6 +82,10 @@ def run(
     picture: Annotated[bool, typer.Option(help="Draw a PNG of the run.")] = True,
     gif: Annotated[bool, typer.Option(help="Draw an animated GIF too.")] = False,
     report: Report = False,
+    view: View = False,
+    port: Port = 8080,
+    host: Host = "127.0.0.1",
+    browser: Browser = True,
     no_cache: NoCache = False,
     quiet: Quiet = False,
 ) -> None:
@@ -91,6 +106,7 @@ def run(
         gif=gif,
         with_report=report,
         quiet=quiet,
+        watch=_watching(port=port, host=host, browser=browser) if view else None,
     )
 
 
@@ -108,6 +124,7 @@ def _run_and_draw(
     png: bool = True,
     gif: bool,
     with_report: bool,
+    watch: Callable[..., Summary] | None = None,
 ) -> None:
     from tropel.budget import Budget
     from tropel.scenario.execute import execute
@@ -127,6 +144,7 @@ def _run_and_draw(
             budget=None if steps_per_second is None else Budget(steps_per_second=steps_per_second),
             replay=events,
             progress=not quiet,
+            watch=watch,
         )
     except KeyboardInterrupt:
         kept = f"what was simulated is in {folder}; go on with  --resume {folder / 'checkpoint.npz'}"
@@ -134,6 +152,10 @@ def _run_and_draw(
             kept if (folder / "checkpoint.npz").exists() else "nothing was simulated yet"
         ) from None
     _show_summary(summary, outputs)
+    if watch is not None:
+        again = f"{outputs.scenario} --events {folder} --until {summary.simulated_time:g}"
+        show(f"the same again, step by step:  tropel run {again} --out …")
+        return
     for path in draw_recorded(outputs.trajectory, outputs.picture, outputs.animation, png=png, gif=gif, quiet=quiet):
         show(f"wrote {path}")
     if png:
@@ -145,6 +167,16 @@ def _run_and_draw(
         write_report(outputs.trajectory, pictures=png, with_table=False, quiet=quiet)
     elif summary.evacuated:
         show(f"who left when and where, density and flow:  tropel report {folder}")
+
+
+def _watching(**options: Any) -> Callable[..., Summary]:
+    """What runs a simulation with a page; without the extra it is said now, before anything is built."""
+    from tropel.viewer.extra import import_viser
+
+    import_viser()
+    from tropel.viewer.view import watch_files
+
+    return functools.partial(watch_files, **options)
 
 
 def _show_summary(summary: Summary, outputs: Outputs) -> None:

@@ -7,7 +7,7 @@ record of a run and its checkpoints. A Python function of the simulation is an e
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import (
     Field,
@@ -17,11 +17,12 @@ from pydantic import (
 )
 
 from tropel.agents.presets import PersonalityField
+from tropel.errors import ParameterError
 from tropel.event_base import Event, Value, known, known_group
 from tropel.gradual_events import Alarm, Drift, Surge, Tire
 from tropel.hazard_events import AddHazard, GrowHazard, MoveHazard, RemoveHazard
 from tropel.layer_events import AddLayer, RemoveLayer
-from tropel.world import Obstacle, Target
+from tropel.world import Obstacle, Target, World
 from tropel.world.motion import Motion, PointField
 
 if TYPE_CHECKING:
@@ -208,6 +209,8 @@ class AddAgents(Event):
     group: str
     count: PositiveInt
     region: str | None = None
+    around: Annotated[PointField | None, Field(description="a place, instead of a region")] = None
+    within: Annotated[PositiveFloat, Field(description="how far from that place they appear [m]")] = 2.0
     goal: str = "nearest exit"
     radius: Value = 0.2
     desired_speed: Value = 1.34
@@ -223,14 +226,19 @@ class AddAgents(Event):
         sim.check_newcomers(self, group=self.group)
         if self.region is not None:
             sim.world.region(self.region)
+            if self.around is not None:
+                raise ParameterError("agents appear in a region or around a place; give one of the two")
 
     def apply(self, sim: Simulation) -> None:
-        sim.add_agents(
-            self.group, **{name: getattr(self, name) for name in type(self).model_fields if name not in _ADD}
-        )
+        sim.add_agents(self.group, **self.what(sim.world))
+
+    def what(self, world: World) -> dict[str, Any]:
+        """The fields of the `Group` that is added."""
+        told = {name: getattr(self, name) for name in type(self).model_fields if name not in _ADD}
+        return told if self.around is None else {**told, "region": world.disc(self.around, self.within)}
 
 
-_ADD = ("kind", "group")
+_ADD = ("kind", "group", "around", "within")
 
 
 class RemoveAgents(Event):

@@ -223,6 +223,11 @@ class Simulation:
         return dict(zip(self.groups, self.layers.planners, strict=False))
 
     @property
+    def directions(self) -> NDArray[np.float64]:
+        """What planners wanted in the last step, a row for each who was there then; nothing where nobody senses."""
+        return self._directions
+
+    @property
     def environment(self) -> Environment:
         """What tells who and what is near."""
         return self.layers.environment
@@ -358,6 +363,16 @@ class Simulation:
         simulation has scheduled itself happen once. A run that was recorded with a budget ends in the same state.
         """
         self.replayed = Replay.read(Path(record), self)
+
+    def view(self, **options: Any) -> Summary:
+        """Run with a page in the browser, to watch and disturb it, until Ctrl-C; needs the extra `view`.
+
+        Everything done on the page is an event: `replay` of the record repeats the run. The options are those of
+        `tropel.viewer.view.view_simulation`: `record`, `until`, `speed`, `port`, …
+        """
+        from tropel.viewer.view import view_simulation
+
+        return view_simulation(self, **options)
 
     def guarded_step(self) -> None:
         """`step`, with errors of a layer's own code turned into a ModelError that says when and where."""

@@ -112,6 +112,12 @@ class Population:
             raise ParameterError(f"there is no group '{group}'; {suggest(group, self.groups)}")
         return self.groups.index(group)
 
+    def declared_goal(self, group: str) -> str:
+        """Where a group was sent when it was declared."""
+        self._number(group)
+        declared = [g.goal for g in self._declared if g.name == group]
+        return (declared + [source.goal for source in self.sources if source.group == group])[0]
+
     # Coming in --------------------------------------------------------------------------------------------------
 
     def add(self, group: Group, *, time: float, step: int) -> NDArray[np.int64]:
@@ -120,7 +126,15 @@ class Population:
         self._bind(group, ids)
         return ids
 
+    def check_room(self, group: Group, *, time: float, step: int) -> None:
+        """Raise when the agents of a group would find no room now."""
+        self._find_places(group, time=time, step=step)
+
     def _place(self, group: Group, *, time: float, step: int) -> NDArray[np.int64]:
+        return self._append(*self._find_places(group, time=time, step=step), time)
+
+    def _find_places(self, group: Group, *, time: float, step: int) -> tuple[int, NDArray[np.float64], dict[str, Any]]:
+        """Number of the group, positions and values of its agents."""
         number = self._number(group.name)
         if group.positions is not None:
             positions = check_positions(self.world, group.positions, who=group.name)
@@ -135,7 +149,7 @@ class Population:
         values = group.values(world=self.world, seed=self.seed, group=group.name, ids=ids, time=time)
         if group.positions is None:
             positions = self._places(number, values["radius"], group.region, group.name, first_draw=step)
-        return self._append(number, positions, values, time)
+        return number, positions, values
 
     def _places(
         self,
@@ -315,8 +329,12 @@ class Population:
     def set_goal(self, goal: str, *, group: str | None) -> None:
         self.state.goal[self._rows(group)] = goal_number(self.world, goal, group or "everybody")
 
+    def settable(self) -> list[str]:
+        """Names of the parameters that can be set while it runs."""
+        return [name for name in self.state.declared if name not in _NOT_SETTABLE]
+
     def check_parameter(self, name: str) -> None:
-        settable = set(self.state.declared) - _NOT_SETTABLE
+        settable = self.settable()
         if name not in settable:
             raise ParameterError(f"agents have no parameter '{name}' to set; {suggest(name, settable)}")
 

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from tropel.budget import Budget
 from tropel.errors import RecordingError, ScenarioError
 from tropel.recording.atomic import replacing
 from tropel.running import Summary
 from tropel.scenario.loading import Scenario
+from tropel.simulation import Simulation
 
 
 @dataclass(frozen=True)
@@ -50,19 +53,25 @@ def execute(
     budget: Budget | None = None,
     replay: Path | None = None,
     progress: bool = True,
+    watch: Callable[..., Summary] | None = None,
 ) -> tuple[Summary, Outputs]:
     """Run a scenario into a folder. Nothing is written before the scenario has been built without errors.
 
     `budget` takes the place of the one in the file. With `replay`, a recorded run, there is none: its events say what
-    was left out.
+    was left out. `watch` runs the simulation in place of `Simulation.run`, with a page to see it on.
     """
     spec = scenario.spec
-    sim = scenario.build(seed=seed, threads=threads)
+
+    def build(seed: int | None) -> Simulation:
+        built = scenario.build(seed=seed, threads=threads)
+        if replay is not None:
+            built.replay(replay if replay.suffix == ".jsonl" else trajectory_in(replay))
+        return built
+
+    sim = build(seed)
     if resume is not None:
         sim.restore(resume)
-    if replay is not None:
-        sim.replay(replay if replay.suffix == ".jsonl" else trajectory_in(replay))
-    elif budget is None and spec.budget is not None:
+    if replay is None and budget is None and spec.budget is not None:
         budget = spec.budget.budget()
     kind = spec.recording.format or ("sqlite" if sim.world.dim == 2 else "parquet")
     if kind == "sqlite" and sim.world.dim == 3:
@@ -75,16 +84,17 @@ def execute(
     except OSError as error:
         raise RecordingError(f"cannot make the folder {out}: {error.strerror}; choose another with --out") from error
     _write_text(outputs.scenario, scenario.text)
-    summary = sim.run(
-        until=spec.until if until is None else until,
-        limit=max(spec.limit, until or 0.0),
-        record=outputs.trajectory,
-        fps=spec.recording.fps,
-        checkpoint=outputs.checkpoint,
-        checkpoint_every=spec.recording.checkpoint_every,
-        progress=progress,
-        budget=budget,
-    )
+    end: dict[str, Any] = {"until": spec.until if until is None else until, "limit": max(spec.limit, until or 0.0)}
+    files: dict[str, Any] = {
+        "record": outputs.trajectory,
+        "fps": spec.recording.fps,
+        "checkpoint": outputs.checkpoint,
+        "checkpoint_every": spec.recording.checkpoint_every,
+    }
+    if watch is None:
+        summary = sim.run(**end, **files, progress=progress, budget=budget)
+    else:
+        summary = watch(sim, **end, **files, build=build, budget=budget)
     _write_text(outputs.summary, json.dumps(summary.as_dict(), indent=2) + "\n")
     return summary, outputs
 

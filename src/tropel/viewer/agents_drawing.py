@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from tropel.pictures import style
 from tropel.viewer.frame import Frame, in_space
-from tropel.viewer.shapes3d import no_turns, rgb, unit_box, unit_prism
+from tropel.viewer.shapes3d import instance_colours, no_turns, rgb_array, unit_box, unit_prism
 
 Colours = NDArray[np.uint8]
 
@@ -52,7 +52,7 @@ class AgentsDrawing:
             self._node.batched_wxyzs = self._filled(turned_to(frame.heading[rows]), 1.0)
             if self._sizes is None or not np.array_equal(sizes, self._sizes):
                 self._node.batched_scales = self._sizes = sizes
-            full = self._filled(colours, 0)
+            full = self._filled(instance_colours(colours), 0)
             if self._colours is None or not np.array_equal(full, self._colours):
                 self._node.batched_colors = self._colours = full
 
@@ -98,7 +98,7 @@ class AgentsDrawing:
             batched_wxyzs=turns.astype(np.float32),
             batched_positions=places,
             batched_scales=(reach[:, None] * [2.4, 0.6, 0.5]).astype(np.float32),
-            batched_colors=rgb(style.DEAD),
+            batched_colors=instance_colours(rgb_array([style.DEAD]))[0],
             lod="off",
             cast_shadow=False,
             receive_shadow=False,

@@ -81,7 +81,8 @@ class RunControls:
             real = live.steps_per_second * live.sim.dt
             text = f"{live.steps_per_second:.0f} steps per second, {real:.3g} × real time"
         else:
-            text = "Paused."
+            many = f"{live.waiting} changes happen" if live.waiting > 1 else "One change happens"
+            text = f"Paused. {many} with the next step." if live.waiting else "Paused."
         _set(self._state, "content", text)
         tape = live.tape
         _set(self._record, "label", "Stop recording" if tape.recording else "Record")

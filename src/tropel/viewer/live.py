@@ -19,6 +19,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from tropel.budget import Budget
 from tropel.errors import ParameterError, TropelError, ViewError
 from tropel.event_base import Event
 from tropel.running import Run, Summary
@@ -66,10 +67,12 @@ class LiveRun:
         build: Callable[[int], Simulation] | None = None,
         speed: float = 1.0,
         playing: bool = True,
+        budget: Budget | None = None,
     ) -> None:
         self.sim = sim
         self.files = Files() if files is None else files
         self.build = build
+        self.budget = budget
         self.playing = playing
         self.ended = ""  #: why the run has come to its end, if it has
         self.error = ""  #: what broke it, if something did
@@ -87,6 +90,7 @@ class LiveRun:
         self._due = 0.0
         self._measured_at, self._measured_step = 0.0, 0
         self._step_began: float | None = None
+        self._scheduled = (-1, 0)
         self._thread = threading.Thread(target=self._live, name="tropel simulation", daemon=True)
         self.set_speed(speed)
 
@@ -159,8 +163,16 @@ class LiveRun:
                 event.check(sim)
             for event in events:
                 sim.events.add(sim.step_number, event)
+            before = self._scheduled[1] if self._scheduled[0] == sim.step_number else 0
+            self._scheduled = (sim.step_number, before + len(events))
 
         self.ask(schedule)
+
+    @property
+    def waiting(self) -> int:
+        """How many disturbances wait for the next step."""
+        step, count = self._scheduled
+        return count if step == self.sim.step_number else 0
 
     @property
     def step_takes(self) -> float:
@@ -228,6 +240,7 @@ class LiveRun:
             checkpoint=files.checkpoint,
             checkpoint_every=files.checkpoint_every,
             progress=False,
+            budget=self.budget,
         )
         whole = False
         try:
@@ -292,6 +305,8 @@ class LiveRun:
     def _check_running(self) -> None:
         if self.error:
             raise ViewError("the run has ended with an error; restart it first")
+        if self.sim.replayed is not None:
+            raise ViewError("this run repeats a recorded one, so nothing else may happen in it")
 
     def _measure(self, sim: Simulation) -> None:
         now = perf_counter()

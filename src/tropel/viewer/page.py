@@ -10,6 +10,7 @@ from __future__ import annotations
 import threading
 import traceback
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
@@ -64,15 +65,23 @@ class Page:
         self._switched_on: dict[str, tuple[OverlaySwitch, Watch]] = {}
         self._dirty = True
         self._closing = threading.Event()
+        # One thread: what was clicked first happens first.
+        self._background = ThreadPoolExecutor(max_workers=1, thread_name_prefix="tropel clicks")
         self._drawing = threading.RLock()
         camera.set_first(self.server, camera.first_pose(self.scene))
         draw_world(self.server, self.scene)
         self.agents = AgentsDrawing(self.server, dim=self.scene.dim, extent=extent(self.scene))
         self.panel = Panel(self)
         self.things = ThingsDrawing(self.server, self.scene, draggable=self.panel.tools.let_drag)
+        self.server.on_client_connect(self._frame_world)
         # Before the first step, which may take a minute where kernels have to be compiled.
         self._draw(frame_of(live.sim), "")
         self._thread = threading.Thread(target=self._draw_frames, name="tropel page", daemon=True)
+
+    def _frame_world(self, client: Any) -> None:
+        """Once the window's shape is known, show all of the world in it."""
+        if self.scene.dim == 2:
+            camera.take(client, camera.plan_pose(self.scene, aspect=float(client.camera.aspect)))
 
     @property
     def address(self) -> str:
@@ -86,6 +95,7 @@ class Page:
         self._closing.set()
         if self._thread.is_alive():
             self._thread.join(5.0)
+        self._background.shutdown(wait=False, cancel_futures=True)
         stop_server(self.server)
 
     def redraw(self) -> None:
@@ -99,6 +109,17 @@ class Page:
     def unwatch(self, watch: Watch) -> None:
         if watch in self.watches:
             self.watches.remove(watch)
+
+    def in_background(self, action: Callable[[], None]) -> None:
+        """Do something that may have to wait for the simulation, without keeping the page's server waiting."""
+        self._background.submit(self._tried, action)
+
+    def _tried(self, action: Callable[[], None]) -> None:
+        try:
+            action()
+        except Exception as error:
+            traceback.print_exc()
+            self.say(f"{type(error).__name__}: {error}", bad=True)
 
     def say(self, text: str, *, client: Any = None, bad: bool = False) -> None:
         """A note in a corner of the page, for one page or all of them."""
@@ -189,5 +210,5 @@ class Page:
         with self.server.atomic():
             self.things.draw(frame)
             self.agents.draw(frame, coloured)
-        self.panel.show_frame(frame, scale)
         self.frame = frame
+        self.panel.show_frame(frame, scale)

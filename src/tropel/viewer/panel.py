@@ -9,6 +9,7 @@ from tropel.viewer.colours import Scale
 from tropel.viewer.controls import RunControls
 from tropel.viewer.frame import Frame
 from tropel.viewer.plots import Plots
+from tropel.viewer.selection import Selection
 from tropel.viewer.show_tab import ShowTab
 from tropel.viewer.tools import Tools
 
@@ -34,6 +35,8 @@ class Panel:
             self.show = ShowTab(page)
         with self.tabs.add_tab("Disturb"):
             self.tools = Tools(page)
+        with self.tabs.add_tab("Agent"):
+            self.selection = Selection(page)
         with self.tabs.add_tab("Plots"):
             self.plots = Plots(page)
 
@@ -52,3 +55,4 @@ class Panel:
         parts += [f"{frame.died:,} died"] if frame.died else []
         self._text.content = " · ".join(parts)
         self.show.show_scale(scale)
+        self.tools.show_things(frame)

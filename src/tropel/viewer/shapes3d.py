@@ -20,6 +20,16 @@ def rgb(colour: str) -> tuple[int, int, int]:
     return int(colour[1:3], 16), int(colour[3:5], 16), int(colour[5:7], 16)
 
 
+def instance_colours(colours: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """Colours as instances of a mesh need them: viser takes theirs for light and not for what a screen shows."""
+    return _LIGHT[colours]
+
+
+_SHOWN = np.arange(256) / 255.0
+_LIGHT = np.where(_SHOWN <= 0.04045, _SHOWN / 12.92, ((_SHOWN + 0.055) / 1.055) ** 2.4)
+_LIGHT = (_LIGHT * 255.0).round().astype(np.uint8)
+
+
 def rgb_array(colours: list[str]) -> NDArray[np.uint8]:
     return np.array([rgb(colour) for colour in colours], dtype=np.uint8).reshape(-1, 3)
 

@@ -10,7 +10,18 @@ import shapely
 
 from tropel.pictures import style
 from tropel.recording.scene import Scene
-from tropel.viewer.shapes3d import EXITS, GROUND, REGIONS, along_lines, filled, lines_of, rgb, unit_box
+from tropel.viewer.shapes3d import (
+    EXITS,
+    GROUND,
+    REGIONS,
+    along_lines,
+    filled,
+    instance_colours,
+    lines_of,
+    rgb,
+    rgb_array,
+    unit_box,
+)
 
 #: Walls, as thick and as high as they are drawn, in parts of the world's extent, and at most so many metres.
 _WALL_WIDTH, _WIDEST_WALL = 0.004, 0.25
@@ -44,7 +55,7 @@ def draw_world(server: Any, scene: Scene) -> None:
     lines = np.concatenate([np.empty((0, 4)), *(lines_of(wall) for wall in walls)])
     if len(lines):
         turns, places, sizes = along_lines(lines, width=wall_width(scene), height=wall_height(scene))
-        add_boxes(server, "/world/walls", turns, places, sizes, style.WALL)
+        add_boxes(server, "/world/walls", turns, places, sizes, rgb_array([style.WALL] * len(lines)))
     for name, wkt in scene.regions.items():
         region = shapely.from_wkt(wkt)
         edges = np.concatenate([np.empty((0, 4)), lines_of(region)]).reshape(-1, 2, 2)
@@ -102,7 +113,7 @@ def add_boxes(server: Any, name: str, turns: Any, places: Any, sizes: Any, colou
         batched_wxyzs=turns,
         batched_positions=places,
         batched_scales=sizes,
-        batched_colors=rgb(colours) if isinstance(colours, str) else colours,
+        batched_colors=instance_colours(colours),
         lod="off",
         cast_shadow=False,
         receive_shadow=False,

@@ -150,7 +150,8 @@ class World:
                         f"({place.centroid.x:g}, {place.centroid.y:g})); it must overlap it"
                     )
 
-    def _check_inside(self, place: NDArray[np.float64], what: str) -> None:
+    def check_inside(self, place: NDArray[np.float64], what: str) -> None:
+        """Raise when a place is not in the walkable area, in 3D not in the box."""
         if self.dim == 3:
             inside, where = bool(((place >= self.bounds[0]) & (place <= self.bounds[1])).all()), "box"
         else:
@@ -270,7 +271,7 @@ class World:
         what = f"target '{name}'"
         if target.position is not None:
             place = shapes.point(target.position, what, dim=self.dim)
-            self._check_inside(place, what)
+            self.check_inside(place, what)
         else:
             assert target.motion is not None
             place = position_at(target.motion, self.time, what=what, dim=self.dim)
@@ -289,6 +290,13 @@ class World:
         if name in self.exits:
             return self.exits[name].polygon
         raise ParameterError(f"there is no region '{name}'; {suggest(name, [*self.regions, *self.exits])}")
+
+    def disc(self, middle: Sequence[float], radius: float) -> Polygonal | Box:
+        """What is within a radius [m] of a place, as a region; in 3D the cube around it."""
+        place = shapes.point(middle, "the place", dim=self.dim)
+        if self.dim == 3:
+            return np.maximum(place - radius, self.bounds[0]), np.minimum(place + radius, self.bounds[1])
+        return shapely.Point(place).buffer(radius)
 
     # What checkpoints and hashes need ---------------------------------------------------------------------------
 
