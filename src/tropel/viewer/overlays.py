@@ -69,7 +69,9 @@ _REGISTERED: dict[str, Overlay] = {}
 def register_overlay(overlay: Overlay) -> None:
     """Offer an overlay on every page that is opened from now on."""
     if not overlay.name or "/" in overlay.name:
-        raise ParameterError(f"an overlay's name is part of a path in the scene and has no slash, unlike '{overlay.name}'")
+        raise ParameterError(
+            f"an overlay's name is part of a path in the scene and has no slash, unlike '{overlay.name}'"
+        )
     if not overlay.seconds > 0.0:
         raise ParameterError(f"overlay '{overlay.name}': seconds must be positive, not {overlay.seconds!r}")
     known = {own.name: own for own in _own()} | _REGISTERED

@@ -1,7 +1,7 @@
 """Bottlenecks: where ways narrow, how wide they are, and how many people are counted there.
 
-Where no congestion is watched nobody has looked for bottlenecks; then they are found here, once, and again when the plans
-have changed. That happens on the simulation's thread although it takes a moment: parallel kernels of two threads at a
+Where no congestion is watched nobody has looked for bottlenecks; then they are found here, once, and again when the
+plans have changed. That happens on the simulation's thread although it takes a moment: parallel kernels of two threads at a
 time are not safe with each of Numba's threading layers.
 """
 
@@ -19,7 +19,7 @@ from tropel.planning.bottlenecks import Bottleneck, find_bottlenecks
 from tropel.planning.congestion import CongestionWatch
 from tropel.viewer.overlays import Canvas, Overlay
 from tropel.viewer.overlays_congestion import path_plans, watches
-from tropel.viewer.shapes3d import rgb_array
+from tropel.viewer.shapes3d import instance_colours, rgb_array
 
 if TYPE_CHECKING:
     from tropel.simulation import Simulation
@@ -118,7 +118,7 @@ def _draw_lines(canvas: Canvas, marked: list[Marked]) -> None:
             canvas.scene.add_line_segments(
                 f"{canvas.path}/{'full' if congested else 'free'}",
                 points.astype(np.float32),
-                colors=np.broadcast_to(rgb_array([colour]), (len(flat), 2, 3)),
+                colors=np.broadcast_to(instance_colours(rgb_array([colour])), (len(flat), 2, 3)),
                 thickness=5.0 if congested else 3.0,
                 thickness_units="screen",
             )

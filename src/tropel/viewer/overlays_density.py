@@ -39,6 +39,10 @@ def density_picture(sim: Simulation, selected: int | None = None) -> GroundPictu
     )
 
 
+def is_plan(sim: Simulation) -> bool:
+    return sim.world.dim == 2
+
+
 DENSITY = Overlay(
     name="density",
     title="density",
@@ -46,5 +50,5 @@ DENSITY = Overlay(
     draw=draw_picture,
     legend=picture_legend,
     covers_ground=True,
-    fits=lambda sim: sim.world.dim == 2,
+    fits=is_plan,
 )

@@ -56,7 +56,7 @@ def shown_row(sim: Simulation, selected: int | None) -> int | None:
         return int(chosen[0]) if len(chosen) else None
     if not len(wanting):
         return None
-    goals, first, counts = np.unique(agents.goal[wanting], return_index=True, return_counts=True)
+    _, first, counts = np.unique(agents.goal[wanting], return_index=True, return_counts=True)
     return int(wanting[first[np.argmax(counts)]])
 
 
@@ -68,8 +68,13 @@ def field_planners(planners: Iterable[Any]) -> Iterator[FieldPlanner]:
         yield from field_planners(getattr(planner, "inner", ()))
 
 
-def _paints(sim: Simulation) -> bool:
-    return any(isinstance(planner, VectorField) for planner in sim.planners.values())
+def _has_field(sim: Simulation) -> bool:
+    return sim.world.dim == 2 and next(field_planners(sim.planners.values()), None) is not None
+
+
+def _has_ways(sim: Simulation) -> bool:
+    paints = any(isinstance(planner, VectorField) for planner in sim.planners.values())
+    return _has_field(sim) or (sim.world.dim == 2 and paints)
 
 
 def _field_of(sim: Simulation, row: int) -> GridField | None:
@@ -118,7 +123,7 @@ COLOURS = Overlay(
     legend=picture_legend,
     seconds=1.0,
     covers_ground=True,
-    fits=lambda sim: sim.world.dim == 2 and any(field_planners(sim.planners.values())),
+    fits=_has_field,
 )
 
 
@@ -153,9 +158,9 @@ def _ways(sim: Simulation, row: int, places: Floats) -> Floats | None:
     field = _field_of(sim, row)
     ways = np.zeros_like(places)
     if field is not None:
-        inside = ((places >= field.raster.origin) & (places < _far_corner(field))).all(axis=1)
+        inside = np.all((places >= field.raster.origin) & (places < _far_corner(field)), axis=1, keepdims=True)
         cells = field.raster.index_of(places)
-        ways = np.where(inside[:, None], field.vectors[cells[:, 0], cells[:, 1]], 0.0)
+        ways = np.where(inside, field.vectors[cells[:, 0], cells[:, 1]], 0.0)
     if isinstance(planner, VectorField):
         # Nobody need stand at these places, so that the field need not be defined there.
         with np.errstate(all="ignore"):
@@ -196,10 +201,10 @@ def _arrows_legend(seen: Arrows | None) -> str:
 
 ARROWS = Overlay(
     name="planning arrows",
-    title="Planning field as arrows",
+    title="Arrows to goal",
     look=field_arrows,
     draw=draw_arrows,
     legend=_arrows_legend,
     seconds=1.0,
-    fits=lambda sim: sim.world.dim == 2 and (_paints(sim) or any(field_planners(sim.planners.values()))),
+    fits=_has_ways,
 )

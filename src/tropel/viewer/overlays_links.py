@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from tropel.pictures import style
 from tropel.viewer.frame import in_space
 from tropel.viewer.overlays import Canvas, Overlay
-from tropel.viewer.shapes3d import rgb_array
+from tropel.viewer.shapes3d import instance_colours, rgb_array
 
 if TYPE_CHECKING:
     from tropel.simulation import Simulation
@@ -36,10 +36,10 @@ def links_of(sim: Simulation, selected: int | None) -> Links | None:
     """Whom the selected agent senses. They are found for this one alone: lists of everybody's neighbours cost more, and
     the grid that makes them belongs to the run."""
     agents = sim.agents
-    found = np.flatnonzero(agents.id == selected) if selected is not None else ()
-    if not len(found):
+    found = [] if selected is None else np.flatnonzero(agents.id == selected).tolist()
+    if not found:
         return None
-    row = int(found[0])
+    row = found[0]
     if getattr(sim.layers.models[int(agents.group[row])], "follows_layers", False):
         return None
     offset = agents.position - agents.position[row]
@@ -57,7 +57,7 @@ def draw_links(canvas: Canvas, seen: Links) -> None:
     ends = np.stack([np.broadcast_to(here, there.shape), there], axis=1)
     if flat:
         ends = np.concatenate([ends, _ring(here[0], seen.reach)])
-    colours = np.broadcast_to(rgb_array([style.TARGET]), (len(ends), 2, 3))
+    colours = np.broadcast_to(instance_colours(rgb_array([style.TARGET])), (len(ends), 2, 3))
     if not len(ends):
         canvas.clear()
         return
@@ -84,12 +84,16 @@ def _links_legend(seen: Links | None) -> str:
     return f"{square} {len(seen.rows)} within {seen.reach:.3g} m"
 
 
+def _somebody_senses(sim: Simulation) -> bool:
+    return sim.layers.somebody_senses
+
+
 LINKS = Overlay(
     name="neighbour links",
-    title="Neighbours of the selected",
+    title="Neighbours",
     look=links_of,
     draw=draw_links,
     legend=_links_legend,
     seconds=0.1,
-    fits=lambda sim: sim.layers.somebody_senses,
+    fits=_somebody_senses,
 )

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from tropel.pictures import style
 from tropel.viewer.frame import in_space
 from tropel.viewer.overlays import Canvas, Overlay
-from tropel.viewer.shapes3d import rgb_array
+from tropel.viewer.shapes3d import instance_colours, rgb_array
 
 if TYPE_CHECKING:
     from tropel.simulation import Simulation
@@ -111,7 +111,7 @@ def draw_trails(canvas: Canvas, seen: Seen) -> None:
     colour = rgb_array(style.group_colours(seen.groups))[seen.group].astype(np.float64)
     pale = (0.85 * seen.age)[:, None]
     mixed = (1.0 - pale) * colour + pale * rgb_array([style.FLOOR])
-    colours = np.repeat(mixed.round().astype(np.uint8)[:, None], 2, axis=1)
+    colours = np.repeat(instance_colours(mixed.round().astype(np.uint8))[:, None], 2, axis=1)
     canvas.scene.add_line_segments(
         f"{canvas.path}/trails", points, colors=colours, thickness=2.0, thickness_units="screen"
     )

@@ -1,8 +1,8 @@
 """What live plots show: a history of the run that covers all of it and never grows beyond a bound.
 
 Mean speed and times of stages are noted while the run goes on. When there are too many notes every second one is
-dropped, and from then on they are taken half as often. Who left when and where is known to the population; it is counted
-in as many intervals when it is asked for.
+dropped, and from then on they are taken half as often. Who left when and where is known to the population; it is
+counted in as many intervals when it is asked for.
 """
 
 from __future__ import annotations
@@ -79,7 +79,9 @@ class History:
 
     def speed(self) -> Curves:
         """Mean speed of the living [m/s]."""
-        return Curves(time=np.array(self._time), lines={"mean speed": np.array(self._speed)})
+        speed = np.array(self._speed)
+        known = np.isfinite(speed)
+        return Curves(time=np.array(self._time)[known], lines={"mean speed": speed[known]})
 
     def step_time(self) -> Curves:
         """What each stage took in a step [ms], as means between two notes."""
@@ -91,10 +93,10 @@ class History:
 
 
 def mean_speed(sim: Simulation) -> float:
-    """Of the living [m/s]; 0 when nobody is there."""
+    """Of the living [m/s]; NaN when nobody is there."""
     living = sim.agents.dead == 0
     if not living.any():
-        return 0.0
+        return float("nan")
     return float(np.sqrt((sim.agents.velocity[living] ** 2).sum(axis=1)).mean())
 
 
@@ -141,4 +143,4 @@ def exit_flows(sim: Simulation, names: list[str], most: int = MOST_NOTES) -> Cur
     rest = all_lines - sum(lines.values(), start=np.zeros(count))
     if len(names) < len(sim.world.exits) or rest.any():
         lines[OTHERS] = np.maximum(rest, 0.0)
-    return Curves(time=(np.arange(count) + 1.0) * interval, lines=lines)
+    return Curves(time=np.asarray((np.arange(count) + 0.5) * interval), lines=lines)

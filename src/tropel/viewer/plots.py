@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 _SECONDS = 1.0
 #: Of a plot [pixels].
-_HEIGHT = 190
+_HEIGHT = 165
 _FONT = "12px sans-serif"
 #: Lines differ in colour and in dashes.
 _DASHES: tuple[tuple[float, ...], ...] = ((), (8.0, 4.0), (2.0, 3.0), (10.0, 3.0, 2.0, 3.0))
@@ -36,15 +36,17 @@ class Plots:
         gui, live = page.server.gui, page.live
         self._plots: list[tuple[Plot, Callable[[Simulation], Curves]]] = []
         if shown_exits(live.sim):
-            self._add(gui, "Left so far", "people", evacuated)
-            self._add(gui, "Flow through exits", "people per second", lambda sim: exit_flows(sim, shown_exits(sim)))
-        self._add(gui, "Mean speed", "m/s", lambda sim: self.history.speed())
-        self._add(gui, "Time of a step by stage", "ms", lambda sim: self.history.step_time())
+            self._add(evacuated, gui, title="Evacuated", unit="people")
+            self._add(_flows, gui, title="Flow through exits", unit="people/s")
+        self._add(lambda sim: self.history.speed(), gui, title="Mean speed", unit="m/s", many=False)
+        self._add(lambda sim: self.history.step_time(), gui, title="Time of a step by stage", unit="ms")
         live.after_step.append(self.history.after_step)
         page.watch(Watch(look=self._look, show=self._show, seconds=_SECONDS))
 
-    def _add(self, gui: Any, title: str, unit: str, curves: Callable[[Simulation], Curves]) -> None:
-        self._plots.append((Plot(gui, title=title, unit=unit), curves))
+    def _add(
+        self, curves: Callable[[Simulation], Curves], gui: Any, *, title: str, unit: str, many: bool = True
+    ) -> None:
+        self._plots.append((Plot(gui, title=title, unit=unit, many=many), curves))
 
     def _look(self, sim: Simulation) -> list[Curves]:
         return [curves(sim) for _, curves in self._plots]
@@ -54,10 +56,14 @@ class Plots:
             plot.show(curves)
 
 
+def _flows(sim: Simulation) -> Curves:
+    return exit_flows(sim, shown_exits(sim))
+
+
 class Plot:
     """Lines over simulated time."""
 
-    def __init__(self, gui: Any, *, title: str, unit: str) -> None:
+    def __init__(self, gui: Any, *, title: str, unit: str, many: bool) -> None:
         self._names: list[str] = [""]
         self.handle = gui.add_uplot(
             _data(Curves(time=np.empty(0), lines={"": np.empty(0)})),
@@ -65,7 +71,8 @@ class Plot:
             title=title,
             scales={"x": {"time": False}, "y": {"range": {"min": _FROM_ZERO, "max": _WITH_ROOM}}},
             axes=(_axis("simulated time [s]", size=34), _axis(unit, size=44)),
-            legend={"show": True, "live": False},
+            # What a plot with one line shows is in its title.
+            legend={"show": many, "live": False},
             cursor={"drag": {"x": True, "y": False}},
             height=_HEIGHT,
             padding=(8, 14, 0, 2),
