@@ -19,6 +19,8 @@ Floats = NDArray[np.float64]
 
 #: A picture on the ground has at most so many pixels along an edge.
 MOST_PIXELS = 512
+#: How much of a colour is left in the pale ones on the ground; the rest is white.
+_STRENGTH = 0.6
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -95,11 +97,12 @@ def picture_legend(picture: GroundPicture | None) -> str:
 
 @functools.cache
 def ground_colours() -> ListedColormap:
-    """From nearly white to a middle grey-violet: darker is more in anybody's eyes, and nobody on it gets lost."""
+    """From nearly white to a pale violet: darker is more in anybody's eyes, and whoever walks on it stands out."""
     from matplotlib import colormaps
     from matplotlib.colors import ListedColormap
 
-    return ListedColormap(colormaps["magma_r"](np.linspace(0.04, 0.6, 256)), name="tropel ground")
+    strong = colormaps["magma_r"](np.linspace(0.04, 0.7, 256))
+    return ListedColormap(_STRENGTH * strong + (1.0 - _STRENGTH), name="tropel ground")
 
 
 @functools.cache

@@ -78,7 +78,7 @@ class LiveRun:
         self.error = ""  #: what broke it, if something did
         self.steps_per_second = 0.0  #: as measured
         self.tape = Tape()
-        #: Called on the simulation's thread before the first step and after each; they must be quick and change nothing.
+        #: Called on the simulation's thread, before the first step and after each; quick, and changing nothing.
         self.after_step: list[Callable[[Simulation], None]] = []
         self.summary: Summary | None = None
         self._until, self._limit = until, limit

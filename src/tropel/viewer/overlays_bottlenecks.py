@@ -1,8 +1,8 @@
 """Bottlenecks: where ways narrow, how wide they are, and how many people are counted there.
 
 Where no congestion is watched nobody has looked for bottlenecks; then they are found here, once, and again when the
-plans have changed. That happens on the simulation's thread although it takes a moment: parallel kernels of two threads at a
-time are not safe with each of Numba's threading layers.
+plans have changed. That happens on the simulation's thread although it takes a moment: parallel kernels of two threads
+at a time are not safe with each of Numba's threading layers.
 """
 
 from __future__ import annotations

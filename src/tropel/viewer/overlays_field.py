@@ -21,7 +21,7 @@ from tropel.planning.vector_field import VectorField
 from tropel.viewer.ground_picture import MOST_PIXELS, GroundPicture, draw_picture, picture_legend
 from tropel.viewer.legends import plain
 from tropel.viewer.overlays import Canvas, Overlay
-from tropel.viewer.shapes3d import rgb
+from tropel.viewer.shapes3d import instance_colours, rgb_array
 
 if TYPE_CHECKING:
     from tropel.simulation import Simulation
@@ -32,6 +32,7 @@ Floats = NDArray[np.float64]
 _MOST_ARROWS = 40
 #: Of the distance between two arrows, this is the length of one.
 _ARROW = 0.7
+_INK = tuple(instance_colours(rgb_array([style.FAINT_INK]))[0].tolist())
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -188,7 +189,7 @@ def draw_arrows(canvas: Canvas, seen: Arrows) -> None:
     canvas.scene.add_arrows(
         f"{canvas.path}/arrows",
         points.astype(np.float32),
-        colors=rgb(style.FAINT_INK),
+        colors=_INK,
         shaft_radius=0.04 * seen.size,
         head_radius=0.16 * seen.size,
         head_length=0.38 * seen.size,

@@ -57,7 +57,7 @@ def draw_links(canvas: Canvas, seen: Links) -> None:
     ends = np.stack([np.broadcast_to(here, there.shape), there], axis=1)
     if flat:
         ends = np.concatenate([ends, _ring(here[0], seen.reach)])
-    colours = np.broadcast_to(instance_colours(rgb_array([style.TARGET])), (len(ends), 2, 3))
+    colours = np.broadcast_to(instance_colours(rgb_array([style.INK])), (len(ends), 2, 3))
     if not len(ends):
         canvas.clear()
         return
@@ -80,7 +80,7 @@ def _ring(middle: NDArray[np.float32], radius: float) -> NDArray[np.float32]:
 def _links_legend(seen: Links | None) -> str:
     if seen is None:
         return "Select an agent that senses others."
-    square = f'<span style="color:{style.TARGET}">■</span>'
+    square = f'<span style="color:{style.INK}">■</span>'
     return f"{square} {len(seen.rows)} within {seen.reach:.3g} m"
 
 
