@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-
 from overlay_scenes import flyers, on_cells, steps, walkers
+
 from tropel import Simulation
 from tropel.viewer.overlays import overlays
 from tropel.viewer.overlays_links import LINKS, links_of

@@ -6,8 +6,8 @@ import math
 
 import numpy as np
 import pytest
-
 from overlay_scenes import GAP, WALL_X, cells_of, flyers, on_cells, rooms, steps, walkers
+
 from tropel import Group, Hazard, Seek, Simulation, VectorField
 from tropel.viewer.ground_picture import GroundPicture, picture_legend, pixels_of, shares
 from tropel.viewer.overlays_bottlenecks import BOTTLENECKS, Bottlenecks

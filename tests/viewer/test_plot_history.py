@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-
 from overlay_scenes import rooms, steps, walkers
+
 from tropel import Group, Hazard, Seek, Simulation, World
 from tropel.viewer.plot_history import History, evacuated, exit_flows, mean_speed, shown_exits
 
