@@ -89,10 +89,14 @@ def picture_legend(picture: GroundPicture | None) -> str:
     """What the colours say."""
     if picture is None:
         return "Nothing to show."
-    colours = [style.hex_colour(ground_colours()(k / 9.0)) for k in range(10)]
-    bar = "".join(f'<span style="color:{colour}">█</span>' for colour in colours)
+    bar = "".join(colour_square(k / 9.0) for k in range(10))
     unit = f" {picture.unit}" if picture.unit else ""
     return f"{picture.about}  \n{picture.low:.3g} {bar} {picture.high:.3g}{unit}"
+
+
+def colour_square(share: float) -> str:
+    """A square in the colour of a share of the scale."""
+    return f'<span style="color:{style.hex_colour(ground_colours()(share))}">█</span>'
 
 
 @functools.cache

@@ -9,8 +9,7 @@ import numpy as np
 
 from tropel.planning.congestion import CongestionWatch, filter_name
 from tropel.planning.path_plans import PathPlans
-from tropel.viewer.ground_picture import GroundPicture, draw_picture, shares
-from tropel.viewer.ground_picture import picture_legend as _legend
+from tropel.viewer.ground_picture import GroundPicture, draw_picture, picture_legend, shares
 from tropel.viewer.overlays import Overlay
 from tropel.viewer.overlays_field import field_planners
 
@@ -49,12 +48,12 @@ def congestion_picture(sim: Simulation, selected: int | None = None) -> GroundPi
         cell=terrain.raster.cell * block,
         low=0.0,
         high=1.0,
-        about=f"How much {len(placed)} congestion{'s' if len(placed) > 1 else ''} lower the worth of a place",
+        about=f"Part of a place's worth that congestions take ({len(placed)} now)",
     )
 
 
 def _congestion_legend(seen: GroundPicture | None) -> str:
-    return "No bottleneck is congested." if seen is None else _legend(seen)
+    return "No bottleneck is congested." if seen is None else picture_legend(seen)
 
 
 CONGESTION = Overlay(

@@ -8,7 +8,7 @@ import numpy as np
 
 from tropel.local.lattice import Lattice
 from tropel.local.lattice_ground import BORDER
-from tropel.viewer.ground_picture import GroundPicture, draw_picture, picture_legend, shares
+from tropel.viewer.ground_picture import GroundPicture, colour_square, draw_picture, picture_legend, shares
 from tropel.viewer.overlays import Overlay
 
 if TYPE_CHECKING:
@@ -36,8 +36,14 @@ def occupancy_picture(sim: Simulation, selected: int | None = None) -> GroundPic
         cell=terrain.raster.cell * block,
         low=0.0,
         high=1.0,
-        about="Taken cells" if block == 1 else f"Share of cells that are taken, in blocks of {block} × {block}",
+        about=f"Share of cells that are taken, in blocks of {block} × {block}",
     )
+
+
+def _occupancy_legend(seen: GroundPicture | None) -> str:
+    if seen is None or (seen.values < 1.0).any():
+        return picture_legend(seen)
+    return f"{colour_square(1.0)} cells where somebody is"
 
 
 OCCUPANCY = Overlay(
@@ -45,7 +51,7 @@ OCCUPANCY = Overlay(
     title="occupied cells",
     look=occupancy_picture,
     draw=draw_picture,
-    legend=picture_legend,
+    legend=_occupancy_legend,
     covers_ground=True,
     fits=lambda sim: _crowd(sim) is not None,
 )

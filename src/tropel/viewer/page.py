@@ -19,6 +19,7 @@ from tropel.errors import ViewError
 from tropel.viewer import camera, colours
 from tropel.viewer.agents_drawing import AgentsDrawing
 from tropel.viewer.frame import Frame, frame_of
+from tropel.viewer.legends import plain
 from tropel.viewer.live import LiveRun
 from tropel.viewer.overlay_switch import OverlaySwitch
 from tropel.viewer.overlays import Canvas, Overlay
@@ -155,6 +156,7 @@ class Page:
     def _give_up(self, overlay: Overlay, why: str) -> None:
         self.switch(overlay, False)
         self.panel.show.turn_off(overlay)
+        self.panel.show.say_of(overlay, f"Switched off: {plain(why)}")
         self.say(f"The overlay '{overlay.title}' has been switched off: {why}", bad=True)
 
     # The drawing thread -----------------------------------------------------------------------------------------
