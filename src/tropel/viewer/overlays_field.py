@@ -32,7 +32,7 @@ Floats = NDArray[np.float64]
 _MOST_ARROWS = 40
 #: Of the distance between two arrows, this is the length of one.
 _ARROW = 0.7
-_INK = tuple(instance_colours(rgb_array([style.FAINT_INK]))[0].tolist())
+_INK = tuple(instance_colours(rgb_array([style.INK]))[0].tolist())
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -190,8 +190,8 @@ def draw_arrows(canvas: Canvas, seen: Arrows) -> None:
         f"{canvas.path}/arrows",
         points.astype(np.float32),
         colors=_INK,
-        shaft_radius=0.04 * seen.size,
-        head_radius=0.16 * seen.size,
+        shaft_radius=0.05 * seen.size,
+        head_radius=0.18 * seen.size,
         head_length=0.38 * seen.size,
     )
 
