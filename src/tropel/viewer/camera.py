@@ -87,6 +87,30 @@ def take(client: Any, pose: Pose) -> None:
         client.camera.look_at = pose.look_at
 
 
+class Framed:
+    """A page's view of the whole plan, which follows the shape of its window until somebody moves the camera."""
+
+    def __init__(self, scene: Scene, client: Any) -> None:
+        self._scene = scene
+        self._client = client
+        self._aspect = 0.0
+        self._pose = first_pose(scene)
+        self._is_ours = True
+        self.keep()
+
+    def keep(self) -> None:
+        """Frame the world anew if the window has another shape than before."""
+        camera = self._client.camera
+        aspect = float(camera.aspect)
+        if self._aspect and abs(aspect - self._aspect) < 1e-3:
+            away = np.linalg.norm(np.asarray(camera.position) - self._pose.position)
+            self._is_ours = bool(away < 1e-2 * self._pose.far)
+        elif self._is_ours:
+            self._aspect = aspect
+            self._pose = plan_pose(self._scene, aspect=aspect)
+            take(self._client, self._pose)
+
+
 def _corners(scene: Scene) -> tuple[np.ndarray, np.ndarray]:
     low, high = np.array(scene.bounds, dtype=np.float64)
     if scene.dim == 2:

@@ -227,7 +227,7 @@ class LiveRun:
         sim, files = self.sim, self.files
         self.ended = self.error = ""
         self.tape = sim.recorder = Tape()
-        self._steps_wanted = 0
+        self._steps_wanted, self._scheduled = 0, (-1, 0)
         self._measured_at, self._measured_step = perf_counter(), sim.step_number
         has_end = self._until is not None or self._limit is not None
         self._rule = StopRule(sim, self._until, self._limit) if has_end else None
@@ -295,6 +295,8 @@ class LiveRun:
             job = self._jobs.get(timeout=wait) if wait else self._jobs.get_nowait()
             while True:
                 job(self.sim)
+                if self._restart_with is not None:
+                    return  # what else was asked for is about the simulation that comes
                 job = self._jobs.get_nowait()
         except queue.Empty:
             return

@@ -80,9 +80,10 @@ class Page:
         self._thread = threading.Thread(target=self._draw_frames, name="tropel page", daemon=True)
 
     def _frame_world(self, client: Any) -> None:
-        """Once the window's shape is known, show all of the world in it."""
+        """Show all of a plan in each window, also when its shape changes, until somebody moves the camera."""
         if self.scene.dim == 2:
-            camera.take(client, camera.plan_pose(self.scene, aspect=float(client.camera.aspect)))
+            framed = camera.Framed(self.scene, client)
+            client.camera.on_update(lambda moved: framed.keep())
 
     @property
     def address(self) -> str:

@@ -140,7 +140,7 @@ class Selection:
         else:
             ring = np.array([[x - reach, y, z], [x + reach, y, z], [x, y - reach, z], [x, y + reach, z]])
         pairs = np.stack([ring[:-1], ring[1:]], axis=1) if flat else ring.reshape(2, 2, 3)
-        scene.add_line_segments("/selected/ring", pairs, colors=rgb(style.INK), line_width=3.0)
+        scene.add_line_segments("/selected/ring", pairs, colors=rgb(style.INK), thickness=3.0, thickness_units="screen")
         if seen.direction is None or not np.linalg.norm(seen.direction) > 1e-6:
             scene.remove_by_name("/selected/wanted")
             return

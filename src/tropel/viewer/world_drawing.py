@@ -61,7 +61,7 @@ def draw_world(server: Any, scene: Scene) -> None:
         edges = np.concatenate([np.empty((0, 4)), lines_of(region)]).reshape(-1, 2, 2)
         points = np.concatenate([edges, np.full((*edges.shape[:2], 1), REGIONS)], axis=-1)
         server.scene.add_line_segments(
-            f"/world/regions/{_part(name)}", points, colors=rgb(style.REGION), line_width=1.0
+            f"/world/regions/{_part(name)}", points, colors=rgb(style.REGION), thickness=1.0, thickness_units="screen"
         )
     for name, wkt in scene.exits.items():
         centre = shapely.from_wkt(wkt).representative_point()
@@ -81,7 +81,7 @@ def _draw_box(server: Any, scene: Scene) -> None:
     points = low + corner * (high - low)
     pairs = [(a, b) for a in range(8) for b in range(a) if np.abs(corner[a] - corner[b]).sum() == 1]
     edges = np.array([(points[a], points[b]) for a, b in pairs])
-    server.scene.add_line_segments("/world/box", edges, colors=rgb(style.WALL), line_width=1.5)
+    server.scene.add_line_segments("/world/box", edges, colors=rgb(style.WALL), thickness=1.5, thickness_units="screen")
     middle = 0.5 * (low + high)
     cell = 10.0 ** math.floor(math.log10(extent(scene) / 4.0))
     server.scene.add_grid(

@@ -1,0 +1,196 @@
+"""The page in a real browser: what is seen moves, stops and answers to clicks."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Iterator
+from threading import Event
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+import pytest
+from live_scenes import DOOR, box, two_rooms, wait_for_step
+from PIL import Image
+
+from tropel.viewer.tools import FIRE, SELECT
+from tropel.viewer.view import View, open_view
+
+#: What this scene's window shows of the world besides itself (`camera._MARGIN`).
+MARGIN = 1.08
+#: Never set: waiting for it leaves the other threads the processor.
+_PAUSE = Event()
+
+
+@pytest.fixture(scope="module")
+def opened() -> Iterator[View]:
+    with open_view(two_rooms(), port=0, playing=False, build=two_rooms) as opened:
+        yield opened
+
+
+@pytest.fixture
+def view(opened: View, window: Any) -> View:
+    """Two rooms, paused after the first step, in a window."""
+    opened.live.pause()
+    opened.live.restart(3)
+    opened.live.single_step()
+    wait_for_step(opened.live, 1)
+    opened.page.panel.selection.choose(None)
+    if window.url.rstrip("/") != opened.address:
+        show(opened, window)
+    choose_tool(opened, window, SELECT)
+    return opened
+
+
+def show(view: View, window: Any) -> None:
+    """Open the page, without the note that says how slow a browser without graphics card is."""
+    window.goto(view.address)
+    window.wait_for_selector("canvas")
+    eventually(lambda: view.page.pulse.pages == 1)
+    window.locator(".mantine-Notification-closeButton").first.click()
+    settled(window)
+
+
+def eventually(holds: Callable[[], Any], *, seconds: float = 60.0) -> Any:
+    """Wait for something that other threads bring about."""
+    end = perf_counter() + seconds
+    while not (found := holds()):
+        assert perf_counter() < end, "it has not happened"
+        _PAUSE.wait(0.02)
+    return found
+
+
+def picture(window: Any) -> np.ndarray:
+    """What the window shows of the world."""
+    area = window.locator("canvas").first.bounding_box()
+    shot = window.screenshot(clip=area)
+    return np.asarray(Image.open(io.BytesIO(shot)).convert("RGB"), dtype=np.int16)
+
+
+def differing(one: np.ndarray, other: np.ndarray) -> int:
+    """How many pixels differ by more than smoothing does."""
+    return int((np.abs(one - other).max(axis=-1) > 40).sum())
+
+
+def settled(window: Any) -> np.ndarray:
+    """What the window shows when it does not change any more."""
+    before = picture(window)
+    end = perf_counter() + 60.0
+    while differing(before, now := picture(window)) > 0:
+        assert perf_counter() < end, "the picture does not come to rest"
+        before = now
+    return before
+
+
+def on_screen(window: Any, place: tuple[float, float]) -> tuple[float, float]:
+    """Where a place of the two rooms, 20 m by 10 m, is in the window when all of them is seen from above."""
+    area = window.locator("canvas").first.bounding_box()
+    metre = area["height"] / (MARGIN * max(10.0, 20.0 * area["height"] / area["width"]))
+    x = area["x"] + 0.5 * area["width"] + (place[0] - 10.0) * metre
+    return x, area["y"] + 0.5 * area["height"] - (place[1] - 5.0) * metre
+
+
+def choose_tool(view: View, window: Any, tool: str) -> None:
+    if view.page.panel.tools.tool == tool:
+        return
+    window.get_by_role("tab", name="Disturb").click()
+    window.get_by_role("combobox", name="A click").click()
+    window.get_by_role("option", name=tool).click()
+    eventually(lambda: view.page.panel.tools.tool == tool)
+
+
+def test_agents_move_and_pause_stops_them(view: View, window: Any) -> None:
+    window.get_by_role("tab", name="Run").click()
+    first = settled(window)
+    assert differing(first, np.full_like(first, 255)) > 1000, "the world is not there"
+    window.get_by_role("button", name="Play").click()
+    wait_for_step(view.live, 15)
+    eventually(lambda: differing(first, picture(window)) > 200)
+    window.get_by_role("button", name="Pause").click()
+    eventually(lambda: not view.live.playing)
+    step = view.live.ask(lambda sim: sim.step_number)
+    eventually(lambda: view.page.frame is not None and view.page.frame.step == step)
+    stopped = settled(window)
+    assert differing(stopped, picture(window)) == 0
+    assert view.live.ask(lambda sim: sim.step_number) == step
+
+
+def test_a_click_on_the_ground_drops_a_fire_that_is_recorded_and_seen(view: View, window: Any) -> None:
+    choose_tool(view, window, FIRE)
+    before = settled(window)
+    window.mouse.click(*on_screen(window, (15.0, 8.0)))
+    eventually(lambda: view.live.waiting == 1)
+    view.live.single_step()
+    wait_for_step(view.live, 2)
+    (step, text), *others = view.live.tape.happened
+    assert step == 1
+    assert not others
+    assert '"add_hazard"' in text
+    place = view.live.ask(lambda sim: sim.world.hazards.position[0])
+    assert np.abs(place - [15.0, 8.0]).max() < 0.15
+    eventually(lambda: view.page.frame is not None and view.page.frame.hazards.names == ["fire 1"])
+    assert differing(before, settled(window)) > 200
+
+
+def test_a_click_on_a_door_closes_it(view: View, window: Any) -> None:
+    assert view.live.ask(lambda sim: sim.world.doors["middle"].open)
+    before = settled(window)
+    window.mouse.click(*on_screen(window, DOOR))
+    eventually(lambda: view.live.waiting == 1)
+    view.live.single_step()
+    wait_for_step(view.live, 2)
+    assert not view.live.ask(lambda sim: sim.world.doors["middle"].open)
+    assert '"close_door"' in view.live.tape.happened[0][1]
+    assert differing(before, settled(window)) > 20
+
+
+def test_a_click_on_somebody_shows_their_state(view: View, window: Any) -> None:
+    agent, place = view.live.ask(lambda sim: (int(sim.agents.id[5]), tuple(sim.agents.position[5].tolist())))
+    window.mouse.click(*on_screen(window, place))
+    eventually(lambda: view.page.selected == agent)
+    window.get_by_role("tab", name="Agent").click()
+    window.get_by_text(f"Agent {agent}", exact=True).wait_for()
+
+
+def test_something_can_be_dragged_elsewhere(view: View, window: Any) -> None:
+    settled(window)
+    window.mouse.move(*on_screen(window, (14.0, 5.0)))
+    window.mouse.down()
+    for x in (14.2, 14.6, 15.0, 15.5, 16.0):
+        window.mouse.move(*on_screen(window, (x, 3.0)))
+        settled(window)
+    window.mouse.up()
+    eventually(lambda: view.live.waiting == 1)
+    view.live.single_step()
+    wait_for_step(view.live, 2)
+    moved = view.live.ask(lambda sim: sim.world.obstacles.position[0])
+    assert np.abs(moved - [16.0, 3.0]).max() < 0.4
+
+
+def test_the_run_goes_on_when_the_page_is_closed(view: View, window: Any) -> None:
+    view.live.play()
+    window.goto("about:blank")
+    eventually(lambda: view.page.pulse.pages == 0)
+    wait_for_step(view.live, view.live.ask(lambda sim: sim.step_number) + 5)
+
+
+def test_a_page_of_another_origin_cannot_connect(view: View, window: Any) -> None:
+    window.goto("data:text/html,<p>another page</p>")
+    eventually(lambda: view.page.pulse.pages == 0)
+    answer = window.evaluate(
+        """address => new Promise(done => {
+            const socket = new WebSocket(address.replace('http', 'ws'), ['viser-v1.1.1']);
+            socket.onopen = () => done('open');
+            socket.onerror = () => done('refused');
+        })""",
+        view.address,
+    )
+    assert answer == "refused"
+    assert view.page.pulse.pages == 0
+
+
+def test_a_world_in_space_is_shown(window: Any) -> None:
+    with open_view(box(), port=0, playing=False) as opened:
+        show(opened, window)
+        seen = settled(window)
+        assert differing(seen, np.full_like(seen, 255)) > 500

@@ -1,0 +1,115 @@
+"""What colours, pictures on the ground and the state of an agent say, compared with plain loops."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from live_scenes import box, two_rooms
+
+from tropel.errors import ParameterError
+from tropel.pictures import style
+from tropel.viewer import colours
+from tropel.viewer.agents_drawing import turned_to
+from tropel.viewer.frame import frame_of
+from tropel.viewer.legends import colour_bar, group_legend
+from tropel.viewer.overlays import Overlay, overlays, register_overlay
+from tropel.viewer.selection import described, planned_direction, portrait
+
+
+def test_the_density_counts_who_is_in_the_squares_around() -> None:
+    place = np.random.default_rng(5).uniform(0.0, 6.0, (80, 2))
+    edge = 2.0 / 3.0
+    low = place.min(axis=0)
+    cell = np.floor((place - low) / edge)
+    wanted = [(np.abs(cell - own).max(axis=1) <= 1).sum() / (3 * edge) ** 2 for own in cell]
+    np.testing.assert_allclose(colours.density_around(place), wanted)
+    assert colours.density_around(np.empty((0, 2))).shape == (0,)
+
+
+def test_the_time_to_the_exit_is_the_way_around_the_walls_at_the_desired_speed() -> None:
+    sim = two_rooms()
+    seconds = colours.time_to_exit(sim)
+    straight = np.linalg.norm(sim.agents.position - [19.0, 5.0], axis=1)
+    # The exit is as wide as the door, so nobody has less than the way straight to its near corners.
+    assert (seconds * 1.3 > 0.8 * straight - 2.0).all()
+    assert (seconds * 1.3 < 1.3 * straight + 2.0).all()
+    order = np.argsort(sim.agents.position[:, 0])
+    assert seconds[order[0]] > seconds[order[-1]]
+
+
+def test_groups_have_the_colours_of_all_pictures() -> None:
+    frame = frame_of(two_rooms())
+    shown, scale = colours.colours_of(frame, groups=1)
+    assert scale is None
+    assert "#{:02x}{:02x}{:02x}".format(*shown[0]) == style.GROUPS[0]
+
+
+def test_numbers_go_from_one_end_of_the_scale_to_the_other() -> None:
+    sim = two_rooms()
+    value = np.arange(len(sim.agents), dtype=float)
+    value[3] = np.nan
+    shown, scale = colours.colours_of(frame_of(sim, value=value), groups=1, unit="s")
+    assert scale is not None
+    assert (scale.low, scale.high, scale.unit) == (0.0, len(sim.agents) - 1.0, "s")
+    low, high = (np.array(style.time_colours()(end)[:3]) * 255 for end in (0.0, 1.0))
+    assert np.abs(shown[0] - low).max() <= 1
+    assert np.abs(shown[-1] - high).max() <= 1
+    assert "#{:02x}{:02x}{:02x}".format(*shown[3]) == style.OBSTACLE
+    assert "39" in colour_bar(scale)
+
+
+def test_every_choice_gives_a_number_for_each() -> None:
+    for sim in (two_rooms(), box()):
+        for choice in colours.choices(sim):
+            values = colours.values_of(choice, sim)
+            assert values is None or values.shape == (len(sim.agents),)
+
+
+def test_turns_bring_the_x_axis_to_the_heading() -> None:
+    heading = np.random.default_rng(2).normal(size=(50, 3))
+    heading = np.vstack([heading / np.linalg.norm(heading, axis=1, keepdims=True), [[-1, 0, 0], [1, 0, 0]]])
+    w, x, y, z = turned_to(heading).astype(float).T
+    turned = np.stack([1 - 2 * (y**2 + z**2), 2 * (x * y + w * z), 2 * (x * z - w * y)], axis=1)
+    np.testing.assert_allclose(turned, heading, atol=1e-5)
+
+
+def test_names_are_not_taken_for_markup() -> None:
+    assert "\\*bold\\*" in group_legend(["*bold*"])
+    assert "and 3 more" in group_legend([f"group {k}" for k in range(15)])
+
+
+def test_a_portrait_names_neighbours_nearest_first() -> None:
+    sim = two_rooms()
+    seen = portrait(sim, 4)
+    assert seen is not None
+    away = np.linalg.norm(sim.agents.position - sim.agents.position[4], axis=1)
+    wanted = [k for k in np.argsort(away) if k != 4 and away[k] <= sim.agents.sense_radius[4]]
+    assert seen.neighbours.tolist() == wanted
+    assert f"{len(wanted)}: " in described(seen)
+    assert portrait(sim, 4000) is None
+
+
+def test_the_planned_direction_stays_with_its_agent_when_others_leave() -> None:
+    sim = two_rooms()
+    gone = 0
+    while gone < 3:
+        before = dict(zip(sim.agents.id.tolist(), range(len(sim.agents)), strict=True))
+        sim.step()
+        gone = sim.population.departed
+        for row, agent in enumerate(sim.agents.id.tolist()):
+            np.testing.assert_array_equal(planned_direction(sim, row), sim.directions[before[agent]])
+
+
+def test_overlays_have_names_of_their_own() -> None:
+    known = overlays()
+    assert {"planning field", "density"} <= {overlay.name for overlay in known}
+    other = Overlay(name="density", title="another", look=lambda sim, selected: None, draw=lambda canvas, seen: None)
+    with pytest.raises(ParameterError, match="'density' already"):
+        register_overlay(other)
+
+
+def test_the_density_picture_counts_everybody_once() -> None:
+    sim = two_rooms()
+    overlay = next(o for o in overlays() if o.name == "density")
+    picture = overlay.look(sim, None)
+    assert np.nansum(picture.values) * picture.cell**2 == pytest.approx(len(sim.agents))
