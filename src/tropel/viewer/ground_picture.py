@@ -21,6 +21,7 @@ Floats = NDArray[np.float64]
 MOST_PIXELS = 512
 #: How much of a colour is left in the pale ones on the ground; the rest is white.
 _STRENGTH = 0.6
+_MOST_ENLARGED = 8
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -49,7 +50,7 @@ def shares(cells: NDArray[Any]) -> tuple[Floats, int]:
 
 def draw_picture(canvas: Canvas, picture: GroundPicture) -> None:
     """Lay a picture on the ground, see-through where there is nothing."""
-    pixels = pixels_of(picture)
+    pixels = enlarged(pixels_of(picture))
     depth, width = (np.array(picture.values.shape) * picture.cell).tolist()
     x, y = picture.origin.tolist()
     place = (x, y, width, depth)
@@ -83,6 +84,12 @@ def pixels_of(picture: GroundPicture) -> NDArray[np.uint8]:
     pixels[..., :3] = _table()[(share * 255.0).astype(np.int64)]
     pixels[..., 3] = np.where(known, 255, 0)
     return pixels[::-1]
+
+
+def enlarged(pixels: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """Each pixel as a square of several: a browser smooths pictures, and would blur large cells beyond walls."""
+    times = max(1, min(_MOST_ENLARGED, MOST_PIXELS // max(pixels.shape)))
+    return pixels.repeat(times, axis=0).repeat(times, axis=1)
 
 
 def picture_legend(picture: GroundPicture | None) -> str:

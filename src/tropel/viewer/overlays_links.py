@@ -66,7 +66,7 @@ def draw_links(canvas: Canvas, seen: Links) -> None:
         node.points = ends
         return
     canvas.nodes["links"] = canvas.scene.add_line_segments(
-        f"{canvas.path}/links", ends, colors=colours, thickness=2.0, thickness_units="screen"
+        f"{canvas.path}/links", ends, colors=colours, thickness=1.4, thickness_units="screen"
     )
 
 
