@@ -55,7 +55,8 @@ def free_pose(scene: Scene) -> Pose:
     middle = 0.5 * (low + high)
     size = float(np.linalg.norm(high - low))
     towards = np.array([0.45, -0.8, 0.75])
-    distance = 0.5 * size / math.tan(0.5 * FREE_ANGLE)
+    # The ball around the world fits into the window, which may be as high as it is wide.
+    distance = 0.5 * size / math.sin(0.5 * FREE_ANGLE)
     place = middle + distance * towards / np.linalg.norm(towards)
     return Pose(
         position=(float(place[0]), float(place[1]), float(place[2])),

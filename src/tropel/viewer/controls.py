@@ -25,7 +25,7 @@ class RunControls:
         live, gui = page.live, page.server.gui
         self._play = gui.add_button("Pause")
         self._step = gui.add_button("Single step")
-        near = min(SPEEDS, key=lambda name: abs(SPEEDS[name] - live.speed) if SPEEDS[name] < FASTEST else FASTEST)
+        near = min(SPEEDS, key=lambda name: abs(1.0 / SPEEDS[name] - 1.0 / live.speed))
         self._speed = gui.add_dropdown("Speed", list(SPEEDS), initial_value=near)
         self._state = gui.add_markdown("")
         with gui.add_folder("Restart"):

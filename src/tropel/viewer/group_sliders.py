@@ -36,7 +36,7 @@ class GroupSliders:
 
     def _add(self, column: Column, sim: Simulation) -> None:
         low, high = reach_of(column, sim)
-        value = float(np.clip(middle_of(column.name, sim, self.group), low, high))
+        value = _readable(float(np.clip(middle_of(column.name, sim, self.group), low, high)))
         label = column.name.replace("_", " ") + (f" [{column.unit}]" if column.unit else "")
         slider = self._page.server.gui.add_slider(
             label, low, high, (high - low) / _STEPS, value, hint=column.about or None
@@ -68,7 +68,7 @@ class GroupSliders:
             return
         for name, value in values.items():
             slider = self._sliders[name]
-            slider.value = float(np.clip(value, slider.min, slider.max))
+            slider.value = _readable(float(np.clip(value, slider.min, slider.max)))
             self._shown[name] = slider.value
 
 
@@ -85,8 +85,8 @@ def reach_of(column: Column, sim: Simulation) -> tuple[float, float]:
         return 0.0, 1.0
     values = sim.agents.columns[column.name]
     most = float(np.abs(values).max(initial=abs(column.default)))
-    high = _UP_TO * most if most > 0.0 else 1.0
-    low = 0.05 * high if column.name == "radius" else 0.0
+    high = _readable(_UP_TO * most) if most > 0.0 else 1.0
+    low = 0.05 if column.name == "radius" else 0.0
     return (-high if (values < 0.0).any() else low), high
 
 
@@ -94,3 +94,8 @@ def middle_of(name: str, sim: Simulation, group: str) -> float:
     """What half of a group have less of."""
     rows = sim.population.members([sim.groups.index(group)])
     return float(np.median(sim.agents.columns[name][rows])) if len(rows) else sim.agents.declared[name].default
+
+
+def _readable(value: float) -> float:
+    """With three digits at most."""
+    return float(f"{value:.3g}")

@@ -84,6 +84,7 @@ class LiveRun:
         self._until, self._limit = until, limit
         self._jobs: queue.Queue[_Job] = queue.Queue()
         self._stopping = False
+        self._over = threading.Event()
         self._restart_with: Simulation | None = None
         self._steps_wanted = 0
         self._rule: StopRule | None = None
@@ -101,10 +102,11 @@ class LiveRun:
 
     @property
     def alive(self) -> bool:
-        return self._thread.is_alive()
+        return not self._over.is_set()
 
     def join(self, seconds: float | None = None) -> None:
-        self._thread.join(seconds)
+        """Wait for the end. Not for the thread itself: Python takes it for ended when Ctrl-C interrupts its `join`."""
+        self._over.wait(seconds)
 
     def stop(self) -> None:
         """End the run after the step it is in, with its files closed."""
@@ -217,11 +219,13 @@ class LiveRun:
     # On the simulation's thread ---------------------------------------------------------------------------------
 
     def _live(self) -> None:
-        while True:
+        try:
             self._one_run()
-            if self._restart_with is None or self._stopping:
-                return
-            self.sim, self._restart_with = self._restart_with, None
+            while self._restart_with is not None and not self._stopping:
+                self.sim, self._restart_with = self._restart_with, None
+                self._one_run()
+        finally:
+            self._over.set()
 
     def _one_run(self) -> None:
         sim, files = self.sim, self.files

@@ -1,0 +1,85 @@
+"""`tropel run --view` as a user meets it: a page, Ctrl-C, closed files, and the same run again from its record."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tropel_command import tropel
+
+SHORT = """
+name = "short"
+until = 2.0
+dt = 0.1
+
+[world]
+walkable = { box = [0.0, 0.0, 8.0, 6.0] }
+
+[world.exits]
+east = { box = [7.0, 2.0, 8.0, 4.0] }
+
+[[groups]]
+name = "people"
+count = 20
+region = { box = [0.0, 0.0, 5.0, 6.0] }
+"""
+
+
+@pytest.fixture
+def scenario(tmp_path: Path) -> Path:
+    (tmp_path / "short.toml").write_text(SHORT)
+    return tmp_path
+
+
+def test_ctrl_c_ends_a_watched_run_with_its_files_closed_and_it_can_be_repeated(scenario: Path) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        run = subprocess.Popen(
+            [sys.executable, "-m", "tropel.cli", "run", "short.toml", "--view", "--no-browser", "--port", str(port)],
+            cwd=scenario,
+            env=os.environ,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        assert run.stderr is not None
+        said = [run.stderr.readline(), run.stderr.readline()]
+        assert f"Port {port} is in use" in said[0]
+        assert "http://127.0.0.1:" in said[1]
+        run.send_signal(signal.SIGINT)
+        out, error = run.communicate(timeout=300)
+    assert run.returncode == 0, error
+    assert "Traceback" not in error
+    watched = json.loads((scenario / "out" / "short" / "summary.json").read_text())
+    assert f"--until {watched['simulated_time']:g}" in " ".join(out.split())
+    end = watched["simulated_time"]
+    tropel(
+        "run",
+        "short.toml",
+        "--events",
+        "out/short",
+        "--until",
+        end,
+        "--out",
+        "again",
+        "--no-picture",
+        "-q",
+        cwd=scenario,
+    )
+    assert json.loads((scenario / "again" / "summary.json").read_text())["state_hash"] == watched["state_hash"]
+
+
+def test_without_the_extra_it_is_said_which_one_to_install(scenario: Path) -> None:
+    (scenario / "viser.py").write_text("raise ImportError('not installed')")
+    done = tropel("run", "short.toml", "--view", cwd=scenario, ok=False)
+    assert done.returncode == 1
+    assert "pip install 'tropel[view]'" in " ".join(done.stderr.split())
+    assert not (scenario / "out").exists()
