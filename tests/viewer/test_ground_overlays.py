@@ -9,6 +9,7 @@ import pytest
 from overlay_scenes import GAP, WALL_X, cells_of, flyers, on_cells, rooms, steps, walkers
 
 from tropel import Group, Hazard, Seek, Simulation, VectorField
+from tropel.viewer.colours import time_to_exit
 from tropel.viewer.ground_picture import GroundPicture, picture_legend, pixels_of, shares
 from tropel.viewer.overlays_bottlenecks import BOTTLENECKS, Bottlenecks
 from tropel.viewer.overlays_congestion import CONGESTION, congestion_picture
@@ -188,3 +189,10 @@ def test_large_layers_become_means_of_blocks() -> None:
     assert means.shape == (367, 234)
     assert means[0, 0] == pytest.approx(6 / 9)
     assert means.sum() == pytest.approx(7 / 9)
+
+
+def test_time_to_exit_is_straight_where_ways_are_painted() -> None:
+    sim = walkers(planning=VectorField(lambda points: np.ones_like(points)))
+    x, y = sim.agents.position.T
+    away = np.hypot(15.2 - x, np.maximum(np.abs(y - 4.0) - 1.0, 0.0))
+    assert np.allclose(time_to_exit(sim), away / sim.agents.desired_speed)
