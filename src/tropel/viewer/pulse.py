@@ -12,8 +12,10 @@ import threading
 from time import perf_counter
 from typing import Any
 
-#: Who has not answered for so long gets frames all the same, but only this often [s]: a page in the background.
-_PATIENCE = 1.0
+#: Who has not answered for so long sleeps, in the background: then others get frames without it, but fewer [s].
+_ASLEEP = 5.0
+#: Between two frames while one of several pages sleeps, which collects them until it wakes up [s].
+_WHILE_ONE_SLEEPS = 0.5
 
 
 class Pulse:
@@ -23,6 +25,7 @@ class Pulse:
         self._server = server
         self._asked: dict[int, float] = {}
         self._lock = threading.Lock()
+        self._sent_at = 0.0
         self.round_trip = 0.0  #: of the slowest page, as last seen [s]
 
     @property
@@ -30,16 +33,22 @@ class Pulse:
         return len(self._server.get_clients())
 
     def ready(self) -> bool:
-        """Whether every open page has drawn the last frame, or is not expected to."""
+        """Whether the pages have drawn the last frame. A page alone is waited for, however long it takes."""
         now = perf_counter()
         with self._lock:
-            open_pages = self._server.get_clients()
-            self._asked = {number: since for number, since in self._asked.items() if number in open_pages}
-            return all(now - since > _PATIENCE for since in self._asked.values())
+            pages = self._server.get_clients()
+            self._asked = {number: since for number, since in self._asked.items() if number in pages}
+            waits = [now - since for since in self._asked.values()]
+            if not waits:
+                return True
+            if len(waits) == len(pages) or min(waits) < _ASLEEP:
+                return False
+            return now - self._sent_at >= _WHILE_ONE_SLEEPS
 
     def frame_sent(self) -> None:
         """Ask every page that owes no answer."""
         self._server.flush()
+        self._sent_at = perf_counter()
         for number, client in self._server.get_clients().items():
             with self._lock:
                 if number in self._asked:
