@@ -44,6 +44,7 @@ class Watch:
     show: Callable[[Any], None]  #: on the page's thread
     seconds: float = 0.5
     due: float = 0.0
+    step: int = -1  #: that it has last seen
 
 
 class Page:
@@ -168,8 +169,10 @@ class Page:
             begin = perf_counter()
             live = self.live
             moved = live.sim.step_number != last_step or live.sim is not last_sim
+            # Not all look at every frame; those that missed the last one before a pause look when it is their time.
+            late = any(watch.step != last_step and begin >= watch.due for watch in tuple(self.watches))
             self.panel.show_state()
-            if self.pulse.pages == 0 or not (moved or self._dirty) or not self.pulse.ready():
+            if self.pulse.pages == 0 or not (moved or late or self._dirty) or not self.pulse.ready():
                 self._closing.wait(_IDLE if not moved else 0.01)
                 continue
             self._dirty = False
@@ -200,6 +203,8 @@ class Page:
                 return frame, colours.unit_of(choice, sim), [watch.look(sim) for watch in due]
 
             frame, unit, seen = self.live.ask(look, seconds=2.0)
+            for watch in due:
+                watch.step = frame.step
             with self.server.atomic():
                 self._draw(frame, unit)
                 for watch, what in zip(due, seen, strict=True):
