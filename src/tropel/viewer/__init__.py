@@ -15,6 +15,8 @@ viser serves the page; nothing here is imported before a page is asked for. One 
 | `camera.py`, `colours.py`, `picking.py` | where one looks from, what colours say, what a click means |
 | `controls.py`, `selection.py`, `tools.py`, `group_sliders.py` | the panel |
 | `overlays.py`, `overlays_….py` | what can be laid over the world; `Overlay` is the extension point |
+| `overlay_switch.py`, `ground_picture.py` | an overlay that is on; numbers per cell as a picture on the ground |
+| `plots.py`, `plot_history.py` | live plots, and what they remember of the run |
 | `view.py` | `sim.view()` |
 | `notebook.py` | pages inside notebooks |
 | `recorded_frames.py` | a recorded run as frames, read one at a time |

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from tropel.agents.groups import goal_name
 from tropel.agents.state import NEAREST_EXIT, NO_GOAL, Column
 from tropel.pictures import style
+from tropel.planning.field_planner import FieldPlanner
 from tropel.viewer.frame import Frame
 from tropel.viewer.shapes3d import rgb_array
 
@@ -127,7 +128,7 @@ def time_to_exit(sim: Simulation) -> Floats:
 
 
 def _way_left(sim: Simulation, planner: Any, goal: int, position: Floats) -> Floats:
-    field = planner.field(goal_name(sim.world, goal)) if hasattr(planner, "field") else None
+    field = planner.field(goal_name(sim.world, goal)) if isinstance(planner, FieldPlanner) else None
     if field is not None and field.length is not None:
         return np.asarray(field.length[tuple(field.raster.index_of(position).T)])
     goals = sim.world.goals()

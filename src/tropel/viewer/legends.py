@@ -14,7 +14,7 @@ _MOST_GROUPS = 12
 def group_legend(groups: Sequence[str]) -> str:
     """A coloured square for each group."""
     lines = [
-        f'<span style="color:{colour}">■</span> {_plain(name)}'
+        f'<span style="color:{colour}">■</span> {plain(name)}'
         for colour, name in zip(style.group_colours(len(groups)), groups, strict=True)
     ]
     more = [f"and {len(lines) - _MOST_GROUPS} more"] if len(lines) > _MOST_GROUPS else []
@@ -28,6 +28,6 @@ def colour_bar(scale: Scale) -> str:
     return f"{scale.low:.3g} {bar} {scale.high:.3g} {scale.unit}"
 
 
-def _plain(text: str) -> str:
+def plain(text: str) -> str:
     """Text that is not taken for markup."""
     return "".join(f"\\{letter}" if letter in "\\`*_{}[]()#+-.!<>|~" else letter for letter in text)

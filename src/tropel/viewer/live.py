@@ -78,6 +78,8 @@ class LiveRun:
         self.error = ""  #: what broke it, if something did
         self.steps_per_second = 0.0  #: as measured
         self.tape = Tape()
+        #: Called on the simulation's thread, before the first step and after each; quick, and changing nothing.
+        self.after_step: list[Callable[[Simulation], None]] = []
         self.summary: Summary | None = None
         self._until, self._limit = until, limit
         self._jobs: queue.Queue[_Job] = queue.Queue()
@@ -273,6 +275,8 @@ class LiveRun:
         """Between two steps: do what was asked for, wait for the time of the next step; True ends the run."""
         self._step_began = None
         self._measure(sim)
+        for note in tuple(self.after_step):
+            note(sim)
         stop = self._wait(sim)
         self._step_began = None if stop else perf_counter()
         return stop

@@ -1,7 +1,8 @@
 """What can be laid over the world, and how one adds to it.
 
 An overlay looks at the simulation and draws what it saw. Looking happens on the simulation's thread between two steps,
-so it must be quick and must return copies; drawing happens on the page's thread and may take its time.
+so it must be quick, must change nothing and must return copies; drawing happens on the page's thread and may take its
+time.
 
     def look(sim, selected):                     # `selected` is the id of the chosen agent, or None
         return sim.agents.position.copy()
@@ -13,13 +14,14 @@ so it must be quick and must return copies; drawing happens on the page's thread
 
 While it is switched on, `draw` is called about every `seconds`, and never when `look` returned None, which says that
 there is nothing to show: then, and when it is switched off, everything below `canvas.path` is removed. Nodes that are
-added again under the same name take the place of the old ones.
+added again under the same name take the place of the old ones; those kept in `canvas.nodes` can be changed instead,
+which does not flicker. One that raises is switched off, and the page says why; the run goes on.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from tropel.errors import ParameterError
@@ -30,7 +32,7 @@ if TYPE_CHECKING:
     from tropel.simulation import Simulation
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Canvas:
     """Where an overlay draws."""
 
@@ -38,9 +40,11 @@ class Canvas:
     path: str  #: all nodes of the overlay have names that begin with this and a slash
     world: Scene  #: the world as it was declared
     height: float = HEIGHT  #: overlays on the ground lie here [m], above the ground and below everybody
+    nodes: dict[str, Any] = field(default_factory=dict)  #: what the overlay wants to find again when it draws
 
     def clear(self) -> None:
         self.scene.remove_by_name(self.path)
+        self.nodes.clear()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,6 +57,10 @@ class Overlay:
     draw: Callable[[Canvas, Any], None]
     seconds: float = 0.5  #: between two looks
     fits: Callable[[Simulation], bool] = lambda sim: True  #: whether it is offered for a simulation
+    legend: Callable[[Any], str] | None = None  #: what is said below its switch (Markdown) of what was seen, or of None
+    covers_ground: bool = False  #: paints the ground; of these only one is on at a time, or none could be read
+    after_step: Callable[[Simulation, int | None], None] | None = None  #: called after every step while it is on
+    anew: Callable[[], Overlay] | None = None  #: makes it when it is switched on, where it remembers something
 
 
 _REGISTERED: dict[str, Overlay] = {}
@@ -60,15 +68,46 @@ _REGISTERED: dict[str, Overlay] = {}
 
 def register_overlay(overlay: Overlay) -> None:
     """Offer an overlay on every page that is opened from now on."""
-    if overlay.name in _REGISTERED and _REGISTERED[overlay.name] != overlay:
+    if not overlay.name or "/" in overlay.name:
+        raise ParameterError(
+            f"an overlay's name is part of a path in the scene and has no slash, unlike '{overlay.name}'"
+        )
+    if not overlay.seconds > 0.0:
+        raise ParameterError(f"overlay '{overlay.name}': seconds must be positive, not {overlay.seconds!r}")
+    known = {own.name: own for own in _own()} | _REGISTERED
+    if known.get(overlay.name, overlay) != overlay:
         raise ParameterError(f"there is an overlay '{overlay.name}' already; choose another name")
     _REGISTERED[overlay.name] = overlay
 
 
+def forget_overlay(name: str) -> None:
+    """Offer a registered overlay no longer on pages that are opened from now on."""
+    _REGISTERED.pop(name, None)
+
+
 def overlays() -> list[Overlay]:
     """All overlays there are, tropel's own first."""
-    from tropel.viewer import overlays_ground
+    return list(({own.name: own for own in _own()} | _REGISTERED).values())
 
-    for overlay in overlays_ground.OVERLAYS:
-        register_overlay(overlay)
-    return list(_REGISTERED.values())
+
+def _own() -> list[Overlay]:
+    from tropel.viewer import (
+        overlays_bottlenecks,
+        overlays_congestion,
+        overlays_density,
+        overlays_field,
+        overlays_links,
+        overlays_occupancy,
+        overlays_trails,
+    )
+
+    return [
+        overlays_field.COLOURS,
+        overlays_density.DENSITY,
+        overlays_occupancy.OCCUPANCY,
+        overlays_congestion.CONGESTION,
+        overlays_field.ARROWS,
+        overlays_bottlenecks.BOTTLENECKS,
+        overlays_links.LINKS,
+        overlays_trails.TRAILS,
+    ]

@@ -19,7 +19,9 @@ from tropel.errors import ViewError
 from tropel.viewer import camera, colours
 from tropel.viewer.agents_drawing import AgentsDrawing
 from tropel.viewer.frame import Frame, frame_of
+from tropel.viewer.legends import plain
 from tropel.viewer.live import LiveRun
+from tropel.viewer.overlay_switch import OverlaySwitch
 from tropel.viewer.overlays import Canvas, Overlay
 from tropel.viewer.pulse import Pulse
 from tropel.viewer.server import HOST, PORT, start_server, stop_server
@@ -42,6 +44,7 @@ class Watch:
     show: Callable[[Any], None]  #: on the page's thread
     seconds: float = 0.5
     due: float = 0.0
+    step: int = -1  #: that it has last seen
 
 
 class Page:
@@ -61,7 +64,7 @@ class Page:
         self.watches: list[Watch] = []
         self.pulse = Pulse(self.server)
         self.frames_drawn = 0
-        self._switched_on: dict[str, Watch] = {}
+        self._switched_on: dict[str, tuple[OverlaySwitch, Watch]] = {}
         self._dirty = True
         self._closing = threading.Event()
         # One thread: what was clicked first happens first.
@@ -132,19 +135,31 @@ class Page:
 
     def switch(self, overlay: Overlay, on: bool) -> None:
         """Switch an overlay on or off."""
-        canvas = Canvas(scene=self.server.scene, path=f"/overlays/{overlay.name}", world=self.scene)
         with self._drawing:
-            if (watch := self._switched_on.pop(overlay.name, None)) is not None:
+            if (was_on := self._switched_on.pop(overlay.name, None)) is not None:
+                switch, watch = was_on
                 self.unwatch(watch)
-                canvas.clear()
+                self.live.after_step.remove(switch.after_step)
+                switch.clear()
             if on:
-
-                def show(seen: Any) -> None:
-                    canvas.clear() if seen is None else overlay.draw(canvas, seen)
-
-                watch = Watch(look=lambda sim: overlay.look(sim, self.selected), show=show, seconds=overlay.seconds)
-                self._switched_on[overlay.name] = watch
+                tab = self.panel.show
+                switch = OverlaySwitch(
+                    overlay,
+                    Canvas(scene=self.server.scene, path=f"/overlays/{overlay.name}", world=self.scene),
+                    selected=lambda: self.selected,
+                    say=lambda text: tab.say_of(overlay, text),
+                    fail=lambda why: self._give_up(overlay, why),
+                )
+                watch = Watch(look=switch.look, show=switch.show, seconds=overlay.seconds)
+                self._switched_on[overlay.name] = (switch, watch)
+                self.live.after_step.append(switch.after_step)
                 self.watch(watch)
+
+    def _give_up(self, overlay: Overlay, why: str) -> None:
+        self.switch(overlay, False)
+        self.panel.show.turn_off(overlay)
+        self.panel.show.say_of(overlay, f"Switched off: {plain(why)}")
+        self.say(f"The overlay '{overlay.title}' has been switched off: {why}", bad=True)
 
     # The drawing thread -----------------------------------------------------------------------------------------
 
@@ -154,8 +169,10 @@ class Page:
             begin = perf_counter()
             live = self.live
             moved = live.sim.step_number != last_step or live.sim is not last_sim
+            # Not all look at every frame; those that missed the last one before a pause look when it is their time.
+            late = any(watch.step != last_step and begin >= watch.due for watch in tuple(self.watches))
             self.panel.show_state()
-            if self.pulse.pages == 0 or not (moved or self._dirty) or not self.pulse.ready():
+            if self.pulse.pages == 0 or not (moved or late or self._dirty) or not self.pulse.ready():
                 self._closing.wait(_IDLE if not moved else 0.01)
                 continue
             self._dirty = False
@@ -186,6 +203,8 @@ class Page:
                 return frame, colours.unit_of(choice, sim), [watch.look(sim) for watch in due]
 
             frame, unit, seen = self.live.ask(look, seconds=2.0)
+            for watch in due:
+                watch.step = frame.step
             with self.server.atomic():
                 self._draw(frame, unit)
                 for watch, what in zip(due, seen, strict=True):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from tropel.viewer.colours import Scale
 from tropel.viewer.controls import RunControls
 from tropel.viewer.frame import Frame
+from tropel.viewer.plots import Plots
 from tropel.viewer.selection import Selection
 from tropel.viewer.show_tab import ShowTab
 from tropel.viewer.tools import Tools
@@ -36,6 +37,8 @@ class Panel:
             self.tools = Tools(page)
         with self.tabs.add_tab("Agent"):
             self.selection = Selection(page)
+        with self.tabs.add_tab("Plots"):
+            self.plots = Plots(page)
 
     def show_state(self) -> None:
         """What may change without a frame: whether it plays, has ended or is broken."""

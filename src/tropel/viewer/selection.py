@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from tropel.agents.groups import goal_name
 from tropel.pictures import style
+from tropel.planning.field_planner import FieldPlanner
 from tropel.viewer.frame import in_space
 from tropel.viewer.shapes3d import rgb
 
@@ -79,7 +80,7 @@ def planned_direction(sim: Simulation, row: int) -> Floats | None:
     if 0 < len(wanted) == len(agents) + len(gone_since):
         return np.array(wanted[row_then])
     planner: Any = sim.planners[sim.groups[int(agents.group[row])]]
-    if not hasattr(planner, "field") or agents.goal[row] <= -3:
+    if not isinstance(planner, FieldPlanner) or agents.goal[row] <= -3:
         return None
     field = planner.field(goal_name(sim.world, int(agents.goal[row])))
     return np.array(field.vectors[tuple(field.raster.index_of(agents.position[row]))])

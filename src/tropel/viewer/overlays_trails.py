@@ -1,0 +1,141 @@
+"""Trails: where people have been in the last few simulated seconds.
+
+Points of a trail are taken after steps, a fixed simulated time apart, so that a trail goes around corners however fast
+the run is and however seldom a page draws.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tropel.pictures import style
+from tropel.viewer.frame import in_space
+from tropel.viewer.overlays import Canvas, Overlay
+from tropel.viewer.shapes3d import instance_colours, rgb_array
+
+if TYPE_CHECKING:
+    from tropel.simulation import Simulation
+
+Floats = NDArray[np.float64]
+
+#: How long trails are, and the time between two of their points [s].
+_SECONDS = 8.0
+_APART = 0.2
+#: Beyond so many agents only some have a trail.
+_MOST = 400
+_HEIGHT = 0.11
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Piece:
+    """What was walked between two points in time."""
+
+    ends: Floats  #: (N, 2, dim): from, to [m]
+    group: NDArray[np.int32]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Seen:
+    """All pieces there are."""
+
+    ends: Floats
+    group: NDArray[np.int32]
+    age: Floats  #: 0 for the newest pieces, up to 1 for the oldest
+    groups: int
+    followed: int  #: how many have a trail
+    people: int
+
+
+class Trails:
+    """Remembers where people have been since it was switched on."""
+
+    def __init__(self) -> None:
+        self._pieces: deque[Piece] = deque(maxlen=round(_SECONDS / _APART))
+        self._sim: object = None
+        self._every = 1  # ids that are a multiple of it have a trail
+        self._due = 0
+        self._last: tuple[NDArray[np.int64], Floats] | None = None
+
+    def after_step(self, sim: Simulation, selected: int | None) -> None:
+        """Take the next points, if it is time to."""
+        if sim is not self._sim:
+            self._sim, self._last, self._due = sim, None, 0
+            self._pieces.clear()
+        if sim.step_number < self._due:
+            return
+        self._due = sim.step_number + max(1, round(_APART / sim.dt))
+        agents = sim.agents
+        self._every = max(self._every, math.ceil(len(agents) / _MOST))
+        rows = np.flatnonzero((agents.id % self._every == 0) | (agents.id == (-1 if selected is None else selected)))
+        ids, places = agents.id[rows], agents.position[rows]
+        if self._last is not None:
+            _, before, now = np.intersect1d(self._last[0], ids, assume_unique=True, return_indices=True)
+            ends = np.stack([self._last[1][before], places[now]], axis=1)
+            way = np.linalg.norm(ends[:, 1] - ends[:, 0], axis=1)
+            # Who is suddenly far away has not walked there.
+            walked = (way > 0.0) & (way < 0.25 * float((sim.world.bounds[1] - sim.world.bounds[0]).max()))
+            self._pieces.append(Piece(ends=ends[walked], group=agents.group[rows[now]][walked]))
+        self._last = (ids, places)
+
+    def look(self, sim: Simulation, selected: int | None) -> Seen | None:
+        pieces = [piece for piece in self._pieces if len(piece.ends)]
+        if sim is not self._sim or not pieces:
+            return None
+        age = np.concatenate(
+            [
+                np.full(len(piece.ends), back / len(self._pieces))
+                for back, piece in zip(range(len(self._pieces), 0, -1), self._pieces, strict=True)
+            ]
+        )
+        return Seen(
+            ends=np.concatenate([piece.ends for piece in pieces]),
+            group=np.concatenate([piece.group for piece in pieces]),
+            age=age,
+            groups=len(sim.groups),
+            followed=0 if self._last is None else len(self._last[0]),
+            people=len(sim.agents),
+        )
+
+
+def draw_trails(canvas: Canvas, seen: Seen) -> None:
+    """In the colours of the groups, the older the paler."""
+    points = in_space(seen.ends)
+    if seen.ends.shape[-1] == 2:
+        points[..., 2] = _HEIGHT
+    colour = rgb_array(style.group_colours(seen.groups))[seen.group].astype(np.float64)
+    pale = (0.85 * seen.age)[:, None]
+    mixed = (1.0 - pale) * colour + pale * rgb_array([style.FLOOR])
+    colours = np.repeat(instance_colours(mixed.round().astype(np.uint8))[:, None], 2, axis=1)
+    canvas.scene.add_line_segments(
+        f"{canvas.path}/trails", points, colors=colours, thickness=2.0, thickness_units="screen"
+    )
+
+
+def _trails_legend(seen: Seen | None) -> str:
+    if seen is None:
+        return "Nobody has moved since it was switched on."
+    who = "everybody" if seen.followed >= seen.people else f"{seen.followed:,} of {seen.people:,}"
+    return f"The last {_SECONDS:g} simulated seconds of {who}"
+
+
+def _anew() -> Overlay:
+    memory = Trails()
+    return Overlay(
+        name="trails",
+        title="Trails",
+        look=memory.look,
+        draw=draw_trails,
+        legend=_trails_legend,
+        after_step=memory.after_step,
+        seconds=0.25,
+        anew=_anew,
+    )
+
+
+TRAILS = _anew()
