@@ -17,9 +17,15 @@ settings.register_profile("tropel", deadline=None, suppress_health_check=[Health
 settings.load_profile("tropel")
 
 
+#: The longest first: at the end, all other workers would wait for them.
+_FIRST = ("test_array_bounds", "test_warmup", "test_planned_scenes", "test_documentation", "test_flock_scenes")
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The longest test first: at the end, all other workers would wait for it."""
-    items.sort(key=lambda item: "test_array_bounds" not in item.nodeid)
+    def turn(item: pytest.Item) -> int:
+        return next((number for number, name in enumerate(_FIRST) if name in item.nodeid), len(_FIRST))
+
+    items.sort(key=turn)
 
 
 @pytest.fixture(autouse=True)

@@ -239,6 +239,9 @@ def _crowd_on_cells() -> None:
     sim = Simulation(world, agents, planning=PathPlans(congestion=True), local=models)
     for _ in range(40):
         sim.step()
+    # Where all are on cells, moving is a loop of its own.
+    alone = World(shapely.box(0, 0, 4, 4), exits={"out": shapely.box(3.2, 1.2, 4, 2.8)})
+    _use(Simulation(alone, Group("people", count=4), planning=PathPlans(), local=Lattice(), dt=0.2))
 
 
 def _flocks_one_after_the_other() -> None:
