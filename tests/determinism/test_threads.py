@@ -12,13 +12,9 @@ from busy_scenes import plaza, swarm
 
 import tropel
 from tropel._kernels.compile import SMALL_RUN
+from two_threads import needs_two_threads
 
 STEPS = 12
-
-needs_two_threads = pytest.mark.skipif(
-    numba.config.NUMBA_NUM_THREADS < 2,  # type: ignore[attr-defined]
-    reason="this machine, or NUMBA_NUM_THREADS, has one thread",
-)
 
 
 def run(build: Callable[..., tropel.Simulation], threads: int) -> tuple[tropel.Simulation, set[int]]:

@@ -7,7 +7,6 @@ import json
 from pathlib import Path
 from typing import Any
 
-import numba
 import numpy as np
 import pytest
 import shapely
@@ -21,6 +20,7 @@ from tropel.environment.collision_search import TOLERANCE
 from tropel.environment.collisions import CollisionWatch
 from tropel.environment.grid import Grid
 from tropel.errors import CheckpointError, ParameterError
+from two_threads import needs_two_threads
 
 Floats = NDArray[np.float64]
 DT = 0.1
@@ -406,10 +406,7 @@ def mixed_crowd(*, threads: int = 1, count: int = 300, side: float = 20.0) -> Si
     return Simulation(world, [group, source], local=Straight(velocity), dt=DT, threads=threads)
 
 
-@pytest.mark.skipif(
-    numba.config.NUMBA_NUM_THREADS < 2,  # type: ignore[attr-defined]
-    reason="this machine, or NUMBA_NUM_THREADS, has one thread",
-)
+@needs_two_threads
 def test_one_thread_and_two_log_the_same() -> None:
     alone, together = (mixed_crowd(threads=threads, count=2_500, side=60.0) for threads in (1, 2))
     for sim in (alone, together):

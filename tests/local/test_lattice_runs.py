@@ -17,14 +17,10 @@ from lattice_reference import PlainLattice
 from tropel import Door, Group, Lattice, Normal, Obstacle, PathPlans, Simulation, Source, Target, Uniform, World, events
 from tropel._kernels.compile import SMALL_RUN
 from tropel.world.lattice_cells import lattice_cells
+from two_threads import needs_two_threads
 
 DT = 0.2
 CELL = 0.4
-
-needs_two_threads = pytest.mark.skipif(
-    numba.config.NUMBA_NUM_THREADS < 2,  # type: ignore[attr-defined]
-    reason="this machine, or NUMBA_NUM_THREADS, has one thread",
-)
 
 
 def busy_hall(*, seed: int = 5, crowd: int = 120, scale: int = 1, threads: int | None = None) -> Simulation:
