@@ -13,6 +13,7 @@ from PIL import Image
 
 from tropel.recording import Scene
 from tropel.viewer.camera import PLAN_ANGLE, plan_pose
+from tropel.viewer.html_legend import first_view
 
 
 def picture(page: Any) -> Any:
@@ -41,7 +42,7 @@ def place_of_guide(page: Any, scene: Scene, *, fitted: bool) -> tuple[float, flo
     if len(right) < 5:
         return None
     # A page fits the world into its window; a file knows nothing of the window it will be seen in.
-    pose = plan_pose(scene, aspect=box["width"] / box["height"]) if fitted else plan_pose(scene)
+    pose = plan_pose(scene, aspect=box["width"] / box["height"]) if fitted else first_view(scene)
     metres = 2.0 * pose.position[2] * math.tan(0.5 * PLAN_ANGLE) / box["height"]
     x = pose.look_at[0] + (right.mean() - 0.5 * box["width"]) * metres
     y = pose.look_at[1] - (down.mean() - 0.5 * box["height"]) * metres

@@ -65,6 +65,25 @@ def test_a_run_that_would_make_a_large_file_is_thinned_out(
     assert shown[[0, -1]].tolist() == [0, 59]
 
 
+def test_frames_left_out_without_being_asked_are_said_and_too_many_are_an_error(
+    recorded: Trajectory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(export, "MOST_ROWS", 150)
+    assert "more with --fps" in str(export_html(recorded, tmp_path / "thinned.html"))
+    assert "more with --fps" not in str(export_html(recorded, tmp_path / "asked.html", fps=2.0))
+    monkeypatch.setattr(export, "LARGEST_ROWS", 150)
+    with pytest.raises(ParameterError, match=r"60 frames of [67] agents would be .* use a lower fps"):
+        export_html(recorded, tmp_path / "large.html", fps=10.0)
+    assert not (tmp_path / "large.html").exists()
+
+
+def test_every_frame_says_its_time_and_how_many_are_there(recorded: Trajectory, tmp_path: Path) -> None:
+    recording = recording_in(export_html(recorded, tmp_path / "run.html").path)
+    said = [str(message) for _, message in recording["messages"]]
+    for text in ("0.0 s · 7 there · 0 left", "3.1 s · 6 there · 1 left", "4.0 s · 5 there · 1 left · 1 died"):
+        assert any(text in message for message in said), text
+
+
 def test_names_are_text_and_never_markup(recorded: Trajectory, tmp_path: Path) -> None:
     text = export_html(recorded, tmp_path / "run.html").path.read_text(encoding="utf-8")
     assert "&lt;two&gt; rooms &amp; a door" in text

@@ -7,7 +7,9 @@ import numpy as np
 import pytest
 import replay_runs as run
 
+from tropel import Group, Orbit, Simulation, Target, World
 from tropel.errors import ParameterError, RecordingError
+from tropel.events import MoveTarget
 from tropel.recording import open_trajectory, read_trajectory
 from tropel.viewer.recorded_frames import RecordedFrames
 
@@ -111,3 +113,19 @@ def test_frames_are_read_one_at_a_time_and_never_all_at_once(
         assert asked == []
         frames.frame(7)
         assert asked == [7]
+
+
+def test_a_target_that_moves_by_itself_is_where_its_motion_has_it_until_an_event_moves_it(tmp_path: Path) -> None:
+    orbit = Orbit(center=(5.0, 5.0), radius=3.0, period=8.0)
+    world = World(bounds=(0, 0, 10, 10), targets={"lantern": Target(motion=orbit, radius=0.7)})
+    sim = Simulation(world, Group("people", count=2, goal="none"), dt=0.1, seed=1, threads=1)
+    sim.at(3.0, MoveTarget(name="lantern", position=(1.0, 2.0)))
+    sim.run(until=4.0, record=tmp_path / "run.sqlite", fps=10.0)
+    with read_trajectory(tmp_path / "run.sqlite") as trajectory:
+        frames = RecordedFrames(trajectory)
+        for time in (0.0, 1.0, 2.0):
+            targets = frames.frame(frames.index_at(time)).targets
+            angle = 2.0 * np.pi * time / 8.0
+            np.testing.assert_allclose(targets.position, [[5.0 + 3.0 * np.cos(angle), 5.0 + 3.0 * np.sin(angle)]])
+            assert (list(targets.names), targets.radius.tolist()) == (["lantern"], [0.7])
+        np.testing.assert_allclose(frames.frame(frames.index_at(3.5)).targets.position, [[1.0, 2.0]])

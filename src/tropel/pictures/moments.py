@@ -13,6 +13,7 @@ from tropel.errors import RecordingError
 from tropel.pictures.hazards import HazardDisc, read_hazards
 from tropel.recording import Trajectory
 from tropel.recording.frames import RecordedEvent
+from tropel.world.motion import restored_motion
 
 #: A closed door is a slit in the recorded area whose sides are half a millimetre from the door's line.
 _SLIT = 1e-4
@@ -54,6 +55,11 @@ class Moments:
         self._events = [entry for entry in trajectory.events if isinstance(entry.event, dict)]
         self._doors = {name: self._middle_of_door(name) for name in trajectory.scene.doors}
         self._open_doors: dict[str, dict[str, bool | None]] = {}
+        self._motions = {
+            name: restored_motion(target["motion"])
+            for name, target in trajectory.scene.targets.items()
+            if isinstance(target.get("motion"), dict)
+        }
         self._obstacles_change = any(str(e.event.get("kind", "")).endswith("_obstacle") for e in self._events)
 
     def at(self, frame: int) -> Moment:
@@ -116,6 +122,16 @@ class Moments:
                 if all(a - radius < c < b + radius for a, c, b in zip(low, image, high, strict=True)):
                     seen[f"{name} beyond {shift}"] = image, radius
         return seen
+
+    def moving_targets(self, frame: int) -> dict[str, Place]:
+        """Where targets are that move by themselves, as long as no event has put them elsewhere."""
+        time = self._trajectory.time(frame)
+        touched = {
+            entry.event.get("name")
+            for entry in self._events
+            if entry.frame <= frame and str(entry.event.get("kind", "")).endswith("_target")
+        }
+        return {name: motion.at(time) for name, motion in self._motions.items() if name not in touched}
 
     def hazards(self, frame: int) -> dict[str, HazardDisc]:
         return read_hazards(self._trajectory.hazards(frame))

@@ -15,6 +15,7 @@ from tropel.recording.notes import deaths_note, hazards_note
 from tropel.recording.people import DIED, LEFT, NOWHERE, REMOVED, THERE, People
 from tropel.recording.scene import Scene
 from tropel.recording.writing import TrajectoryWriter, open_trajectory
+from tropel.world.motion import stored_motion
 
 if TYPE_CHECKING:
     from tropel.simulation import Simulation
@@ -201,6 +202,7 @@ def scene_of(sim: Simulation) -> Scene:
 
 
 def _target_entry(target: Any, position: list[float]) -> dict[str, Any]:
-    """Where a target stands, or the way it goes if that is known beforehand."""
+    """Where a target stands, or the way it goes and how if that is known beforehand."""
     path = getattr(target.motion, "path", None)
-    return {"position": position} if path is None else {"path": [list(p) for p in path()]}
+    entry = {"position": position} if path is None else {"path": [list(p) for p in path()]}
+    return entry | ({} if path is None else {"motion": stored_motion(target.motion)}) | {"radius": float(target.radius)}

@@ -35,7 +35,7 @@ class Scene:
     doors: dict[str, dict[str, Any]] = field(default_factory=dict)
     #: The name of group number i.
     groups: list[str] = field(default_factory=lambda: ["agents"])
-    #: name → {"position": […]} or {"path": [[…], …]}
+    #: name → {"position": […]} or {"path": [[…], …], "motion": {…}}, and "radius"; files of other versions lack some
     targets: dict[str, dict[str, Any]] = field(default_factory=dict)
     #: name → {"radius": metres, "position": […]}
     obstacles: dict[str, dict[str, Any]] = field(default_factory=dict)

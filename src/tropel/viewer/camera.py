@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from dataclasses import dataclass
 from typing import Any
@@ -30,11 +31,11 @@ class Pose:
     far: float
 
 
-def plan_pose(scene: Scene, *, aspect: float = _ASPECT) -> Pose:
-    """From straight above, north up, so that everything is in the window."""
+def plan_pose(scene: Scene, *, aspect: float = _ASPECT, margin: float = _MARGIN) -> Pose:
+    """From straight above, north up, so that everything is in the window, with a margin around it."""
     low, high = _corners(scene)
     width, depth = (high - low)[:2]
-    tall = max(depth, width / aspect) * _MARGIN
+    tall = max(depth, width / aspect) * margin
     distance = 0.5 * tall / math.tan(0.5 * PLAN_ANGLE)
     x, y = (0.5 * (low + high))[:2]
     top = high[2]
@@ -49,15 +50,21 @@ def plan_pose(scene: Scene, *, aspect: float = _ASPECT) -> Pose:
     )
 
 
-def free_pose(scene: Scene) -> Pose:
-    """From the south-east and above."""
+def free_pose(scene: Scene, *, aspect: float = _ASPECT, margin: float = _MARGIN) -> Pose:
+    """From the south-east and above, as near as all corners of the world are in the window, with a margin."""
     low, high = _corners(scene)
     middle = 0.5 * (low + high)
-    size = float(np.linalg.norm(high - low))
     towards = np.array([0.45, -0.8, 0.75])
-    # The ball around the world fits into the window, which may be as high as it is wide.
-    distance = 0.5 * size / math.sin(0.5 * FREE_ANGLE)
-    place = middle + distance * towards / np.linalg.norm(towards)
+    towards /= np.linalg.norm(towards)
+    right = np.cross([0.0, 0.0, 1.0], towards)
+    right /= np.linalg.norm(right)
+    corners = np.array(list(itertools.product(*zip(low, high, strict=True)))) - middle
+    steep = math.tan(0.5 * FREE_ANGLE)
+    across = np.abs(corners @ right) / (steep * aspect)
+    along = np.abs(corners @ np.cross(towards, right)) / steep
+    # What is nearer than the middle needs a camera that is farther away.
+    distance = float((corners @ towards + margin * np.maximum(across, along)).max())
+    place = middle + distance * towards
     return Pose(
         position=(float(place[0]), float(place[1]), float(place[2])),
         look_at=(float(middle[0]), float(middle[1]), float(middle[2])),

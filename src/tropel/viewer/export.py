@@ -21,17 +21,21 @@ from numpy.typing import NDArray
 
 from tropel.errors import ParameterError
 from tropel.pictures.saving import picture_file, picture_path
-from tropel.recording import Trajectory
+from tropel.recording import Scene, Trajectory
 from tropel.viewer.colours import GROUP
 from tropel.viewer.extra import import_viser
 from tropel.viewer.frame import Frame
-from tropel.viewer.html_legend import with_legend
+from tropel.viewer.html_legend import first_view, with_legend
 from tropel.viewer.recorded_frames import RecordedFrames
 from tropel.viewer.server import HOST, start_server, stop_server
 from tropel.viewer.stage import Stage
+from tropel.viewer.world_drawing import extent
 
 #: Agents times frames in a file, unless told otherwise: at four to seven bytes each, about 20 MB.
 MOST_ROWS = 3_000_000
+#: Agents times frames beyond which there is no file at all: a browser would need half a gigabyte to open it.
+LARGEST_ROWS = 20_000_000
+_BYTES_PER_ROW = 7
 #: Places are rounded to this [m], a power of two: what is left of a float has many zeros at its end.
 _GRAIN = 1.0 / 512.0
 #: Headings are rounded so that a full turn has about so many.
@@ -50,9 +54,12 @@ class ExportedHtml:
     fps: float  #: frames per second of the run in the file
     size: int  #: [bytes]
 
+    thinned: bool = False  #: whether frames were left out to keep the file small, without being asked to
+
     def __str__(self) -> str:
         left_out = f"{self.shown:,} of {self.recorded:,} frames" if self.shown < self.recorded else "every frame"
-        return f"{self.path} ({self.size / 1e6:.1f} MB, {left_out}, {self.fps:.3g} a second)"
+        why = "; the others are left out to keep it small, more with --fps" if self.thinned else ""
+        return f"{self.path} ({self.size / 1e6:.1f} MB, {left_out}, {self.fps:.3g} a second{why})"
 
 
 def export_html(
@@ -65,8 +72,9 @@ def export_html(
 ) -> ExportedHtml:
     """Write a run as one HTML file that plays by itself.
 
-    With `fps`, there are at most so many frames per second of the run; left out, as many as make a file of about 20 MB.
-    Agents are coloured as in `open_replay`. `progress(current, total)` is called after each frame.
+    With `fps`, there are at most so many frames per second of the run, and more than a browser can open are an error;
+    left out, as many as make a file of about 20 MB. Agents are coloured as in `open_replay`. `progress(current, total)`
+    is called after each frame.
     """
     target = picture_path(path, ".html")
     if fps is not None and not (math.isfinite(fps) and fps > 0.0):
@@ -84,6 +92,7 @@ def export_html(
         recorded=len(frames),
         fps=(len(shown) - 1) / seconds if seconds > 0.0 else trajectory.fps,
         size=0,
+        thinned=fps is None and len(shown) < len(frames),
     )
     data = with_legend(text, frames=frames, shown=exported, colour=colour).encode()
     with picture_file(target) as file:
@@ -94,13 +103,17 @@ def export_html(
 def chosen_frames(frames: RecordedFrames, fps: float | None) -> Ints:
     """Indices of the frames that are shown: every so many, and the last."""
     count = len(frames)
-    if fps is None:
-        some = np.unique(np.linspace(0, count - 1, 9).round().astype(np.int64))
-        there = [len(frames.frame(int(index)).id) for index in some]
-        stride = math.ceil(count * float(np.mean(there)) / MOST_ROWS)
-    else:
-        stride = math.ceil(frames.trajectory.fps / fps - 1e-9)
-    return np.unique(np.append(np.arange(0, count, max(1, stride)), count - 1))
+    some = np.unique(np.linspace(0, count - 1, 9).round().astype(np.int64))
+    there = float(np.mean([len(frames.frame(int(index)).id) for index in some]))
+    stride = math.ceil(count * there / MOST_ROWS) if fps is None else math.ceil(frames.trajectory.fps / fps - 1e-9)
+    shown = np.unique(np.append(np.arange(0, count, max(1, stride)), count - 1))
+    if fps is not None and len(shown) * there > LARGEST_ROWS:
+        raise ParameterError(
+            f"{len(shown):,} frames of {there:,.0f} agents would be a file of about "
+            f"{len(shown) * there * _BYTES_PER_ROW / 1e6:,.0f} MB, which browsers do not open: "
+            "use a lower fps, or leave it out"
+        )
+    return shown
 
 
 @contextlib.contextmanager
@@ -116,11 +129,14 @@ def _unseen_server() -> Iterator[Any]:
 def _recorded(
     server: Any, frames: RecordedFrames, shown: Ints, colour: str, progress: Callable[[int, int], None] | None
 ) -> str:
-    stage = Stage(server, frames)
-    # Beside the world there is no panel: nodes and their names are all there is to see of the recording.
+    stage = Stage(server, frames, pose=first_view(frames.trajectory.scene))
+    # There is no panel in a file: what is to be said of a moment stands beside the world.
+    said = _add_note(server, frames.trajectory.scene)
     recording = None
     for number, index in enumerate(shown.tolist(), start=1):
-        stage.draw(index, _rounded(frames.frame(index, colour=colour)), colour=colour)
+        frame = frames.frame(index, colour=colour)
+        stage.draw(index, _rounded(frame), colour=colour)
+        said.text = " · ".join([f"{frame.time:.1f} s", *frames.counts(frame)])
         if recording is None:
             # What is there now is the beginning; what comes later is recorded as it is drawn.
             recording = server.get_scene_serializer()
@@ -132,6 +148,15 @@ def _recorded(
     assert recording is not None
     text: str = recording.as_html()
     return text
+
+
+def _add_note(server: Any, scene: Scene) -> Any:
+    """A text above the far right corner of the world: browsers show their warnings on the left."""
+    _, high = scene.bounds
+    place = (high[0], high[1] + 0.02 * extent(scene), high[2] if scene.dim == 3 else 0.0)
+    return server.scene.add_label(
+        "/moment", "", position=place, anchor="bottom-right" if scene.dim == 2 else "bottom-center"
+    )
 
 
 def _rounded(frame: Frame) -> Frame:

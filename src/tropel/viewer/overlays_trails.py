@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import deque
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -25,11 +26,20 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 
 #: How long trails are, and the time between two of their points [s].
-_SECONDS = 8.0
-_APART = 0.2
+SECONDS = 8.0
+APART = 0.2
 #: Beyond so many agents only some have a trail.
-_MOST = 400
+MOST = 400
 _HEIGHT = 0.11
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Points:
+    """Where some were at a time."""
+
+    id: NDArray[np.int64]
+    position: Floats
+    group: NDArray[np.int32]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -38,6 +48,16 @@ class Piece:
 
     ends: Floats  #: (N, 2, dim): from, to [m]
     group: NDArray[np.int32]
+
+
+def piece_between(before: Points, now: Points, *, bounds: Floats) -> Piece:
+    """The ways of those who were there both times."""
+    _, was, row = np.intersect1d(before.id, now.id, assume_unique=True, return_indices=True)
+    ends = np.stack([before.position[was], now.position[row]], axis=1)
+    way = np.linalg.norm(ends[:, 1] - ends[:, 0], axis=1)
+    # Who is suddenly far away has not walked there.
+    walked = (way > 0.0) & (way < 0.25 * float((bounds[1] - bounds[0]).max()))
+    return Piece(ends=ends[walked], group=now.group[row][walked])
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -52,15 +72,31 @@ class Seen:
     people: int
 
 
+def seen_of(pieces: Sequence[Piece], *, groups: int, followed: int, people: int) -> Seen | None:
+    """All pieces together, from the oldest to the newest; None if nobody walked."""
+    there = [piece for piece in pieces if len(piece.ends)]
+    if not there:
+        return None
+    back = range(len(pieces), 0, -1)
+    return Seen(
+        ends=np.concatenate([piece.ends for piece in there]),
+        group=np.concatenate([piece.group for piece in there]),
+        age=np.concatenate([np.full(len(p.ends), k / len(pieces)) for k, p in zip(back, pieces, strict=True)]),
+        groups=groups,
+        followed=followed,
+        people=people,
+    )
+
+
 class Trails:
     """Remembers where people have been since it was switched on."""
 
     def __init__(self) -> None:
-        self._pieces: deque[Piece] = deque(maxlen=round(_SECONDS / _APART))
+        self._pieces: deque[Piece] = deque(maxlen=round(SECONDS / APART))
         self._sim: object = None
         self._every = 1  # ids that are a multiple of it have a trail
         self._due = 0
-        self._last: tuple[NDArray[np.int64], Floats] | None = None
+        self._last: Points | None = None
 
     def after_step(self, sim: Simulation, selected: int | None) -> None:
         """Take the next points, if it is time to."""
@@ -69,38 +105,19 @@ class Trails:
             self._pieces.clear()
         if sim.step_number < self._due:
             return
-        self._due = sim.step_number + max(1, round(_APART / sim.dt))
+        self._due = sim.step_number + max(1, round(APART / sim.dt))
         agents = sim.agents
-        self._every = max(self._every, math.ceil(len(agents) / _MOST))
+        self._every = max(self._every, math.ceil(len(agents) / MOST))
         rows = np.flatnonzero((agents.id % self._every == 0) | (agents.id == (-1 if selected is None else selected)))
-        ids, places = agents.id[rows], agents.position[rows]
+        now = Points(id=agents.id[rows], position=agents.position[rows], group=agents.group[rows])
         if self._last is not None:
-            _, before, now = np.intersect1d(self._last[0], ids, assume_unique=True, return_indices=True)
-            ends = np.stack([self._last[1][before], places[now]], axis=1)
-            way = np.linalg.norm(ends[:, 1] - ends[:, 0], axis=1)
-            # Who is suddenly far away has not walked there.
-            walked = (way > 0.0) & (way < 0.25 * float((sim.world.bounds[1] - sim.world.bounds[0]).max()))
-            self._pieces.append(Piece(ends=ends[walked], group=agents.group[rows[now]][walked]))
-        self._last = (ids, places)
+            self._pieces.append(piece_between(self._last, now, bounds=sim.world.bounds))
+        self._last = now
 
     def look(self, sim: Simulation, selected: int | None) -> Seen | None:
-        pieces = [piece for piece in self._pieces if len(piece.ends)]
-        if sim is not self._sim or not pieces:
+        if sim is not self._sim or self._last is None:
             return None
-        age = np.concatenate(
-            [
-                np.full(len(piece.ends), back / len(self._pieces))
-                for back, piece in zip(range(len(self._pieces), 0, -1), self._pieces, strict=True)
-            ]
-        )
-        return Seen(
-            ends=np.concatenate([piece.ends for piece in pieces]),
-            group=np.concatenate([piece.group for piece in pieces]),
-            age=age,
-            groups=len(sim.groups),
-            followed=0 if self._last is None else len(self._last[0]),
-            people=len(sim.agents),
-        )
+        return seen_of(self._pieces, groups=len(sim.groups), followed=len(self._last.id), people=len(sim.agents))
 
 
 def draw_trails(canvas: Canvas, seen: Seen) -> None:
@@ -117,11 +134,11 @@ def draw_trails(canvas: Canvas, seen: Seen) -> None:
     )
 
 
-def _trails_legend(seen: Seen | None) -> str:
+def trails_legend(seen: Seen | None) -> str:
     if seen is None:
-        return "Nobody has moved since it was switched on."
+        return "Nobody has moved."
     who = "everybody" if seen.followed >= seen.people else f"{seen.followed:,} of {seen.people:,}"
-    return f"The last {_SECONDS:g} simulated seconds of {who}"
+    return f"The last {SECONDS:g} simulated seconds of {who}"
 
 
 def _anew() -> Overlay:
@@ -131,7 +148,7 @@ def _anew() -> Overlay:
         title="Trails",
         look=memory.look,
         draw=draw_trails,
-        legend=_trails_legend,
+        legend=trails_legend,
         after_step=memory.after_step,
         seconds=0.25,
         anew=_anew,

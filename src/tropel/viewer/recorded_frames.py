@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import threading
 from typing import Any
 
@@ -51,6 +52,12 @@ class RecordedFrames:
     def knows_who_left(self) -> bool:
         return self._left_at is not None
 
+    def counts(self, frame: Frame) -> list[str]:
+        """What there is to say of a frame: how many are there, have left, have died."""
+        said = [f"{frame.living:,} there"]
+        said += [f"{frame.left:,} left"] if self.knows_who_left and frame.exits else []
+        return said + ([f"{frame.died:,} died"] if frame.died else [])
+
     def check_choice(self, choice: str) -> str:
         if choice not in self.choices:
             raise ParameterError(f"agents cannot be coloured by '{choice}' here; {suggest(choice, self.choices)}")
@@ -67,8 +74,14 @@ class RecordedFrames:
         with self._reading:
             data = self.trajectory.frame(k)
             moment = self._moments.at(k)
+            moment = dataclasses.replace(moment, targets=moment.targets | self._moments.moving_targets(k))
             value = self._values(colour, k, data)
         return self._drawn(index, k, data, moment, value)
+
+    def bodies(self, index: int) -> FrameData:
+        """What is recorded of the agents in a frame, and no more."""
+        with self._reading:
+            return self.trajectory.frame(int(self.trajectory.frames[index]))
 
     def area_wkt(self, index: int) -> str:
         """Where one could walk in a frame, doors left aside; empty in open space."""

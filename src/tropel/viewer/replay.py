@@ -22,6 +22,7 @@ from tropel.viewer.notebook import frame_html
 from tropel.viewer.player import Player
 from tropel.viewer.pulse import Pulse
 from tropel.viewer.recorded_frames import RecordedFrames
+from tropel.viewer.recorded_overlays import RecordedOverlays
 from tropel.viewer.replay_panel import ReplayPanel
 from tropel.viewer.server import HOST, PORT, start_server, stop_server
 from tropel.viewer.stage import Stage
@@ -57,6 +58,7 @@ class Replay:
         self._closing = threading.Event()
         try:
             self.stage = Stage(self.server, self.frames)
+            self.overlays = RecordedOverlays(self.server, self.frames)
             self.pulse = Pulse(self.server)
             self.panel = ReplayPanel(self)
             self._draw(0)
@@ -162,6 +164,7 @@ class Replay:
         with self.server.atomic():
             scale = self.stage.draw(index, frame, colour=self.colour)
             self.panel.show_frame(frame, scale)
+            self.panel.show_overlays(self.overlays.draw(index, frame))
         self.pulse.frame_sent()
         self.index, self.frame = index, frame
 

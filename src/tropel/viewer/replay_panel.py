@@ -42,16 +42,33 @@ class ReplayPanel:
         free = gui.add_button("View in space")
         self._colour = gui.add_dropdown("Colour by", frames.choices, initial_value=replay.colour)
         self._legend = gui.add_markdown("")
+        with gui.add_folder("Overlays"):
+            self._overlays = {name: self._add_overlay(name) for name in replay.overlays.offered}
         self._slider.on_update(self._seek)
         self._play.on_click(self._play_or_pause)
         steps.on_click(lambda event: replay.step(1 if event.target.value.startswith("next") else -1))
         self._speed.on_update(lambda event: player.set_speed(SPEEDS[self._speed.value]))
         plan.on_click(lambda event: camera.take(event.client, self._plan(event.client)))
-        free.on_click(lambda event: camera.take(event.client, camera.free_pose(replay.stage.scene)))
+        free.on_click(lambda event: camera.take(event.client, self._free(event.client)))
         self._colour.on_update(self._set_colour)
+
+    def _add_overlay(self, name: str) -> Any:
+        """A switch, and the text below it that says what is seen."""
+        gui, replay = self._replay.server.gui, self._replay
+        box = gui.add_checkbox(name.capitalize(), False)
+
+        @box.on_update
+        def switch(event: Any) -> None:
+            (replay.overlays.on.add if box.value else replay.overlays.on.discard)(name)
+            replay.redraw()
+
+        return gui.add_markdown("", visible=False)
 
     def _plan(self, client: Any) -> camera.Pose:
         return camera.plan_pose(self._replay.stage.scene, aspect=float(client.camera.aspect))
+
+    def _free(self, client: Any) -> camera.Pose:
+        return camera.free_pose(self._replay.stage.scene, aspect=float(client.camera.aspect))
 
     def _seek(self, event: Any) -> None:
         # The replay moves the slider too; then there is no client.
@@ -75,9 +92,7 @@ class ReplayPanel:
         _set(self._play, "label", label)
 
     def show_frame(self, frame: Frame, scale: Scale | None) -> None:
-        parts = [f"**{frame.time:.2f} s**", f"{frame.living:,} there"]
-        parts += [f"{frame.left:,} left"] if self._replay.frames.knows_who_left and frame.exits else []
-        parts += [f"{frame.died:,} died"] if frame.died else []
+        parts = [f"**{frame.time:.2f} s**", *self._replay.frames.counts(frame)]
         _set(self._text, "content", " · ".join(parts))
         if perf_counter() - self._touched_at > _HANDS_OFF or not self._replay.player.playing:
             _set(self._slider, "value", frame.time)
@@ -85,6 +100,12 @@ class ReplayPanel:
             _set(self._legend, "content", group_legend(self._replay.stage.scene.groups))
         else:
             _set(self._legend, "content", colour_bar(scale))
+
+    def show_overlays(self, said: dict[str, str]) -> None:
+        """What the overlays that are on show."""
+        for name, text in said.items():
+            _set(self._overlays[name], "content", text)
+            _set(self._overlays[name], "visible", bool(text))
 
     def show_trouble(self, text: str) -> None:
         """What is wrong with the file, or nothing."""

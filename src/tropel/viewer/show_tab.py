@@ -24,7 +24,7 @@ class ShowTab:
         plan = gui.add_button("Plan view")
         free = gui.add_button("View in space")
         plan.on_click(lambda event: camera.take(event.client, self._plan(event.client)))
-        free.on_click(lambda event: camera.take(event.client, camera.free_pose(page.scene)))
+        free.on_click(lambda event: camera.take(event.client, self._free(event.client)))
         self._colour = gui.add_dropdown("Colour by", colours.choices(sim), initial_value=page.colour)
         self._scale = gui.add_markdown("")
         self._colour.on_update(self._set_colour)
@@ -40,6 +40,9 @@ class ShowTab:
 
     def _plan(self, client: Any) -> camera.Pose:
         return camera.plan_pose(self._page.scene, aspect=float(client.camera.aspect))
+
+    def _free(self, client: Any) -> camera.Pose:
+        return camera.free_pose(self._page.scene, aspect=float(client.camera.aspect))
 
     def _add_ground(self, offered: list[Overlay]) -> None:
         """One list for what paints the ground: only one of them can be seen at a time."""

@@ -16,12 +16,12 @@ from tropel.viewer.world_drawing import draw_world, extent
 class Stage:
     """Draws any frame of a recorded run."""
 
-    def __init__(self, server: Any, frames: RecordedFrames) -> None:
+    def __init__(self, server: Any, frames: RecordedFrames, *, pose: camera.Pose | None = None) -> None:
         self._server = server
         self._frames = frames
         self.scene = frames.trajectory.scene
         self._area = self.scene.walkable_wkt
-        camera.set_first(server, camera.first_pose(self.scene))
+        camera.set_first(server, pose or camera.first_pose(self.scene))
         draw_world(server, self.scene)
         self._agents = AgentsDrawing(server, dim=self.scene.dim, extent=extent(self.scene))
         self._things = ThingsDrawing(server, self.scene)

@@ -40,6 +40,7 @@ class ThingsDrawing:
         self._scene = scene
         self._draggable = draggable
         self._drawn: dict[str, Any] = {}
+        self._labels: dict[str, tuple[list[str], list[Any]]] = {}  # texts and their nodes, by what they name
         self._exit_shapes = {name: shapely.from_wkt(wkt) for name, wkt in scene.exits.items()}
         self._door_lines = {name: lines_of(shapely.from_wkt(door["wkt"])) for name, door in scene.doors.items()}
 
@@ -151,12 +152,23 @@ class ThingsDrawing:
 
     def _label(self, what: str, discs: Discs, texts: list[str]) -> None:
         parent = f"/things/{what} names"
-        self._server.scene.remove_by_name(parent)
         places = in_space(discs.position)
-        for number, text in enumerate(texts[:_MOST_LABELS]):
-            self._server.scene.add_label(
-                f"{parent}/{number}", text, position=places[number], anchor="center-center", font_screen_scale=0.8
-            )
+        texts = texts[:_MOST_LABELS]
+        before, labels = self._labels.get(what, ([], []))
+        if before == texts:
+            for label, place in zip(labels, places, strict=False):
+                label.position = place
+            return
+        self._server.scene.remove_by_name(parent)
+        self._labels[what] = (
+            texts,
+            [
+                self._server.scene.add_label(
+                    f"{parent}/{number}", text, position=place, anchor="center-center", font_screen_scale=0.8
+                )
+                for number, (text, place) in enumerate(zip(texts, places, strict=False))
+            ],
+        )
 
 
 def _key(discs: Discs) -> tuple[Any, ...]:

@@ -1,0 +1,68 @@
+"""First views show the whole world, as a pinhole camera computed here sees it."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+
+from tropel.recording import Scene
+from tropel.viewer.camera import Pose, free_pose, plan_pose
+from tropel.viewer.html_legend import address_of, first_view
+
+WORLDS = [
+    [[0.0, 0.0], [40.0, 20.0]],
+    [[-5.0, 100.0], [0.0, 160.0]],
+    [[0.0, 0.0, 0.0], [110.0, 64.0, 30.0]],
+    [[-2.0, -2.0, 0.0], [2.0, 2.0, 80.0]],
+]
+
+
+def seen_at(pose: Pose, point: np.ndarray, aspect: float) -> tuple[float, float]:
+    """Where a point is in the window: from -1 to 1, right and up."""
+    ahead = np.subtract(pose.look_at, pose.position)
+    ahead /= np.linalg.norm(ahead)
+    right = np.cross(ahead, pose.up)
+    right /= np.linalg.norm(right)
+    up = np.cross(right, ahead)
+    away = point - np.array(pose.position)
+    reach = float(away @ ahead) * math.tan(0.5 * pose.angle)
+    assert pose.near < away @ ahead < pose.far
+    return float(away @ right) / (reach * aspect), float(away @ up) / reach
+
+
+def extremes(pose: Pose, scene: Scene, aspect: float) -> tuple[float, float]:
+    low, high = ([*corner, 0.0][:3] for corner in scene.bounds)
+    corners = itertools.product(*zip(low, high, strict=True))
+    seen = np.abs([seen_at(pose, np.array(corner), aspect) for corner in corners])
+    return float(seen[:, 0].max()), float(seen[:, 1].max())
+
+
+@pytest.mark.parametrize("bounds", WORLDS)
+@pytest.mark.parametrize("aspect", [0.6, 1.0, 1.9])
+@pytest.mark.parametrize("pose_of", [plan_pose, free_pose])
+def test_all_of_the_world_is_in_the_window_and_fills_it(bounds, aspect, pose_of) -> None:  # type: ignore[no-untyped-def]
+    scene = Scene(dim=len(bounds[0]), bounds=bounds, dt=0.1)
+    across, along = extremes(pose_of(scene, aspect=aspect), scene, aspect)
+    assert max(across, along) <= 1.0
+    # A world that is high is seen smaller from above: its floor is farther away than its top, which is framed.
+    assert max(across, along) > 0.85
+
+
+@pytest.mark.parametrize("bounds", WORLDS)
+def test_a_file_leaves_room_for_what_it_says_below_and_above_the_world(bounds: list[list[float]]) -> None:
+    scene = Scene(dim=len(bounds[0]), bounds=bounds, dt=0.1)
+    pose = first_view(scene)
+    across, along = extremes(pose, scene, 1.5)
+    assert max(across, along) < 0.92
+    assert (abs(pose.position[0] - pose.look_at[0]) < 1e-9) == (scene.dim == 2), "a plan is seen from above"
+
+
+def test_a_view_is_part_of_an_address() -> None:
+    pose = Pose(position=(1.0, 2.5, 30.0), look_at=(1.0, 2.0, 0.0), up=(0.0, 0.0, 1.0), angle=0.5, near=0.1, far=99.0)
+    assert address_of(pose) == (
+        "?initialCameraPosition=1,2.5,30&initialCameraLookAt=1,2,0&initialCameraUp=0,0,1"
+        "&initialCameraFov=0.5&initialCameraNear=0.1&initialCameraFar=99"
+    )
