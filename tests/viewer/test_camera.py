@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from tropel.recording import Scene
-from tropel.viewer.camera import Pose, free_pose, plan_pose
+from tropel.viewer.camera import Framed, Pose, free_pose, plan_pose
 from tropel.viewer.html_legend import address_of, first_view
 
 WORLDS = [
@@ -58,6 +60,35 @@ def test_a_file_leaves_room_for_what_it_says_below_and_above_the_world(bounds: l
     across, along = extremes(pose, scene, 1.5)
     assert max(across, along) < 0.92
     assert (abs(pose.position[0] - pose.look_at[0]) < 1e-9) == (scene.dim == 2), "a plan is seen from above"
+
+
+class Client:
+    """A page with a window and a camera, as far as framing knows it."""
+
+    def __init__(self, aspect: float) -> None:
+        self.camera = SimpleNamespace(aspect=aspect, position=(3.0, 3.0, 3.0))
+
+    def atomic(self) -> contextlib.AbstractContextManager[None]:
+        return contextlib.nullcontext()
+
+
+def test_a_plan_is_framed_again_when_the_window_changes_until_somebody_moves_the_camera() -> None:
+    scene = Scene(dim=2, bounds=WORLDS[0], dt=0.1)
+    client = Client(1.7)
+    framed = Framed(scene, client)
+    assert client.camera.position == plan_pose(scene, aspect=1.7).position
+    # The page tells where it was before the pose came; then the panel opens beside the world.
+    client.camera.position = (3.0, 3.0, 3.0)
+    framed.keep()
+    client.camera.aspect = 0.9
+    framed.keep()
+    assert client.camera.position == plan_pose(scene, aspect=0.9).position
+    framed.keep()
+    client.camera.position = (1.0, 2.0, 40.0)
+    framed.keep()
+    client.camera.aspect = 1.3
+    framed.keep()
+    assert client.camera.position == (1.0, 2.0, 40.0)
 
 
 def test_a_view_is_part_of_an_address() -> None:

@@ -103,7 +103,8 @@ class Framed:
         self._client = client
         self._aspect = 0.0
         self._pose = first_pose(scene)
-        self._is_ours = True
+        self._is_there = False
+        self._is_moved = False
         self.keep()
 
     def keep(self) -> None:
@@ -112,10 +113,14 @@ class Framed:
         aspect = float(camera.aspect)
         if self._aspect and abs(aspect - self._aspect) < 1e-3:
             away = np.linalg.norm(np.asarray(camera.position) - self._pose.position)
-            self._is_ours = bool(away < 1e-2 * self._pose.far)
-        elif self._is_ours:
+            is_near = bool(away < 1e-2 * self._pose.far)
+            # What a page tells before it has taken the pose is where it was before, and nobody's wish.
+            self._is_moved = self._is_there and not is_near
+            self._is_there = self._is_there or is_near
+        elif not self._is_moved:
             self._aspect = aspect
             self._pose = plan_pose(self._scene, aspect=aspect)
+            self._is_there = False
             take(self._client, self._pose)
 
 
