@@ -115,6 +115,31 @@ def test_frames_are_read_one_at_a_time_and_never_all_at_once(
         assert asked == [7]
 
 
+@pytest.mark.parametrize("name", ["run.sqlite", "run.parquet"])
+def test_a_run_that_is_being_written_is_shown_as_far_as_it_goes(tmp_path: Path, name: str) -> None:
+    writer = open_trajectory(tmp_path / name, scene=run.scene(), fps=run.FPS)
+    with read_trajectory(tmp_path / name) as begun, pytest.raises(RecordingError, match="wait for its first frames"):
+        RecordedFrames(begun)
+    for k in range(3):
+        writer.write(
+            k,
+            id=[1],
+            position=[run.place(1, k)],
+            heading=[[1.0, 0.0]],
+            group=np.zeros(1, dtype=np.int32),
+            radius=[0.25],
+            speed=[1.0],
+        )
+    writer.flush()
+    with read_trajectory(tmp_path / name) as growing:
+        frames = RecordedFrames(growing)
+        assert (len(frames), frames.has_end) == (3, False)
+        np.testing.assert_allclose(frames.frame(2).position, [run.place(1, 2)])
+    writer.close({"agents": 1})
+    with read_trajectory(tmp_path / name) as whole:
+        assert RecordedFrames(whole).has_end
+
+
 def test_a_target_that_moves_by_itself_is_where_its_motion_has_it_until_an_event_moves_it(tmp_path: Path) -> None:
     orbit = Orbit(center=(5.0, 5.0), radius=3.0, period=8.0)
     world = World(bounds=(0, 0, 10, 10), targets={"lantern": Target(motion=orbit, radius=0.7)})

@@ -29,7 +29,10 @@ class RecordedFrames:
 
     def __init__(self, trajectory: Trajectory) -> None:
         if len(trajectory.frames) == 0:
-            raise RecordingError(f"{trajectory.path} has no frames, so there is nothing to show: run it again")
+            raise RecordingError(
+                f"{trajectory.path} has no frames, so there is nothing to show: if it is still being written, "
+                "wait for its first frames; else run it again"
+            )
         self.trajectory = trajectory
         self.times: Floats = trajectory.frames / trajectory.fps
         self._moments = Moments(trajectory)
@@ -57,6 +60,11 @@ class RecordedFrames:
         said = [f"{frame.living:,} there"]
         said += [f"{frame.left:,} left"] if self.knows_who_left and frame.exits else []
         return said + ([f"{frame.died:,} died"] if frame.died else [])
+
+    @property
+    def has_end(self) -> bool:
+        """Whether the run was closed; else there may be more of it later."""
+        return self._people is not None or self.trajectory.summary is not None
 
     def check_choice(self, choice: str) -> str:
         if choice not in self.choices:

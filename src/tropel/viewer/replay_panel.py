@@ -38,6 +38,11 @@ class ReplayPanel:
         steps = gui.add_button_group("Frame", ["◀ before", "next ▶"])
         self._speed = gui.add_dropdown("Speed", list(SPEEDS), initial_value=_nearest_speed(player.speed))
         self._trouble = gui.add_markdown("", visible=False)
+        if not frames.has_end:
+            gui.add_markdown(
+                f"The file ends at {player.end:.4g} s without the run's end: it is still being written, was cut short, "
+                "or is another program's. Open it again to see what has been added."
+            )
         plan = gui.add_button("Plan view")
         free = gui.add_button("View in space")
         self._colour = gui.add_dropdown("Colour by", frames.choices, initial_value=replay.colour)
