@@ -5,7 +5,9 @@ from __future__ import annotations
 import contextlib
 import itertools
 import math
+from collections.abc import Callable
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -66,7 +68,14 @@ class Client:
     """A page with a window and a camera, as far as framing knows it."""
 
     def __init__(self, aspect: float) -> None:
-        self.camera = SimpleNamespace(aspect=aspect, position=(3.0, 3.0, 3.0))
+        self.asked: list[Callable[[Any], None]] = []
+        self.camera = SimpleNamespace(aspect=aspect, position=(3.0, 3.0, 3.0), on_update=self.asked.append)
+
+    def tell(self, **camera: Any) -> None:
+        """Something about the camera has changed."""
+        vars(self.camera).update(camera)
+        for listener in self.asked:
+            listener(self.camera)
 
     def atomic(self) -> contextlib.AbstractContextManager[None]:
         return contextlib.nullcontext()
@@ -75,19 +84,16 @@ class Client:
 def test_a_plan_is_framed_again_when_the_window_changes_until_somebody_moves_the_camera() -> None:
     scene = Scene(dim=2, bounds=WORLDS[0], dt=0.1)
     client = Client(1.7)
-    framed = Framed(scene, client)
+    Framed(scene, client)
     assert client.camera.position == plan_pose(scene, aspect=1.7).position
     # The page tells where it was before the pose came; then the panel opens beside the world.
-    client.camera.position = (3.0, 3.0, 3.0)
-    framed.keep()
-    client.camera.aspect = 0.9
-    framed.keep()
+    for _ in range(2):
+        client.tell(position=(3.0, 3.0, 3.0))
+    client.tell(position=plan_pose(scene, aspect=1.7).position, aspect=0.9)
     assert client.camera.position == plan_pose(scene, aspect=0.9).position
-    framed.keep()
-    client.camera.position = (1.0, 2.0, 40.0)
-    framed.keep()
-    client.camera.aspect = 1.3
-    framed.keep()
+    client.tell()
+    client.tell(position=(1.0, 2.0, 40.0))
+    client.tell(aspect=1.3)
     assert client.camera.position == (1.0, 2.0, 40.0)
 
 

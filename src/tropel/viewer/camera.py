@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import threading
 from dataclasses import dataclass
 from typing import Any
 
@@ -105,22 +106,28 @@ class Framed:
         self._pose = first_pose(scene)
         self._is_there = False
         self._is_moved = False
+        self._keeping = threading.Lock()
+        # Listen first: a panel that opens in between would be missed, and who stands still tells nothing more.
+        client.camera.on_update(lambda moved: self.keep())
         self.keep()
 
     def keep(self) -> None:
         """Frame the world anew if the window has another shape than before."""
+        with self._keeping:
+            self._keep()
+
+    def _keep(self) -> None:
         camera = self._client.camera
         aspect = float(camera.aspect)
+        is_near = bool(np.linalg.norm(np.asarray(camera.position) - self._pose.position) < 1e-2 * self._pose.far)
         if self._aspect and abs(aspect - self._aspect) < 1e-3:
-            away = np.linalg.norm(np.asarray(camera.position) - self._pose.position)
-            is_near = bool(away < 1e-2 * self._pose.far)
             # What a page tells before it has taken the pose is where it was before, and nobody's wish.
             self._is_moved = self._is_there and not is_near
             self._is_there = self._is_there or is_near
-        elif not self._is_moved:
+        elif is_near or not self._is_moved:
             self._aspect = aspect
             self._pose = plan_pose(self._scene, aspect=aspect)
-            self._is_there = False
+            self._is_there = self._is_moved = False
             take(self._client, self._pose)
 
 

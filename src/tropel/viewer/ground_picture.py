@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import shapely
 from numpy.typing import NDArray
 
 from tropel.pictures import style
@@ -35,6 +36,7 @@ class GroundPicture:
     high: float
     about: str  #: what the numbers are
     unit: str = ""
+    beyond_walls: bool = False  #: whether cells reach beyond where one can walk, and are cut off there
 
 
 def shares(cells: NDArray[Any]) -> tuple[Floats, int]:
@@ -51,6 +53,8 @@ def shares(cells: NDArray[Any]) -> tuple[Floats, int]:
 def draw_picture(canvas: Canvas, picture: GroundPicture) -> None:
     """Lay a picture on the ground, see-through where there is nothing."""
     pixels = enlarged(pixels_of(picture))
+    if picture.beyond_walls and canvas.world.walkable_wkt:
+        pixels[~_inside(canvas, picture, pixels.shape)] = 0
     depth, width = (np.array(picture.values.shape) * picture.cell).tolist()
     x, y = picture.origin.tolist()
     place = (x, y, width, depth)
@@ -72,6 +76,21 @@ def draw_picture(canvas: Canvas, picture: GroundPicture) -> None:
         cast_shadow=False,
         receive_shadow=False,
     )
+
+
+def _inside(canvas: Canvas, picture: GroundPicture, shape: tuple[int, ...]) -> NDArray[np.bool_]:
+    """Which pixels are where one can walk; found once."""
+    key = (tuple(picture.origin.tolist()), picture.cell, shape)
+    if canvas.nodes.get("inside of") != key:
+        edge = picture.cell * picture.values.shape[0] / shape[0]
+        x = picture.origin[0] + edge * (np.arange(shape[1]) + 0.5)
+        y = picture.origin[1] + edge * (np.arange(shape[0])[::-1] + 0.5)
+        area = shapely.from_wkt(canvas.world.walkable_wkt)
+        shapely.prepare(area)
+        canvas.nodes["inside"] = shapely.contains_xy(area, *np.meshgrid(x, y))
+        canvas.nodes["inside of"] = key
+    inside: NDArray[np.bool_] = canvas.nodes["inside"]
+    return inside
 
 
 def pixels_of(picture: GroundPicture) -> NDArray[np.uint8]:

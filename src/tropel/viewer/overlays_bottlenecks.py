@@ -114,7 +114,7 @@ def _draw_lines(canvas: Canvas, marked: list[Marked]) -> None:
         if pieces:
             flat = np.concatenate(pieces)
             points = np.concatenate([flat, np.full((len(flat), 2, 1), _HEIGHT)], axis=-1)
-            colour = style.CLOSED_DOOR if congested else style.OPEN_DOOR
+            colour = style.CLOSED_DOOR if congested else style.INK
             canvas.scene.add_line_segments(
                 f"{canvas.path}/{'full' if congested else 'free'}",
                 points.astype(np.float32),
@@ -131,7 +131,7 @@ def _draw_texts(canvas: Canvas, marked: list[Marked]) -> None:
             each.text,
             position=(*each.bottleneck.position, _HEIGHT),
             anchor="bottom-center",
-            font_screen_scale=0.75,
+            font_screen_scale=0.9,
         )
 
 

@@ -44,6 +44,7 @@ def density_of(position: Floats, bounds: Floats) -> GroundPicture | None:
         high=_DENSE,
         about=f"People per m², in squares of {square:.3g} m",
         unit="or more",
+        beyond_walls=True,
     )
 
 

@@ -71,8 +71,7 @@ class Replay:
 
     def _frame_world(self, client: Any) -> None:
         """Show all of a plan in each window, also when its shape changes, until somebody moves the camera."""
-        framed = Framed(self.stage.scene, client)
-        client.camera.on_update(lambda moved: framed.keep())
+        Framed(self.stage.scene, client)
 
     @property
     def address(self) -> str:
