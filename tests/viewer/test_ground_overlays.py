@@ -9,13 +9,16 @@ import pytest
 from overlay_scenes import GAP, WALL_X, cells_of, flyers, on_cells, rooms, steps, walkers
 
 from tropel import Group, Hazard, Seek, Simulation, VectorField
+from tropel.recording import Scene
 from tropel.viewer.colours import time_to_exit
-from tropel.viewer.ground_picture import GroundPicture, picture_legend, pixels_of, shares
+from tropel.viewer.ground_picture import GroundPicture, draw_picture, picture_legend, pixels_of, shares
+from tropel.viewer.overlays import Canvas
 from tropel.viewer.overlays_bottlenecks import BOTTLENECKS, Bottlenecks
 from tropel.viewer.overlays_congestion import CONGESTION, congestion_picture
 from tropel.viewer.overlays_density import DENSITY, density_picture
 from tropel.viewer.overlays_field import ARROWS, COLOURS, field_arrows, field_picture
 from tropel.viewer.overlays_occupancy import OCCUPANCY, occupancy_picture
+from tropel.viewer.server import HOST, start_server, stop_server
 
 
 def test_density_is_a_recount_of_people_per_square() -> None:
@@ -196,3 +199,24 @@ def test_time_to_exit_is_straight_where_ways_are_painted() -> None:
     x, y = sim.agents.position.T
     away = np.hypot(15.2 - x, np.maximum(np.abs(y - 4.0) - 1.0, 0.0))
     assert np.allclose(time_to_exit(sim), away / sim.agents.desired_speed)
+
+
+def test_a_picture_whose_cells_reach_beyond_walls_is_cut_off_there() -> None:
+    server = start_server(host=HOST, port=0)
+    try:
+        # A triangle: of four squares of 1 m the one in the north-east is outside, and two are half outside.
+        world = Scene(dim=2, bounds=[[0.0, 0.0], [2.0, 2.0]], walkable_wkt="POLYGON ((0 0, 2 0, 0 2, 0 0))", dt=0.1)
+        canvas = Canvas(scene=server.scene, path="/overlays/some", world=world)
+        picture = GroundPicture(
+            values=np.ones((2, 2)), origin=np.zeros(2), cell=1.0, low=0.0, high=1.0, about="", beyond_walls=True
+        )
+        draw_picture(canvas, picture)
+        shown = canvas.nodes["picture"].image[..., 3] > 0
+        half = len(shown) // 2
+        north, south = shown[:half], shown[half:]
+        assert south[:, :half].all()
+        assert not north[:, half:].any()
+        assert 0.4 < south[:, half:].mean() < 0.6
+        assert 0.4 < north[:, :half].mean() < 0.6
+    finally:
+        stop_server(server)
