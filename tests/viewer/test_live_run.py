@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 
 import pytest
@@ -156,9 +157,68 @@ def test_a_restart_is_a_fresh_run_of_the_same_or_another_seed() -> None:
             assert live.tape.happened == []
 
 
-def test_without_a_way_to_build_it_a_restart_says_what_is_missing() -> None:
-    with living(two_rooms(), playing=False) as live, pytest.raises(ViewError, match="build="):
+def test_a_simulation_that_was_only_handed_over_is_restarted_from_what_it_was_built_of() -> None:
+    sim = two_rooms(3)
+    sim.at(0.4, events.CloseDoor(door="middle"))
+
+    def fresh(seed: int) -> Simulation:
+        sim = two_rooms(seed)
+        sim.at(0.4, events.CloseDoor(door="middle"))
+        return sim
+
+    with living(sim, playing=False) as live:
+        for seed in (3, 8, 3):
+            live.restart(seed)
+            for step in range(1, 9):
+                live.single_step()
+                wait_for_step(live, step)
+            assert live.ask(lambda sim: sim.state_hash()) == hash_after(fresh(seed), 8)
+
+
+def test_what_was_changed_after_building_comes_back_with_the_same_seed_only() -> None:
+    sim = two_rooms(3)
+    sim.agents.position[0] = (15.0, 5.0)
+    with living(sim, playing=False) as live:
         live.restart()
+        assert live.ask(lambda sim: sim.agents.position[0].tolist()) == [15.0, 5.0]
+        with pytest.raises(ViewError, match=r"changed after it was built.*build="):
+            live.restart(8)
+        live.single_step()
+        wait_for_step(live, 1)
+
+
+def test_who_had_run_before_begins_again_where_the_view_began() -> None:
+    sim = two_rooms(3)
+    hash_after(sim, 5)
+    with living(sim, playing=False) as live:
+        live.single_step()
+        wait_for_step(live, 6)
+        live.restart()
+        assert live.ask(lambda sim: sim.step_number) == 5
+        for step in range(6, 12):
+            live.single_step()
+            wait_for_step(live, step)
+        assert live.ask(lambda sim: sim.state_hash()) == hash_after(two_rooms(3), 11)
+        with pytest.raises(ViewError, match=r"had run for 0\.5 s before"):
+            live.restart(8)
+
+
+def test_what_cannot_be_copied_says_why_it_cannot_be_restarted() -> None:
+    sim = two_rooms()
+    sim.at(1.0, HoldsALock())
+    with living(sim, playing=False) as live, pytest.raises(ViewError, match=r"cannot be copied.*lock.*build="):
+        live.restart()
+
+
+class HoldsALock:
+    """A function of the simulation that a copy cannot be made of."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+
+    def __call__(self, sim: Simulation) -> None:
+        with self.lock:
+            pass
 
 
 def test_at_its_end_the_run_pauses_and_can_go_on() -> None:

@@ -176,6 +176,8 @@ class Page:
                 self._closing.wait(_IDLE if not moved else 0.01)
                 continue
             self._dirty = False
+            if live.sim is not last_sim:
+                self.panel.new_run()
             last_step, last_sim = live.sim.step_number, live.sim
             try:
                 self.draw_now()

@@ -55,6 +55,7 @@ class Tools:
             gui.add_markdown("Things can be dragged with the mouse, too.")
         self._things: dict[str, tuple[str, str]] = {}
         self._size_shown = 1.0
+        self.ghost: Any = None  #: where the thing that is being dragged would go
         self._offer()
         self.sliders = GroupSliders(page)
         self._tool.on_update(lambda event: self._offer())
@@ -194,6 +195,7 @@ class Tools:
     def _show_ghost(self, place: Any, radius: float) -> None:
         """Where a thing would go."""
         scene = self._page.server.scene
+        self.ghost = None if place is None else np.asarray(place)
         if place is None:
             scene.remove_by_name("/things/ghost")
             return

@@ -94,8 +94,9 @@ def view_simulation(
     or the simulation is viewed again.
 
     `until` and `limit` say when it pauses, `record` and `fps` are as for `run`. `build` makes the simulation of a seed
-    anew, for restarts. `speed` is how many simulated seconds pass in a second, at most. The page is on this machine
-    only, unless another `host` is given, and on the first free port from `port` on.
+    anew, for restarts; left out, the page restarts from a copy of how the simulation is now, and with other seeds if
+    nothing was changed after it was built. `speed` is how many simulated seconds pass in a second, at most. The page is
+    on this machine only, unless another `host` is given, and on the first free port from `port` on.
     """
     files = Files(trajectory=None if record is None else Path(record), fps=fps)
     options = {"until": until, "limit": limit, "files": files, "build": build, "speed": speed, "playing": not paused}
