@@ -49,6 +49,8 @@ def test_ctrl_c_ends_a_watched_run_with_its_files_closed_and_it_can_be_repeated(
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
+            # What is started in the background of a shell has been told to ignore Ctrl-C.
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
         )
         assert run.stderr is not None
         said = [run.stderr.readline(), run.stderr.readline()]

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from tropel import events, layers
 from tropel.agents.personality import TRAITS
-from tropel.agents.population import DEFAULT
 from tropel.agents.state import CORE_COLUMNS, Column
 from tropel.errors import TropelError
+from tropel.event_base import Event
 
 if TYPE_CHECKING:
     from tropel.simulation import Simulation
@@ -121,12 +121,12 @@ class GroupSliders:
         self._page.panel.tools.disturb(lambda sim: given_back(sim, self.group), client)
 
 
-def given_back(sim: Simulation, group: str) -> list[events.Event]:
+def given_back(sim: Simulation, group: str) -> list[Event]:
     """Events by which a group has no values of its own any more where its model has some."""
     rows = sim.population.members([sim.groups.index(group)])
     names = [column.name for column in offered(sim, group) if math.isnan(column.default)]
     own = [name for name in names if not np.isnan(sim.agents.columns[name][rows]).all()]
-    return [events.SetParameter(name=name, value=DEFAULT, group=group) for name in own]
+    return [events.SetParameter(name=name, value="default", group=group) for name in own]
 
 
 def offered(sim: Simulation, group: str) -> list[Column]:
