@@ -26,8 +26,9 @@ _UP_TO = 3.0
 _STEPS = 100
 #: Sliders follow the run this often, but not the one that somebody has moved just now [s].
 _FOLLOW_EVERY, _LEFT_ALONE = 1.0, 3.0
-#: Of a period, how far agents may see and fly in a step.
-_SIGHT, _STEP = 0.49, 0.24
+#: Of a period, how far agents may see, and fly in a step (a quarter of it is for the step and the radius together); of a
+#: cell, how far they may walk in one.
+_SIGHT, _STEP, _JUMP = 0.49, 0.12, 0.99
 
 
 class GroupSliders:
@@ -173,20 +174,22 @@ def reach_of(column: Column, sim: Simulation) -> tuple[float, float]:
         low, high = max(low, column.reach[0]), min(high, column.reach[1])
     elif (values < 0.0).any():
         low = -high
-    return low, min(high, _most_in_space(column.name, sim))
+    return low, min(high, *_limits(column.name, sim))
 
 
-def _most_in_space(name: str, sim: Simulation) -> float:
-    """What periodic space allows: nobody may be met on two sides."""
-    if not sim.world.is_periodic:
-        return math.inf
-    shortest = float(sim.world.period[sim.world.period > 0.0].min())
-    limits = {
-        "sense_radius": _SIGHT * shortest,
-        "flee_radius": _SIGHT * shortest,
-        "desired_speed": _STEP * shortest / sim.dt,
-    }
-    return limits.get(name, math.inf)
+def _limits(name: str, sim: Simulation) -> list[float]:
+    """What cells and periodic space allow: nobody may jump over a cell in a step, or be met on two sides."""
+    cells = [cell for cell in sim.layers.cells() if cell is not None]
+    limits = [_JUMP * min(cells) / sim.dt] if cells and name == "desired_speed" else [math.inf]
+    if sim.world.is_periodic:
+        shortest = float(sim.world.period[sim.world.period > 0.0].min())
+        if name in ("sense_radius", "flee_radius"):
+            limits.append(_SIGHT * shortest)
+        if name == "desired_speed":
+            limits.append(_STEP * shortest / sim.dt)
+        if name == "radius":
+            limits.append(_STEP * shortest)
+    return limits
 
 
 def middle_of(name: str, sim: Simulation, group: str) -> float:
