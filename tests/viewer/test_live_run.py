@@ -121,6 +121,49 @@ def test_a_disturbance_waits_for_the_next_step_and_is_recorded_with_it() -> None
         assert '"close_door"' in live.tape.happened[0][1]
 
 
+def test_what_still_waits_at_the_end_has_never_happened(tmp_path: Path) -> None:
+    files = Files(trajectory=tmp_path / "run.sqlite")
+    with living(two_rooms(), playing=False, files=files) as live:
+        live.disturb(events.CloseDoor(door="middle"))
+        live.single_step()
+        wait_for_step(live, 1)
+        live.ask(lambda sim: live.disturb(*disturbances.obstacle(sim, (6.0, 5.0), radius=0.6)))
+        live.disturb(events.OpenDoor(door="middle"))
+        assert live.waiting == 2
+    assert live.summary is not None
+    assert hash_after(two_rooms(), 1, record=tmp_path / "run.sqlite") == live.summary.state_hash
+
+
+def test_what_is_about_to_go_cannot_be_taken_away_again_or_moved() -> None:
+    with living(two_rooms(), playing=False) as live:
+        live.ask(lambda sim: live.disturb(*disturbances.remove(sim, "obstacle", "pillar")))
+        for change in (
+            lambda sim: disturbances.remove(sim, "obstacle", "pillar"),
+            lambda sim: disturbances.move(sim, "obstacle", "pillar", (3.0, 3.0)),
+        ):
+            with pytest.raises(ViewError, match="no obstacle 'pillar' any more"):
+                live.ask(change)
+        live.single_step()
+        wait_for_step(live, 1)
+
+
+def test_what_the_scenario_still_needs_is_not_taken_away() -> None:
+    sim = two_rooms()
+    sim.at(0.5, events.MoveObstacle(name="pillar", position=(15.0, 4.0)))
+    sim.at(0.5, events.MoveTarget(name="corner", position=(3.0, 3.0)))
+    with living(sim, playing=False) as live:
+        with pytest.raises(ViewError, match=r"'pillar' is still needed.*'move obstacle' for t = 0\.5 s"):
+            live.ask(lambda sim: disturbances.remove(sim, "obstacle", "pillar"))
+        with pytest.raises(ViewError, match="'corner' is still needed"):
+            live.ask(lambda sim: disturbances.remove(sim, "target", "corner"))
+        for step in range(1, 8):
+            live.single_step()
+            wait_for_step(live, step)
+        live.ask(lambda sim: live.disturb(*disturbances.remove(sim, "obstacle", "pillar")))
+        live.single_step()
+        wait_for_step(live, 8)
+
+
 @pytest.mark.parametrize(
     ("make", "message"),
     [

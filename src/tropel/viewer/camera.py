@@ -97,6 +97,7 @@ class Framed:
         self._aspect = 0.0
         self._pose = first_pose(scene)
         self._is_ours = True
+        self._was_there = False  # whether the page has said that its camera is where we have put it
         self.keep()
 
     def keep(self) -> None:
@@ -105,10 +106,14 @@ class Framed:
         aspect = float(camera.aspect)
         if self._aspect and abs(aspect - self._aspect) < 1e-3:
             away = np.linalg.norm(np.asarray(camera.position) - self._pose.position)
-            self._is_ours = bool(away < 1e-2 * self._pose.far)
+            # What a page says comes late: elsewhere before it was there means that it has not heard of us yet.
+            is_there = bool(away < 1e-2 * self._pose.far)
+            self._is_ours = is_there or not self._was_there
+            self._was_there |= is_there
         elif self._is_ours:
             self._aspect = aspect
             self._pose = plan_pose(self._scene, aspect=aspect)
+            self._was_there = False
             take(self._client, self._pose)
 
 

@@ -26,8 +26,8 @@ _UP_TO = 3.0
 _STEPS = 100
 #: Sliders follow the run this often, but not the one that somebody has moved just now [s].
 _FOLLOW_EVERY, _LEFT_ALONE = 1.0, 3.0
-#: Of a period, how far agents may see, and fly in a step (a quarter of it is for the step and the radius together); of a
-#: cell, how far they may walk in one.
+#: Of a period, how far agents may see, and fly in a step (step and radius together have a quarter); of a cell, how far
+#: they may walk in one.
 _SIGHT, _STEP, _JUMP = 0.49, 0.12, 0.99
 
 
@@ -58,7 +58,9 @@ class GroupSliders:
     def _add(self, column: Column, sim: Simulation) -> None:
         low, high = reach_of(column, sim)
         value = _between(low, middle_of(column.name, sim, self.group), high)
-        label = column.name.replace("_", " ") + (f" [{column.unit}]" if column.unit else "")
+        # With a word joiner, or the line would be broken within the unit.
+        unit = column.unit.replace("/", "/\u2060")
+        label = column.name.replace("_", " ") + (f" [{unit}]" if unit else "")
         slider = self._page.server.gui.add_slider(
             label, low, high, (high - low) / _STEPS, value, hint=column.about.partition("; nan")[0] or None
         )
@@ -174,7 +176,7 @@ def reach_of(column: Column, sim: Simulation) -> tuple[float, float]:
         low, high = max(low, column.reach[0]), min(high, column.reach[1])
     elif (values < 0.0).any():
         low = -high
-    return low, min(high, *_limits(column.name, sim))
+    return low, min(high, *(_readable(limit) for limit in _limits(column.name, sim)))
 
 
 def _limits(name: str, sim: Simulation) -> list[float]:

@@ -285,6 +285,10 @@ class LiveRun:
         for note in tuple(self.after_step):
             note(sim)
         stop = self._wait(sim)
+        if stop and self.waiting:
+            # What was asked for while the run was paused has never happened, and no record has it.
+            sim.events.drop_last(sim.step_number, self.waiting)
+            self._scheduled = (-1, 0)
         self._step_began = None if stop else perf_counter()
         return stop
 

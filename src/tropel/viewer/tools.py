@@ -50,8 +50,8 @@ class Tools:
         self._count = gui.add_slider("How many", 1, 500, 1, 20)
         with gui.add_folder("Things"):
             self._thing = gui.add_dropdown("Thing", (NOTHING,))
-            self._size = gui.add_slider("Its radius [m]", 0.1, float(self._radius.max), 0.1, 1.0)
-            self._take_away = gui.add_button("Take it away")
+            self._size = gui.add_slider("Its radius [m]", 0.1, float(self._radius.max), 0.1, 1.0, disabled=True)
+            self._take_away = gui.add_button("Take it away", disabled=True)
             gui.add_markdown("Things can be dragged with the mouse, too.")
         self._things: dict[str, tuple[str, str]] = {}
         self._size_shown = 1.0
@@ -143,6 +143,7 @@ class Tools:
         chosen = self._thing.value
         self._thing.options = (NOTHING, *things)
         self._thing.value = chosen if chosen in things else NOTHING
+        self._show_size()
 
     def _choose(self, thing: tuple[str, str]) -> None:
         self._thing.value = thing[1]
@@ -150,6 +151,8 @@ class Tools:
 
     def _show_size(self) -> None:
         frame, chosen = self._page.frame, self._things.get(str(self._thing.value))
+        self._take_away.disabled = chosen is None
+        self._size.disabled = chosen is None or chosen[0] == "target"
         if frame is None or chosen is None:
             return
         discs = {"obstacle": frame.obstacles, "hazard": frame.hazards}.get(chosen[0], frame.targets)
