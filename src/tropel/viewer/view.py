@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import webbrowser
 from collections.abc import Callable
@@ -122,10 +123,9 @@ def _view_inline(sim: Simulation, **options: Any) -> View:
 
 def watch(sim: Simulation, *, host: str = HOST, port: int = PORT, browser: bool = True, **options: Any) -> Summary:
     """Show a run, say where, and wait for Ctrl-C; returns the summary, or raises what broke the run."""
-    view = open_view(sim, host=host, port=port, **options)
-    try:
+    # Ctrl-C may come at any moment, also while the address is being said.
+    with open_view(sim, host=host, port=port, **options) as view, contextlib.suppress(KeyboardInterrupt):
         _announce(view, wanted=port, browser=browser)
-    finally:
         view.wait()
     if view.live.error:
         raise ViewError(f"the run ended with an error: {view.live.error}")
