@@ -93,6 +93,7 @@ ONE_OF_EACH = [
     events.AddTarget(name="new", position=(7, 7), radius=0.1, absorbs=True),
     events.AddTarget(name="train", motion=Waypoints(points=((1, 1), (9, 9)), speed=2.0, repeat="once")),
     events.MoveTarget(name="bar", position=(6, 2)),
+    events.RemoveTarget(name="bar"),
     events.SetGoal(goal="bar", group="a"),
     events.SetParameter(name="desired_speed", value=Normal(1.0, 0.1), group="b"),
     events.SetParameter(name="radius", value=0.1),
@@ -214,6 +215,9 @@ def test_parameters_change_for_one_group_or_for_all() -> None:
     apply_now(sim, events.SetParameter(name="desired_speed", value=Uniform(0.5, 0.6)))
     assert ((sim.agents.desired_speed >= 0.5) & (sim.agents.desired_speed <= 0.6)).all()
     assert len(np.unique(sim.agents.desired_speed)) == 10
+    apply_now(sim, events.SetParameter(name="desired_speed", value="default", group="a"))
+    assert (sim.agents.desired_speed[sim.agents.group == 0] == 1.34).all()
+    assert (sim.agents.desired_speed[sim.agents.group == 1] < 0.61).all()
 
 
 def test_agents_come_and_go_and_ids_stay_stable() -> None:
@@ -361,6 +365,7 @@ def test_what_can_be_seen_beforehand_is_refused_when_it_is_scheduled(event: Any,
         (events.AddTarget(name="bar", position=(1, 1)), "goal 'bar' already"),
         (events.AddTarget(name="far", position=(100, 1)), "outside the walkable area"),
         (events.MoveTarget(name="bra", position=(1, 1)), "no target 'bra'; did you mean 'bar'"),
+        (events.RemoveTarget(name="bra"), "no target 'bra'; did you mean 'bar'"),
         (events.SetGoal(goal="bra"), "goal 'bra'; did you mean 'bar'"),
         (events.SetParameter(name="radius", value=-1.0), "radius must not be negative"),
         (events.SetParameter(name="radius", value=0.0), "radius must be positive"),

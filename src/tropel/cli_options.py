@@ -55,6 +55,11 @@ def show(text: object) -> None:
     Console().print(text)
 
 
+def show_command(text: str) -> None:
+    """Print a command as it can be copied: in one line, however long."""
+    Console().print(text, soft_wrap=True, markup=False, highlight=False)
+
+
 def picture_file(out: Path, stem: str) -> Path:
     """The PNG that --out means: a file itself, or one of the given name in a folder, which is made."""
     picture = out if out.suffix.lower() == ".png" else out / f"{stem}.png"

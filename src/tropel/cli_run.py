@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import shlex
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -25,6 +26,7 @@ from tropel.cli_options import (
     Until,
     View,
     show,
+    show_command,
     warm_up_if_cold,
 )
 from tropel.cli_plot import draw_recorded
@@ -153,8 +155,8 @@ def _run_and_draw(
         ) from None
     _show_summary(summary, outputs)
     if watch is not None:
-        again = f"{outputs.scenario} --events {folder} --until {summary.simulated_time:g}"
-        show(f"the same again, step by step:  tropel run {again} --out …")
+        show("the same again, step by step:")
+        show_command(f"tropel run {_again(scenario, summary, outputs)}")
         return
     for path in draw_recorded(outputs.trajectory, outputs.picture, outputs.animation, png=png, gif=gif, quiet=quiet):
         show(f"wrote {path}")
@@ -167,6 +169,16 @@ def _run_and_draw(
         write_report(outputs.trajectory, pictures=png, with_table=False, quiet=quiet)
     elif summary.evacuated:
         show(f"who left when and where, density and flow:  tropel report {folder}")
+
+
+def _again(scenario: Scenario, summary: Summary, outputs: Outputs) -> str:
+    """What repeats a watched run: its copy of the scenario, unless that lacks a file from elsewhere."""
+    whole = all((outputs.folder / name).is_file() for name in scenario.files())
+    parts: list[object] = [outputs.scenario if whole else scenario.source, "--events", outputs.folder]
+    parts += ["--until", f"{summary.simulated_time:.12g}"]
+    parts += ["--seed", summary.seed] if summary.seed != scenario.spec.seed else []
+    parts += ["--out", outputs.folder.with_name(f"{outputs.folder.name}-again")]
+    return shlex.join(map(str, parts))
 
 
 def _watching(**options: Any) -> Callable[..., Summary]:

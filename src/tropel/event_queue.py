@@ -102,6 +102,13 @@ class EventQueue:
         while self._keys and self._keys[0].step <= step:
             yield self._events.pop(self._keys.pop(0))
 
+    def drop_last(self, step: int, count: int) -> None:
+        """Forget the last so many events of a step, as if they had never been scheduled."""
+        for _ in range(count):
+            if (last := max((key for key in self._keys if key.step == step), default=None)) is not None:
+                self._keys.remove(last)
+                del self._events[last]
+
     def adds_agents(self) -> bool:
         """Whether an event that is still to come may bring somebody in.
 

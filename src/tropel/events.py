@@ -155,6 +155,21 @@ class MoveTarget(Event):
         sim.world.move_target(self.name, self.position)
 
 
+class RemoveTarget(Event):
+    """Take a target away.
+
+    Who was on the way to it goes where its group was sent when it was declared; where that was this very target, it has
+    no goal. Newcomers that would be sent there have none either, until there is a target of that name again.
+    """
+
+    kind: Literal["remove_target"] = "remove_target"
+    name: str
+
+    def apply(self, sim: Simulation) -> None:
+        sim.world.remove_target(self.name)
+        sim.population.give_up(self.name)
+
+
 class SetGoal(Event):
     """Send a group (everybody when left out) to an exit or target, "nearest exit", "nearest target" or "none"."""
 
@@ -170,11 +185,13 @@ class SetGoal(Event):
 
 
 class SetParameter(Event):
-    """Give a group (everybody when left out) a new value of a parameter, a number or a distribution."""
+    """Give a group (everybody when left out) a new value of a parameter: a number, a distribution, or "default"."""
 
     kind: Literal["set_parameter"] = "set_parameter"
     name: str
-    value: Value
+    value: Annotated[
+        Value | Literal["default"], Field(description='"default": as for whom nothing is said, such as a flock\'s own')
+    ]
     group: str | None = None
 
     def check(self, sim: Simulation) -> None:
@@ -272,6 +289,7 @@ KINDS = (
     RemoveHazard,
     AddTarget,
     MoveTarget,
+    RemoveTarget,
     SetGoal,
     SetParameter,
     Drift,

@@ -17,6 +17,7 @@ from tropel.agents.bonds import check_has_bonds
 from tropel.agents.groups import Personal
 from tropel.agents.presets import check_has_traits
 from tropel.agents.state import AgentState, Column
+from tropel.bodies import Bodies
 from tropel.errors import ParameterError, suggest
 from tropel.layers import Environment, Planner, Steering
 from tropel.planning.laid_layers import LaidLayers
@@ -78,6 +79,16 @@ class GroupLayers:
         if all(by_group):
             return np.ones(len(state), dtype=np.bool_)
         return np.array(by_group)[state.group] if any(by_group) else None
+
+    def solid_bodies(self, near: Any, state: AgentState, key: np.uint64, step: int) -> Bodies | None:
+        """Those who never push into each other in this step; None when no model has such bodies."""
+        solid = self.rows_with("solid_bodies", state)
+        if solid is None:
+            return None
+        moved_before = self.rows_with("follows_layers", state)
+        if moved_before is None:
+            return Bodies(near, solid, key, step)
+        return Bodies(near, solid | moved_before, key, step, moved_before=moved_before)
 
     def movers(self, turn: Turn, state: AgentState) -> NDArray[np.bool_] | None:
         """Which agents move in a turn; None when all do."""

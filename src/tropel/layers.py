@@ -15,6 +15,7 @@ up here with a default, so that the smallest useful extension is a few lines lon
 | `prepare(state, world, seed)` | nothing | called once before the first step |
 | `state()`, `restore(stored)` | nothing | what a checkpoint must keep beyond the agents' columns |
 | `behaviours`, `set_behaviour(name, on)` | none | what can be switched off while it runs: name → whether it is on |
+| `in_force(state, name)` | the column | a parameter of all agents, with the layer's own value where theirs is nan |
 | `parameters` | none | shown in digests: a resumed run must have the same |
 
 A model that reacts to collisions reads the column `state.collided`: 1 where a body overlapped another agent's or an

@@ -25,7 +25,6 @@ from tropel.agents.groups import Group, Personal
 from tropel.agents.population import Population
 from tropel.agents.sources import Source
 from tropel.agents.state import AgentState, Steered
-from tropel.bodies import Bodies
 from tropel.budget import Budget
 from tropel.environment.collisions import CollisionLog, CollisionWatch, cells_before
 from tropel.errors import ModelError, ParameterError, TropelError
@@ -184,17 +183,10 @@ class Simulation:
             movers=self.layers.movers(turn, self.agents),
             moves_itself=self.layers.rows_with("moves_itself", self.agents),
             on_cells=self.layers.rows_with("cell", self.agents),
-            bodies=self._bodies(near) if turn.senses else None,
+            bodies=self.layers.solid_bodies(near, self.agents, self._yield_key, self.step_number)
+            if turn.senses
+            else None,
         )
-
-    def _bodies(self, near: Any) -> Bodies | None:
-        solid = self.layers.rows_with("solid_bodies", self.agents)
-        if solid is None:
-            return None
-        moved_before = self.layers.rows_with("follows_layers", self.agents)
-        if moved_before is None:
-            return Bodies(near, solid, self._yield_key, self.step_number)
-        return Bodies(near, solid | moved_before, self._yield_key, self.step_number, moved_before=moved_before)
 
     def _note_collisions(self, near: Any) -> None:
         if self.collision_watch is not None and self.layers.somebody_senses:
@@ -284,7 +276,7 @@ class Simulation:
         self.population.set_goal(goal, group=group)
 
     def set_parameter(self, name: str, value: Any, *, group: str | None = None) -> None:
-        """Give a group, or everybody, a new value of a parameter: a number or a distribution."""
+        """Give a group, or everybody, a new value of a parameter: a number, a distribution or "default"."""
         self.population.set_parameter(name, value, group=group, step=self.step_number)
 
     def check_parameter(self, name: str) -> None:

@@ -72,12 +72,14 @@ def test_exits_close_and_targets_move_when_events_say_so() -> None:
             event(3, kind="move_target", name="a", position=[4.0, 5.0]),
             event(4, kind="add_target", name="b", position=[2.0, 2.0]),
             event(5, kind="function", name="something"),
+            event(5, kind="remove_target", name="a"),
         ],
     )
     moments = Moments(run)
     assert [moments.at(k).exits["east"] for k in range(6)] == [True, True, False, False, False, False]
     assert moments.at(2).targets == {"a": (1, 1)}
-    assert moments.at(5).targets == {"a": (4.0, 5.0), "b": (2.0, 2.0)}
+    assert moments.at(4).targets == {"a": (4.0, 5.0), "b": (2.0, 2.0)}
+    assert moments.at(5).targets == {"b": (2.0, 2.0)}
 
 
 def test_obstacles_that_only_events_move_are_followed() -> None:

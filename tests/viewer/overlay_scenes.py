@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from tropel import FlowField, Group, Lattice, PathPlans, Seek, Simulation, World
+from tropel import Flocking, FlowField, Group, Lattice, PathPlans, Seek, Simulation, World
 
 #: The wall between the rooms stands here, and the gap in it is so wide [m].
 WALL_X, GAP = 8.0, 1.6
@@ -41,6 +41,13 @@ def flyers(count: int = 30) -> Simulation:
     world = World.box((0.0, 0.0, 0.0), (10.0, 8.0, 6.0), targets={})
     birds = Group("birds", count=count, goal="none")
     return Simulation(world, birds, dt=0.1, seed=2, threads=1)
+
+
+def school(count: int = 40) -> Simulation:
+    """Boids in a box whose sides are joined."""
+    fish = Group("fish", count=count, goal="none", desired_speed=1.0, sense_radius=2.0)
+    world = World.box((0.0, 0.0), (8.0, 6.0), periodic=True)
+    return Simulation(world, fish, local=Flocking(), dt=0.1, seed=2, threads=1)
 
 
 def steps(sim: Simulation, count: int) -> Simulation:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from overlay_scenes import flyers, on_cells, steps, walkers
+from overlay_scenes import flyers, on_cells, school, steps, walkers
 
 from tropel import Simulation
 from tropel.viewer.overlays import overlays
 from tropel.viewer.overlays_links import LINKS, links_of
 from tropel.viewer.overlays_trails import TRAILS, Trails
+from tropel.viewer.selection import portrait
 
 
 @pytest.mark.parametrize("make", [walkers, flyers])
@@ -24,6 +25,22 @@ def test_links_are_the_neighbour_list_of_the_selected_agent(make: object) -> Non
         assert np.array_equal(links.there, sim.agents.position[links.rows])
         linked += len(links.rows)
     assert linked > 30
+
+
+def test_links_and_neighbours_go_over_the_seam_of_periodic_space() -> None:
+    sim = steps(school(40), 3)
+    lists = sim.environment.sense(sim.agents, sim.world).csr()
+    beyond = 0
+    for row, agent in enumerate(sim.agents.id.tolist()):
+        near = sorted(lists.indices[lists.indptr[row] : lists.indptr[row + 1]].tolist())
+        links, seen = links_of(sim, agent), portrait(sim, agent)
+        assert links is not None
+        assert seen is not None
+        assert links.rows.tolist() == near
+        assert sorted(seen.neighbours.tolist()) == sim.agents.id[near].tolist()
+        assert (np.linalg.norm(links.there - links.here, axis=1) <= links.reach).all()
+        beyond += int((np.abs(links.there - sim.agents.position[links.rows]).max(axis=1) > 1.0).sum())
+    assert beyond > 10
 
 
 def test_there_are_no_links_without_somebody_who_senses() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 
 import pytest
@@ -120,6 +121,49 @@ def test_a_disturbance_waits_for_the_next_step_and_is_recorded_with_it() -> None
         assert '"close_door"' in live.tape.happened[0][1]
 
 
+def test_what_still_waits_at_the_end_has_never_happened(tmp_path: Path) -> None:
+    files = Files(trajectory=tmp_path / "run.sqlite")
+    with living(two_rooms(), playing=False, files=files) as live:
+        live.disturb(events.CloseDoor(door="middle"))
+        live.single_step()
+        wait_for_step(live, 1)
+        live.ask(lambda sim: live.disturb(*disturbances.obstacle(sim, (6.0, 5.0), radius=0.6)))
+        live.disturb(events.OpenDoor(door="middle"))
+        assert live.waiting == 2
+    assert live.summary is not None
+    assert hash_after(two_rooms(), 1, record=tmp_path / "run.sqlite") == live.summary.state_hash
+
+
+def test_what_is_about_to_go_cannot_be_taken_away_again_or_moved() -> None:
+    with living(two_rooms(), playing=False) as live:
+        live.ask(lambda sim: live.disturb(*disturbances.remove(sim, "obstacle", "pillar")))
+        for change in (
+            lambda sim: disturbances.remove(sim, "obstacle", "pillar"),
+            lambda sim: disturbances.move(sim, "obstacle", "pillar", (3.0, 3.0)),
+        ):
+            with pytest.raises(ViewError, match="no obstacle 'pillar' any more"):
+                live.ask(change)
+        live.single_step()
+        wait_for_step(live, 1)
+
+
+def test_what_the_scenario_still_needs_is_not_taken_away() -> None:
+    sim = two_rooms()
+    sim.at(0.5, events.MoveObstacle(name="pillar", position=(15.0, 4.0)))
+    sim.at(0.5, events.MoveTarget(name="corner", position=(3.0, 3.0)))
+    with living(sim, playing=False) as live:
+        with pytest.raises(ViewError, match=r"'pillar' is still needed.*'move obstacle' for t = 0\.5 s"):
+            live.ask(lambda sim: disturbances.remove(sim, "obstacle", "pillar"))
+        with pytest.raises(ViewError, match="'corner' is still needed"):
+            live.ask(lambda sim: disturbances.remove(sim, "target", "corner"))
+        for step in range(1, 8):
+            live.single_step()
+            wait_for_step(live, step)
+        live.ask(lambda sim: live.disturb(*disturbances.remove(sim, "obstacle", "pillar")))
+        live.single_step()
+        wait_for_step(live, 8)
+
+
 @pytest.mark.parametrize(
     ("make", "message"),
     [
@@ -156,9 +200,68 @@ def test_a_restart_is_a_fresh_run_of_the_same_or_another_seed() -> None:
             assert live.tape.happened == []
 
 
-def test_without_a_way_to_build_it_a_restart_says_what_is_missing() -> None:
-    with living(two_rooms(), playing=False) as live, pytest.raises(ViewError, match="build="):
+def test_a_simulation_that_was_only_handed_over_is_restarted_from_what_it_was_built_of() -> None:
+    sim = two_rooms(3)
+    sim.at(0.4, events.CloseDoor(door="middle"))
+
+    def fresh(seed: int) -> Simulation:
+        sim = two_rooms(seed)
+        sim.at(0.4, events.CloseDoor(door="middle"))
+        return sim
+
+    with living(sim, playing=False) as live:
+        for seed in (3, 8, 3):
+            live.restart(seed)
+            for step in range(1, 9):
+                live.single_step()
+                wait_for_step(live, step)
+            assert live.ask(lambda sim: sim.state_hash()) == hash_after(fresh(seed), 8)
+
+
+def test_what_was_changed_after_building_comes_back_with_the_same_seed_only() -> None:
+    sim = two_rooms(3)
+    sim.agents.position[0] = (15.0, 5.0)
+    with living(sim, playing=False) as live:
         live.restart()
+        assert live.ask(lambda sim: sim.agents.position[0].tolist()) == [15.0, 5.0]
+        with pytest.raises(ViewError, match=r"changed after it was built.*build="):
+            live.restart(8)
+        live.single_step()
+        wait_for_step(live, 1)
+
+
+def test_who_had_run_before_begins_again_where_the_view_began() -> None:
+    sim = two_rooms(3)
+    hash_after(sim, 5)
+    with living(sim, playing=False) as live:
+        live.single_step()
+        wait_for_step(live, 6)
+        live.restart()
+        assert live.ask(lambda sim: sim.step_number) == 5
+        for step in range(6, 12):
+            live.single_step()
+            wait_for_step(live, step)
+        assert live.ask(lambda sim: sim.state_hash()) == hash_after(two_rooms(3), 11)
+        with pytest.raises(ViewError, match=r"had run for 0\.5 s before"):
+            live.restart(8)
+
+
+def test_what_cannot_be_copied_says_why_it_cannot_be_restarted() -> None:
+    sim = two_rooms()
+    sim.at(1.0, HoldsALock())
+    with living(sim, playing=False) as live, pytest.raises(ViewError, match=r"cannot be copied.*lock.*build="):
+        live.restart()
+
+
+class HoldsALock:
+    """A function of the simulation that a copy cannot be made of."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+
+    def __call__(self, sim: Simulation) -> None:
+        with self.lock:
+            pass
 
 
 def test_at_its_end_the_run_pauses_and_can_go_on() -> None:

@@ -109,6 +109,8 @@ def goal_number(world: World, goal: str, who: str) -> int:
         return special[goal]
     if goal not in world.goal_numbers:
         raise ParameterError(f"'{who}' has the goal '{goal}'; {suggest(goal, [*world.goal_numbers, *special])}")
+    if goal not in world.exits and goal not in world.targets:
+        return NO_GOAL  # a target that was taken away
     return world.goal_numbers[goal]
 
 

@@ -26,6 +26,8 @@ _NOT_SETTABLE = frozenset(
     {"id", "group", "position", "velocity", "heading", "goal", "start_time", "held", "collided", "dead"}
 )
 _NOT_NEGATIVE = frozenset({"radius", "desired_speed", "sense_radius"})
+#: Instead of a number: what agents have whom nothing is said of.
+DEFAULT = "default"
 
 
 class Population:
@@ -34,6 +36,8 @@ class Population:
     def __init__(self, world: World, declared: Iterable[Group | Source], *, seed: int) -> None:
         self.world = world
         self.seed = seed
+        declared = list(declared)
+        self.declared: tuple[Group | Source, ...] = tuple(declared)  #: as given
         self._declared: list[Group] = []
         self.sources: list[Source] = []
         self.groups: list[str] = []
@@ -329,6 +333,17 @@ class Population:
     def set_goal(self, goal: str, *, group: str | None) -> None:
         self.state.goal[self._rows(group)] = goal_number(self.world, goal, group or "everybody")
 
+    def give_up(self, target: str) -> None:
+        """Whoever was on the way to a target that was taken away goes where its group was sent when it was declared.
+
+        Where that was this very target, or one that is not there any more either, it has no goal.
+        """
+        there = self.state.goal == self.world.goal_numbers[target]
+        for number in np.unique(self.state.group[there]).tolist():
+            group = self.groups[number]
+            usual = goal_number(self.world, self.declared_goal(group), group)
+            self.state.goal[there & (self.state.group == number)] = usual
+
     def settable(self) -> list[str]:
         """Names of the parameters that can be set while it runs."""
         return [name for name in self.state.declared if name not in _NOT_SETTABLE]
@@ -343,13 +358,17 @@ class Population:
         rows = self._rows(group)
         if name == "radius":
             rows = rows[[self._cells[number] is None for number in self.state.group[rows].tolist()]]
+        column = self.state.declared[name]
+        if isinstance(value, str) and value == DEFAULT:
+            self.state.columns[name][rows] = column.default
+            return
         purpose = f"{group or 'everybody'}/{name}/{step}"
         values = draw(value, seed=self.seed, purpose=purpose, ids=self.state.id[rows])
         if name in _NOT_NEGATIVE and (values < 0.0).any():
             raise ParameterError(f"{name} must not be negative, got {values.min():g}")
         if name == "radius" and (values == 0.0).any():
             raise ParameterError("radius must be positive, got 0")
-        self.state.columns[name][rows] = self.state.declared[name].checked(values)
+        self.state.columns[name][rows] = column.checked(values)
 
     # Checkpoints ------------------------------------------------------------------------------------------------
 

@@ -38,6 +38,7 @@ class Column:
     default: float = 0.0
     unit: str = ""
     about: str = ""
+    reach: tuple[float, float] | None = None  #: of values that make sense, for sliders; None: not known
 
     def filled(self, count: int, dim: int) -> NDArray[Any]:
         shape = (count, dim) if self.vector else (count, self.width) if self.width else (count,)

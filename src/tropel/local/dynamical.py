@@ -319,7 +319,13 @@ class Dynamical:
 
     columns = (
         *PERSONALITY,
-        Column(name="view_angle", default=2.0 * math.pi, unit="rad", about="what lies outside this cone is not seen"),
+        Column(
+            name="view_angle",
+            default=2.0 * math.pi,
+            unit="rad",
+            about="what lies outside this cone is not seen",
+            reach=(0.0, 2.0 * math.pi),
+        ),
     )
 
     def __init__(self, **parameters: Any) -> None:

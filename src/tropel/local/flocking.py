@@ -115,6 +115,14 @@ class Flocking:
         steer_flock(places, len(members), boids, cells, *around, traits, relations, flight, out.velocity,
                     out.heading)  # fmt: skip
 
+    def in_force(self, state: AgentState, name: str) -> NDArray[np.float64]:
+        """A trait of all agents with the value that holds for them, where they have none of their own."""
+        own: float | None = getattr(self.parameters, name)
+        if own is None:
+            follows = {"separation_distance": 0.5 * state.sense_radius, "flee_radius": state.sense_radius}
+            return np.where(np.isnan(state.columns[name]), follows[name], state.columns[name])
+        return np.where(np.isnan(state.columns[name]), own, state.columns[name])
+
     def _traits(self, state: AgentState, flight: Flight, *, avoids: bool) -> Traits:
         """The traits of the rules that anybody follows now."""
         followed = {

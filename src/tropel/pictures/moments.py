@@ -200,6 +200,8 @@ def _targets(places: dict[str, Any], events: list[dict[str, Any]]) -> dict[str, 
     for event in events:
         if event.get("kind") in ("add_target", "move_target") and event.get("position") is not None:
             places[event["name"]] = event["position"]
+        elif event.get("kind") == "remove_target":
+            places.pop(event["name"], None)
     return {name: tuple(place) for name, place in places.items()}
 
 

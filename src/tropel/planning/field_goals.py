@@ -42,8 +42,10 @@ def numbers_of(goal: int, world: World) -> NDArray[np.int64]:
     if goal == NEAREST_EXIT:
         return np.flatnonzero((goals.is_exit == 1) & (goals.usable == 1)).astype(np.int64)
     if goal == NEAREST_TARGET:
-        return np.flatnonzero(goals.is_exit == 0).astype(np.int64)
-    return np.array([goal] if 0 <= goal < len(goals.is_exit) else [], dtype=np.int64)
+        return np.flatnonzero((goals.is_exit == 0) & (goals.usable == 1)).astype(np.int64)
+    # A closed exit is still a place to go to, a target that was taken away is none.
+    there = 0 <= goal < len(goals.is_exit) and bool(goals.is_exit[goal] or goals.usable[goal])
+    return np.array([goal] if there else [], dtype=np.int64)
 
 
 def goal_cells(numbers: NDArray[np.int64], world: World, raster: Raster, *, strict: bool) -> NDArray[np.bool_]:

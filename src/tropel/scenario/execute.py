@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -84,6 +85,7 @@ def execute(
     except OSError as error:
         raise RecordingError(f"cannot make the folder {out}: {error.strerror}; choose another with --out") from error
     _write_text(outputs.scenario, scenario.text)
+    _copy_files(scenario, out)
     end: dict[str, Any] = {"until": spec.until if until is None else until, "limit": max(spec.limit, until or 0.0)}
     files: dict[str, Any] = {
         "record": outputs.trajectory,
@@ -97,6 +99,19 @@ def execute(
         summary = watch(sim, **end, **files, build=build, budget=budget)
     _write_text(outputs.summary, json.dumps(summary.as_dict(), indent=2) + "\n")
     return summary, outputs
+
+
+def _copy_files(scenario: Scenario, out: Path) -> None:
+    """Put maps and pictures that a scenario names beside its copy, so that the copy can be run."""
+    for name in scenario.files():
+        source, copied = scenario.folder / name, out / name
+        is_inside = copied.resolve().is_relative_to(out.resolve())
+        if is_inside and source.is_file() and source.resolve() != copied.resolve():
+            try:
+                copied.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(source, copied)
+            except OSError as error:
+                raise RecordingError(f"cannot copy {source} to {copied}: {error.strerror or error}") from error
 
 
 def _write_text(path: Path, text: str) -> None:

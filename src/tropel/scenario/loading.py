@@ -63,6 +63,10 @@ class Scenario:
         with self._located_errors():
             return WorldBuilder(self).world()
 
+    def files(self) -> list[str]:
+        """Other files that it names: maps, shapes, pictures of fields."""
+        return sorted(set(_named_files(tomllib.loads(self.text))))
+
     @contextlib.contextmanager
     def _located_errors(self) -> Iterator[None]:
         try:
@@ -89,6 +93,18 @@ class Scenario:
         line = line_of(self.text, path)
         where = self.source if line is None else f"{self.source}, line {line}"
         return ScenarioError(f"{where}: {dotted(path)}: {message}" if path else f"{where}: {message}")
+
+
+def _named_files(part: Any) -> Iterator[str]:
+    if isinstance(part, list):
+        for each in part:
+            yield from _named_files(each)
+    elif isinstance(part, dict):
+        for key, value in part.items():
+            if key in ("file", "image", "map") and isinstance(value, str):
+                yield value
+            else:
+                yield from _named_files(value)
 
 
 def builtin_names() -> list[str]:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from tropel.errors import TropelError
+from tropel.viewer.legends import plain
 from tropel.viewer.live import FASTEST
 
 if TYPE_CHECKING:
@@ -31,9 +32,9 @@ class RunControls:
         with gui.add_folder("Restart"):
             self._seed = gui.add_number("Seed", live.sim.seed, min=0, step=1)
             self._restart = gui.add_button("Restart")
-            if live.build is None:
+            if live.cannot_restart:
                 self._restart.disabled = self._seed.disabled = True
-                gui.add_markdown("This simulation cannot be built anew.")
+                gui.add_markdown(plain(f"It cannot be restarted: {live.cannot_restart}"))
         with gui.add_folder("Record"):
             self._record = gui.add_button("Record")
             self._recording = gui.add_markdown("")
@@ -72,9 +73,9 @@ class RunControls:
         _set(self._play, "label", "Pause" if live.playing else "Play")
         text = ""
         if live.error:
-            text = f"**The run has ended with an error.** {live.error}"
+            text = f"**The run has ended with an error.** {plain(live.error)}"
         elif live.ended:
-            text = f"The run has ended: {live.ended}." + (" It goes on beyond that." if live.playing else "")
+            text = f"The run has ended: {plain(live.ended)}." + (" It goes on beyond that." if live.playing else "")
         elif live.step_takes > _LONG_STEP:
             text = f"A step has been under way for {live.step_takes:.0f} s; the first one compiles the kernels."
         elif live.playing:

@@ -7,7 +7,7 @@ not be applied, because an event that fails in the middle of a step ends the run
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -80,13 +80,11 @@ def move(sim: Simulation, kind: str, name: str, place: Place) -> list[Event]:
 
 
 def remove(sim: Simulation, kind: str, name: str) -> list[Event]:
-    """Take something away; who was on the way to a target goes where its group went at first."""
+    """Take something away; who was on the way to a target goes where its group was sent at first."""
     _check_there(sim, kind, name)
-    if kind == "target":
-        number = sim.world.goal_numbers[name]
-        groups = np.unique(sim.agents.group[sim.agents.goal == number]).tolist()
-        return [events.SetGoal(goal=_usual_goal(sim, sim.groups[k]), group=sim.groups[k]) for k in groups]
-    return [events.RemoveObstacle(name=name) if kind == "obstacle" else RemoveHazard(name=name)]
+    _check_not_needed(sim, kind, name)
+    removed = {"obstacle": events.RemoveObstacle, "hazard": RemoveHazard}.get(kind, events.RemoveTarget)
+    return [removed(name=name)]
 
 
 def resize(sim: Simulation, kind: str, name: str, radius: float) -> list[Event]:
@@ -129,10 +127,32 @@ def _check_goes_there(sim: Simulation, place: Place) -> None:
 
 
 def _check_there(sim: Simulation, kind: str, name: str) -> None:
+    """It must be there when the next step begins, after what waits for that step."""
     world = sim.world
     known: Iterable[str] = {"obstacle": world.obstacles.names, "hazard": world.hazards.names}.get(kind, world.targets)
-    if name not in known:
-        raise ViewError(f"there is no {kind} '{name}' any more; {suggest(name, known)}")
+    there = set(known)
+    for step, event in _waiting_for(sim, kind):
+        if step <= sim.step_number:
+            there = there - {event.name} if event.kind.startswith("remove") else there | {event.name}
+    if name not in there:
+        raise ViewError(f"there is no {kind} '{name}' any more; {suggest(name, there)}")
+
+
+def _check_not_needed(sim: Simulation, kind: str, name: str) -> None:
+    """An event that is still to come and finds nothing would end the run."""
+    for step, event in _waiting_for(sim, kind):
+        if step > sim.step_number and event.name == name:
+            if event.kind.startswith("add"):
+                return
+            what = event.kind.replace("_", " ")
+            raise ViewError(f"{kind} '{name}' is still needed: the scenario has '{what}' for t = {step * sim.dt:g} s")
+
+
+def _waiting_for(sim: Simulation, kind: str) -> Iterator[tuple[int, Any]]:
+    """Events to come that add, change or remove things of a kind, in order."""
+    for step, _, event in sim.events:
+        if isinstance(event, Event) and str(getattr(event, "kind", "")).endswith(f"_{kind}"):
+            yield step, event
 
 
 def _new_name(stem: str, taken: Iterable[str], sim: Simulation) -> str:

@@ -24,6 +24,7 @@ from tropel.errors import ParameterError, TropelError, ViewError
 from tropel.event_base import Event
 from tropel.running import Run, Summary
 from tropel.stopping import StopRule
+from tropel.viewer.rebuilding import Rebuilding
 from tropel.viewer.tape import Tape
 
 if TYPE_CHECKING:
@@ -53,8 +54,8 @@ class Files:
 class LiveRun:
     """A run that can be paused, paced, disturbed and restarted.
 
-    `build` makes the simulation of a seed anew, for restarts. `until` and `limit` say when it pauses by itself, as in
-    `Simulation.run`; without them it goes on for ever.
+    `build` makes the simulation of a seed anew, for restarts; left out, a copy is kept for that. `until` and `limit`
+    say when it pauses by itself, as in `Simulation.run`; without them it goes on for ever.
     """
 
     def __init__(
@@ -72,6 +73,12 @@ class LiveRun:
         self.sim = sim
         self.files = Files() if files is None else files
         self.build = build
+        self.cannot_restart = ""  #: why, if it cannot
+        if build is None:
+            try:
+                self.build = Rebuilding(sim)
+            except ViewError as error:
+                self.cannot_restart = str(error)
         self.budget = budget
         self.playing = playing
         self.ended = ""  #: why the run has come to its end, if it has
@@ -212,7 +219,7 @@ class LiveRun:
     def restart(self, seed: int | None = None) -> None:
         """Begin again, with the same seed or another."""
         if self.build is None:
-            raise ViewError("this simulation cannot be built anew: give sim.view(build=…) a function of the seed")
+            raise ViewError(self.cannot_restart)
         build = self.build
 
         def prepare(sim: Simulation) -> None:
@@ -278,6 +285,10 @@ class LiveRun:
         for note in tuple(self.after_step):
             note(sim)
         stop = self._wait(sim)
+        if stop and self.waiting:
+            # What was asked for while the run was paused has never happened, and no record has it.
+            sim.events.drop_last(sim.step_number, self.waiting)
+            self._scheduled = (-1, 0)
         self._step_began = None if stop else perf_counter()
         return stop
 

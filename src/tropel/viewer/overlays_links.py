@@ -12,6 +12,7 @@ from tropel.pictures import style
 from tropel.viewer.frame import in_space
 from tropel.viewer.overlays import Canvas, Overlay
 from tropel.viewer.shapes3d import instance_colours, rgb_array
+from tropel.world.periodic import nearest_images
 
 if TYPE_CHECKING:
     from tropel.simulation import Simulation
@@ -28,7 +29,7 @@ class Links:
 
     here: Floats  #: where it is [m]
     rows: NDArray[np.int64]  #: of those it senses, ascending
-    there: Floats  #: where they are [m]
+    there: Floats  #: where they are [m]; beyond the seam of periodic space, where they are met
     reach: float  #: how far it senses [m]
 
 
@@ -42,12 +43,14 @@ def links_of(sim: Simulation, selected: int | None) -> Links | None:
     row = found[0]
     if getattr(sim.layers.models[int(agents.group[row])], "follows_layers", False):
         return None
-    offset = agents.position - agents.position[row]
+    straight = agents.position - agents.position[row]
+    offset = nearest_images(straight, sim.world.period)
     reach = float(agents.sense_radius[row])
     near = (offset**2).sum(axis=1) <= reach**2
     near[row] = False
     rows = np.flatnonzero(near)
-    return Links(here=agents.position[row].copy(), rows=rows, there=agents.position[rows], reach=reach)
+    there = agents.position[rows] + (offset - straight)[rows]
+    return Links(here=agents.position[row].copy(), rows=rows, there=there, reach=reach)
 
 
 def draw_links(canvas: Canvas, seen: Links) -> None:

@@ -83,8 +83,7 @@ class Page:
     def _frame_world(self, client: Any) -> None:
         """Show all of a plan in each window, also when its shape changes, until somebody moves the camera."""
         if self.scene.dim == 2:
-            framed = camera.Framed(self.scene, client)
-            client.camera.on_update(lambda moved: framed.keep())
+            camera.Framed(self.scene, client)
 
     @property
     def address(self) -> str:
@@ -102,7 +101,10 @@ class Page:
         stop_server(self.server)
 
     def redraw(self) -> None:
-        """Draw a frame soon, also while the run is paused."""
+        """Draw a frame soon, also while the run is paused, and look anew at whatever is shown with it."""
+        for watch in tuple(self.watches):
+            # One that has just looked would have to wait, and nothing makes a paused run draw again.
+            watch.due = 0.0
         self._dirty = True
 
     def watch(self, watch: Watch) -> None:
@@ -176,6 +178,8 @@ class Page:
                 self._closing.wait(_IDLE if not moved else 0.01)
                 continue
             self._dirty = False
+            if live.sim is not last_sim:
+                self.panel.new_run()
             last_step, last_sim = live.sim.step_number, live.sim
             try:
                 self.draw_now()

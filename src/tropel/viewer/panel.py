@@ -46,6 +46,10 @@ class Panel:
             self._state_at = perf_counter()
             self.run.show_state()
 
+    def new_run(self) -> None:
+        """After a restart, sliders show what agents begin with."""
+        self.tools.sliders.show_values()
+
     def show_frame(self, frame: Frame, scale: Scale | None) -> None:
         if perf_counter() - self._text_at < _TEXT_EVERY and self._page.live.playing:
             return

@@ -8,11 +8,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tropel import layers
 from tropel.agents.groups import goal_name
+from tropel.agents.state import CORE_COLUMNS
 from tropel.pictures import style
 from tropel.planning.field_planner import FieldPlanner
 from tropel.viewer.frame import in_space
+from tropel.viewer.legends import plain
 from tropel.viewer.shapes3d import rgb
+from tropel.world.periodic import nearest_images
 
 if TYPE_CHECKING:
     from tropel.simulation import Simulation
@@ -49,7 +53,8 @@ def portrait(sim: Simulation, agent: int) -> Portrait | None:
     if not len(rows):
         return None
     row = int(rows[0])
-    away = np.linalg.norm(agents.position - agents.position[row], axis=1)
+    offset = nearest_images(agents.position - agents.position[row], sim.world.period)
+    away = np.linalg.norm(offset, axis=1)
     near = np.flatnonzero((away <= agents.sense_radius[row]) & (agents.id != agent))
     return Portrait(
         id=agent,
@@ -59,14 +64,25 @@ def portrait(sim: Simulation, agent: int) -> Portrait | None:
         speed=float(np.linalg.norm(agents.velocity[row])),
         goal=goal_name(sim.world, int(agents.goal[row])),
         dead=bool(agents.dead[row]),
-        columns={
-            name: (float(agents.columns[name][row]), column.unit)
-            for name, column in agents.declared.items()
-            if name not in _NOT_SHOWN and not column.vector and not column.width
-        },
+        columns=_columns(sim, row),
         neighbours=agents.id[near[np.argsort(away[near], kind="stable")]],
         direction=planned_direction(sim, row),
     )
+
+
+def _columns(sim: Simulation, row: int) -> dict[str, tuple[float, str]]:
+    """What holds for an agent: its own values, or those of its model where it has none; not those of other models."""
+    agents, number = sim.agents, int(sim.agents.group[row])
+    own = (sim.environment, sim.layers.planners[number], sim.layers.models[number])
+    shown: dict[str, tuple[float, str]] = {}
+    for column in (*CORE_COLUMNS, *(column for layer in own for column in layers.columns_of(layer))):
+        if column.name in _NOT_SHOWN or column.vector or column.width:
+            continue
+        value = float(agents.columns[column.name][row])
+        if np.isnan(value) and hasattr(own[-1], "in_force"):
+            value = float(own[-1].in_force(agents, column.name)[row])
+        shown[column.name] = value, column.unit
+    return shown
 
 
 def planned_direction(sim: Simulation, row: int) -> Floats | None:
@@ -167,9 +183,9 @@ class Selection:
 def described(seen: Portrait) -> str:
     """The state of an agent as a little table."""
     rows = [
-        ("group", seen.group),
+        ("group", plain(seen.group)),
         ("speed", f"{seen.speed:.2f} m/s"),
-        ("goal", seen.goal),
+        ("goal", plain(seen.goal)),
         ("position", ", ".join(f"{c:.2f}" for c in seen.position) + " m"),
         ("planned direction", _direction_text(seen.direction)),
         *((name.replace("_", " "), f"{value:.3g} {unit}".strip()) for name, (value, unit) in seen.columns.items()),

@@ -43,6 +43,8 @@ class ThingsDrawing:
         self._labels: dict[str, tuple[list[str], list[Any]]] = {}  # texts and their nodes, by what they name
         self._exit_shapes = {name: shapely.from_wkt(wkt) for name, wkt in scene.exits.items()}
         self._door_lines = {name: lines_of(shapely.from_wkt(door["wkt"])) for name, door in scene.doors.items()}
+        self._batches: dict[str, tuple[Any, Any]] = {}  # what a node stands for, and the node
+        self._drags: dict[str, tuple[Any, Any]] = {}
 
     def draw(self, frame: Frame) -> None:
         if self._changed("doors", frame.doors):
@@ -126,13 +128,20 @@ class ThingsDrawing:
     ) -> Any:
         if not len(discs.names):
             self._server.scene.remove_by_name(name)
+            self._batches.pop(name, None)
             return None
         places = in_space(discs.position).copy()
         sizes = np.repeat(np.asarray(radius, dtype=np.float32)[:, None], 3, axis=1)
         if self._scene.dim == 2:
             places[:, 2] = 0.0 if height is not None else lift
             sizes[:, 2] = 1.0 if height is None else height
-        return self._server.scene.add_batched_meshes_simple(
+        stands_for = (tuple(discs.names), colours.tobytes())
+        before, node = self._batches.get(name, (None, None))
+        if before == stands_for:
+            # What only moves or grows stays the same node: one that is being dragged would be lost otherwise.
+            node.batched_positions, node.batched_scales = places, sizes
+            return node
+        node = self._server.scene.add_batched_meshes_simple(
             name,
             *mesh,
             batched_wxyzs=no_turns(len(places)),
@@ -145,10 +154,14 @@ class ThingsDrawing:
             receive_shadow=False,
             side="double",
         )
+        self._batches[name] = stands_for, node
+        return node
 
     def _let_drag(self, node: Any, what: str, discs: Discs) -> None:
-        if node is not None and self._draggable is not None:
-            self._draggable(node, what, list(discs.names))
+        names = tuple(discs.names)
+        if node is not None and self._draggable is not None and self._drags.get(what) != (node, names):
+            self._drags[what] = node, names
+            self._draggable(node, what, list(names))
 
     def _label(self, what: str, discs: Discs, texts: list[str]) -> None:
         parent = f"/things/{what} names"

@@ -50,11 +50,12 @@ class Tools:
         self._count = gui.add_slider("How many", 1, 500, 1, 20)
         with gui.add_folder("Things"):
             self._thing = gui.add_dropdown("Thing", (NOTHING,))
-            self._size = gui.add_slider("Its radius [m]", 0.1, float(self._radius.max), 0.1, 1.0)
-            self._take_away = gui.add_button("Take it away")
+            self._size = gui.add_slider("Its radius [m]", 0.1, float(self._radius.max), 0.1, 1.0, disabled=True)
+            self._take_away = gui.add_button("Take it away", disabled=True)
             gui.add_markdown("Things can be dragged with the mouse, too.")
         self._things: dict[str, tuple[str, str]] = {}
         self._size_shown = 1.0
+        self.ghost: Any = None  #: where the thing that is being dragged would go
         self._offer()
         self.sliders = GroupSliders(page)
         self._tool.on_update(lambda event: self._offer())
@@ -142,6 +143,7 @@ class Tools:
         chosen = self._thing.value
         self._thing.options = (NOTHING, *things)
         self._thing.value = chosen if chosen in things else NOTHING
+        self._show_size()
 
     def _choose(self, thing: tuple[str, str]) -> None:
         self._thing.value = thing[1]
@@ -149,6 +151,8 @@ class Tools:
 
     def _show_size(self) -> None:
         frame, chosen = self._page.frame, self._things.get(str(self._thing.value))
+        self._take_away.disabled = chosen is None
+        self._size.disabled = chosen is None or chosen[0] == "target"
         if frame is None or chosen is None:
             return
         discs = {"obstacle": frame.obstacles, "hazard": frame.hazards}.get(chosen[0], frame.targets)
@@ -194,6 +198,7 @@ class Tools:
     def _show_ghost(self, place: Any, radius: float) -> None:
         """Where a thing would go."""
         scene = self._page.server.scene
+        self.ghost = None if place is None else np.asarray(place)
         if place is None:
             scene.remove_by_name("/things/ghost")
             return

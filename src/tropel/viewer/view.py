@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import webbrowser
 from collections.abc import Callable
@@ -94,8 +95,9 @@ def view_simulation(
     or the simulation is viewed again.
 
     `until` and `limit` say when it pauses, `record` and `fps` are as for `run`. `build` makes the simulation of a seed
-    anew, for restarts. `speed` is how many simulated seconds pass in a second, at most. The page is on this machine
-    only, unless another `host` is given, and on the first free port from `port` on.
+    anew, for restarts; left out, the page restarts from a copy of how the simulation is now, and with other seeds if
+    nothing was changed after it was built. `speed` is how many simulated seconds pass in a second, at most. The page is
+    on this machine only, unless another `host` is given, and on the first free port from `port` on.
     """
     files = Files(trajectory=None if record is None else Path(record), fps=fps)
     options = {"until": until, "limit": limit, "files": files, "build": build, "speed": speed, "playing": not paused}
@@ -121,10 +123,9 @@ def _view_inline(sim: Simulation, **options: Any) -> View:
 
 def watch(sim: Simulation, *, host: str = HOST, port: int = PORT, browser: bool = True, **options: Any) -> Summary:
     """Show a run, say where, and wait for Ctrl-C; returns the summary, or raises what broke the run."""
-    view = open_view(sim, host=host, port=port, **options)
-    try:
+    # Ctrl-C may come at any moment, also while the address is being said.
+    with open_view(sim, host=host, port=port, **options) as view, contextlib.suppress(KeyboardInterrupt):
         _announce(view, wanted=port, browser=browser)
-    finally:
         view.wait()
     if view.live.error:
         raise ViewError(f"the run ended with an error: {view.live.error}")

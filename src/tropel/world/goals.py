@@ -44,7 +44,7 @@ class GoalArrays(NamedTuple):
     """All goals of the world by number, as kernels see them."""
 
     is_exit: NDArray[np.uint8]  #: (G,) 1 for exits, 0 for targets
-    usable: NDArray[np.uint8]  #: (G,) 0 for closed exits
+    usable: NDArray[np.uint8]  #: (G,) 0 for closed exits and for targets that were taken away
     absorbs: NDArray[np.uint8]  #: (G,) whether those who arrive are taken out
     position: NDArray[np.float64]  #: (G, dim) of targets
     radius: NDArray[np.float64]  #: (G,) of targets

@@ -265,10 +265,12 @@ class World:
                 inside = shapes.segments_of(inset(walkable_part(polygon, self.walkable)))
                 approach.append(images_of_segments(inside, self.period))
             else:
-                target = self.targets[name]
-                position[number] = self._target_position[name]
-                radius[number] = target.radius
-                absorbs[number] = target.absorbs
+                if name in self.targets:
+                    position[number] = self._target_position[name]
+                    radius[number] = self.targets[name].radius
+                    absorbs[number] = self.targets[name].absorbs
+                else:
+                    usable[number] = 0
                 edges.append(np.empty((0, 4)))
                 approach.append(np.empty((0, 4)))
         return GoalArrays(is_exit, usable, absorbs, position, radius, *joined(edges), *joined(approach), self.period)
@@ -303,12 +305,12 @@ class World:
         self._goals = None
 
     def add_target(self, name: str, target: Target | Sequence[float]) -> None:
-        if name in self.goal_numbers:
+        if name in self.exits or name in self.targets:
             raise GeometryError(f"there is a goal '{name}' already; exits and targets need different names")
         if not isinstance(target, Target):
             target = Target(position=target)
         self._place_target(name, target)
-        self.goal_numbers[name] = len(self.goal_numbers)
+        self.goal_numbers.setdefault(name, len(self.goal_numbers))
 
     def move_target(self, name: str, position: Sequence[float]) -> None:
         """Put a target elsewhere, to stay there."""
@@ -316,6 +318,13 @@ class World:
             raise ParameterError(f"there is no target '{name}'; {suggest(name, self.targets)}")
         old = self.targets[name]
         self._place_target(name, Target(position=tuple(position), radius=old.radius, absorbs=old.absorbs))
+
+    def remove_target(self, name: str) -> None:
+        """Take a target away. Its number stays taken: records of who has left there go by it."""
+        if name not in self.targets:
+            raise ParameterError(f"there is no target '{name}'; {suggest(name, self.targets)}")
+        del self.targets[name]
+        self._goals = None
 
     def _place_target(self, name: str, target: Target) -> None:
         what = f"target '{name}'"

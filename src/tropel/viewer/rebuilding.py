@@ -1,0 +1,70 @@
+"""Restarts of a simulation that nobody has said how to build: a copy of how it was when it was first viewed.
+
+The same seed is that copy again. Another seed is a simulation built from what the copy was built from, if that is all
+there is to it: a script may have changed agents or layers afterwards, which would be missing.
+"""
+
+from __future__ import annotations
+
+import copy
+from typing import TYPE_CHECKING
+
+from tropel.errors import ViewError
+
+if TYPE_CHECKING:
+    from tropel.simulation import Simulation
+
+_BUILD = "give sim.view(build=…) a function of the seed"
+
+
+class Rebuilding:
+    """Builds a simulation anew, by its seed."""
+
+    def __init__(self, sim: Simulation) -> None:
+        try:
+            self._first = copy.deepcopy(sim)
+        except Exception as error:  # layers may hold anything
+            raise ViewError(f"this simulation cannot be copied ({type(error).__name__}: {error}); {_BUILD}") from error
+
+    def __call__(self, seed: int) -> Simulation:
+        first = self._first
+        if seed == first.seed:
+            return copy.deepcopy(first)
+        if first.step_number:
+            raise ViewError(
+                f"it had run for {first.time:g} s before it was viewed, with the seed {first.seed}; {_BUILD}"
+            )
+        if _built_alike(first, first.seed).state_hash() != first.state_hash():
+            raise ViewError(
+                f"it was changed after it was built, so that only its seed {first.seed} can be had again; {_BUILD}"
+            )
+        return _built_alike(first, seed)
+
+
+def _built_alike(first: Simulation, seed: int) -> Simulation:
+    """A new simulation with the world, agents, layers and events of another."""
+    # All at once: layers may know the world, and groups may share layers.
+    world, declared, environment, planners, models, events = copy.deepcopy(
+        (
+            first.world,
+            first.population.declared,
+            first.environment,
+            first.layers.planners,
+            first.layers.models,
+            first.events,
+        )
+    )
+    built = type(first)(
+        world,
+        declared,
+        planning=dict(zip(first.groups, planners, strict=False)),
+        environment=environment,
+        local=dict(zip(first.groups, models, strict=False)),
+        dt=first.dt,
+        seed=seed,
+        threads=first.threads,
+        title=first.title,
+        watch_collisions=first.collision_watch is not None,
+    )
+    built.events = events
+    return built
