@@ -1,4 +1,4 @@
-"""Agents: one instanced mesh for the living, one for the dead. Positions go out as one array a frame."""
+"""Agents: instanced meshes for the living, one for the dead. Positions go out as one array a frame and mesh."""
 
 from __future__ import annotations
 
@@ -16,6 +16,9 @@ Colours = NDArray[np.uint8]
 #: Rows beyond those in use are drawn with the size 0: a node that changes its number of instances is made anew.
 _ROOM = 1.25
 _LEAST_ROOM = 16
+#: So many in one mesh at most. Beyond 50 000 viser's page keeps a tree of them, which fails when many are in one place,
+#: as the spare rows are.
+_MOST_TOGETHER = 40_000
 #: Bodies are drawn at least this large, in parts of the world's extent, so that they are seen at all.
 _LEAST_SIZE = 0.0015
 
@@ -27,10 +30,7 @@ class AgentsDrawing:
         self._server = server
         self._mesh = _walker() if dim == 2 else _dart()
         self._least = _LEAST_SIZE * extent
-        self._node: Any = None
-        self._room = 0
-        self._sizes: NDArray[np.float32] | None = None
-        self._colours: Colours | None = None
+        self._parts: list[_Part] = []
         self._dead: tuple[int, ...] = ()
 
     def draw(self, frame: Frame, colours: Colours) -> None:
@@ -41,42 +41,17 @@ class AgentsDrawing:
         self._draw_dead(frame)
 
     def _draw_living(self, frame: Frame, rows: Any, colours: Colours) -> None:
-        places = in_space(frame.position[rows])
-        count = len(places)
-        if not _LEAST_ROOM <= count <= self._room <= 3 * count + _LEAST_ROOM and not count <= self._room == _LEAST_ROOM:
-            self._make_room(max(_LEAST_ROOM, int(_ROOM * count)))
-        sizes = self._filled(np.maximum(frame.radius[rows], self._least).astype(np.float32), 0.0)
-        # Sent together, or a page might draw new places with old colours; and only what has changed.
+        places, turns = in_space(frame.position[rows]), turned_to(frame.heading[rows])
+        sizes = np.maximum(frame.radius[rows], self._least).astype(np.float32)
+        shown = instance_colours(colours)
+        needed = max(1, -(-len(places) // _MOST_TOGETHER))
+        while len(self._parts) < needed:
+            self._parts.append(_Part(self._server, f"/agents/living {len(self._parts)}", self._mesh))
+        # Sent together, or a page might draw new places with old colours.
         with self._server.atomic():
-            self._node.batched_positions = self._filled(places, 0.0)
-            self._node.batched_wxyzs = self._filled(turned_to(frame.heading[rows]), 1.0)
-            if self._sizes is None or not np.array_equal(sizes, self._sizes):
-                self._node.batched_scales = self._sizes = sizes
-            full = self._filled(instance_colours(colours), 0)
-            if self._colours is None or not np.array_equal(full, self._colours):
-                self._node.batched_colors = self._colours = full
-
-    def _make_room(self, room: int) -> None:
-        self._room = room
-        self._sizes = self._colours = None
-        self._node = self._server.scene.add_batched_meshes_simple(
-            "/agents/living",
-            *self._mesh,
-            batched_wxyzs=no_turns(room),
-            batched_positions=np.zeros((room, 3), dtype=np.float32),
-            batched_scales=np.zeros(room, dtype=np.float32),
-            batched_colors=np.zeros((room, 3), dtype=np.uint8),
-            lod="off",
-            flat_shading=True,
-            cast_shadow=False,
-            receive_shadow=False,
-        )
-
-    def _filled(self, values: NDArray[Any], rest: float) -> NDArray[Any]:
-        """Values with rows added up to the room there is."""
-        full = np.full((self._room, *values.shape[1:]), rest, dtype=values.dtype)
-        full[: len(values)] = values
-        return full
+            for number, part in enumerate(self._parts):
+                some = slice(number * _MOST_TOGETHER, (number + 1) * _MOST_TOGETHER)
+                part.draw(places[some], turns[some], sizes[some], shown[some])
 
     def _draw_dead(self, frame: Frame) -> None:
         """Dark crosses on the ground: who is dead is told by the shape, not by a colour alone."""
@@ -103,6 +78,55 @@ class AgentsDrawing:
             cast_shadow=False,
             receive_shadow=False,
         )
+
+
+class _Part:
+    """So many of the living, as one node."""
+
+    def __init__(self, server: Any, name: str, mesh: Any) -> None:
+        self._server = server
+        self._name = name
+        self._mesh = mesh
+        self._node: Any = None
+        self._room = 0
+        self._sizes: NDArray[np.float32] | None = None
+        self._colours: Colours | None = None
+
+    def draw(self, places: Any, turns: Any, sizes: Any, colours: Colours) -> None:
+        count = len(places)
+        if not _LEAST_ROOM <= count <= self._room <= 3 * count + _LEAST_ROOM and not count <= self._room == _LEAST_ROOM:
+            self._make_room(min(max(_LEAST_ROOM, int(_ROOM * count)), _MOST_TOGETHER))
+        self._node.batched_positions = self._filled(places, 0.0)
+        self._node.batched_wxyzs = self._filled(turns, 1.0)
+        # Only what has changed.
+        full_sizes = self._filled(sizes, 0.0)
+        if self._sizes is None or not np.array_equal(full_sizes, self._sizes):
+            self._node.batched_scales = self._sizes = full_sizes
+        full = self._filled(colours, 0)
+        if self._colours is None or not np.array_equal(full, self._colours):
+            self._node.batched_colors = self._colours = full
+
+    def _make_room(self, room: int) -> None:
+        self._room = room
+        self._sizes = self._colours = None
+        self._node = self._server.scene.add_batched_meshes_simple(
+            self._name,
+            *self._mesh,
+            batched_wxyzs=no_turns(room),
+            batched_positions=np.zeros((room, 3), dtype=np.float32),
+            batched_scales=np.zeros(room, dtype=np.float32),
+            batched_colors=np.zeros((room, 3), dtype=np.uint8),
+            lod="off",
+            flat_shading=True,
+            cast_shadow=False,
+            receive_shadow=False,
+        )
+
+    def _filled(self, values: NDArray[Any], rest: float) -> NDArray[Any]:
+        """Values with rows added up to the room there is."""
+        full = np.full((self._room, *values.shape[1:]), rest, dtype=values.dtype)
+        full[: len(values)] = values
+        return full
 
 
 def turned_to(heading: NDArray[np.float64]) -> NDArray[np.float32]:
