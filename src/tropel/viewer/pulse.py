@@ -16,8 +16,8 @@ from typing import Any
 _ASLEEP = 5.0
 #: Between two frames while one of several pages sleeps, which collects them until it wakes up [s].
 _WHILE_ONE_SLEEPS = 0.5
-#: Who takes longer than this for a frame is slow, and has half of that time, or a second, for itself before the next one:
-#: for the clicks of its user [s].
+#: Who takes longer than this for a frame is slow, and has half of that time, or a second, for its user's clicks before
+#: the next one [s].
 _SLOW, _LONGEST_REST = 0.25, 1.0
 
 
