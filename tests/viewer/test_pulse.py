@@ -64,8 +64,22 @@ def test_a_page_alone_is_waited_for(clock: list[float]) -> None:
     for clock[0] in (100.1, 101.0, 1000.0):
         assert not pulse.ready()
     pages.answer(0)
-    assert soon(pulse.ready)
-    assert pulse.round_trip == 900.0
+    assert soon(lambda: pulse.round_trip == 900.0)
+    clock[0] += 1.0
+    assert pulse.ready()
+
+
+@pytest.mark.parametrize(("took", "rests"), [(0.1, 0.0), (0.6, 0.3), (8.0, 1.0)])
+def test_a_slow_page_has_time_for_its_user_between_frames(took: float, rests: float, clock: list[float]) -> None:
+    pages = Pages(1)
+    pulse = Pulse(pages)
+    pulse.frame_sent()
+    clock[0] += took
+    pages.answer(0)
+    assert soon(lambda: pulse.round_trip == pytest.approx(took))
+    assert soon(pulse.ready) if not rests else not pulse.ready()
+    clock[0] += rests + 1e-6
+    assert pulse.ready()
 
 
 def test_a_page_that_sleeps_does_not_hold_up_the_others(clock: list[float]) -> None:

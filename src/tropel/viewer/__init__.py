@@ -7,6 +7,7 @@ viser serves the page; nothing here is imported before a page is asked for. One 
 | `server.py` | the web server: only this machine, only its own page |
 | `frame.py` | what is drawn of a moment: a copy, taken between two steps |
 | `live.py` | the simulation in a thread of its own: pace, pause, restart, disturbances |
+| `rebuilding.py` | restarts of a simulation that nobody has said how to build |
 | `tape.py` | every event so far, and a trajectory file while recording |
 | `page.py` | the page: draws the newest frame, as often as browsers follow |
 | `world_drawing.py` | what never changes: ground, walls, names |

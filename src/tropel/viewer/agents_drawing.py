@@ -1,4 +1,4 @@
-"""Agents: one instanced mesh for the living, one for the dead. Positions go out as one array a frame."""
+"""Agents: instanced meshes for the living, one for the dead. Positions go out as one array a frame and mesh."""
 
 from __future__ import annotations
 
@@ -16,6 +16,11 @@ Colours = NDArray[np.uint8]
 #: Rows beyond those in use are drawn with the size 0: a node that changes its number of instances is made anew.
 _ROOM = 1.25
 _LEAST_ROOM = 16
+#: So many in one mesh at most. Beyond 50 000 viser's page keeps a tree of them, which fails when many are in one place,
+#: as the spare rows are.
+_MOST_TOGETHER = 40_000
+#: More than these are drawn with few triangles, which is what a page without a graphics card has to work on.
+_MANY = 5_000
 #: Bodies are drawn at least this large, in parts of the world's extent, so that they are seen at all.
 _LEAST_SIZE = 0.0015
 
@@ -25,12 +30,10 @@ class AgentsDrawing:
 
     def __init__(self, server: Any, *, dim: int, extent: float) -> None:
         self._server = server
-        self._mesh = _walker() if dim == 2 else _dart()
+        self._fine, self._coarse = (_walker(), _wedge()) if dim == 2 else (_dart(), _splinter())
+        self._mesh = self._fine
         self._least = _LEAST_SIZE * extent
-        self._node: Any = None
-        self._room = 0
-        self._sizes: NDArray[np.float32] | None = None
-        self._colours: Colours | None = None
+        self._parts: list[_Part] = []
         self._dead: tuple[int, ...] = ()
 
     def draw(self, frame: Frame, colours: Colours) -> None:
@@ -41,42 +44,19 @@ class AgentsDrawing:
         self._draw_dead(frame)
 
     def _draw_living(self, frame: Frame, rows: Any, colours: Colours) -> None:
-        places = in_space(frame.position[rows])
-        count = len(places)
-        if not _LEAST_ROOM <= count <= self._room <= 3 * count + _LEAST_ROOM and not count <= self._room == _LEAST_ROOM:
-            self._make_room(max(_LEAST_ROOM, int(_ROOM * count)))
-        sizes = self._filled(np.maximum(frame.radius[rows], self._least).astype(np.float32), 0.0)
-        # Sent together, or a page might draw new places with old colours; and only what has changed.
+        places, turns = in_space(frame.position[rows]), turned_to(frame.heading[rows])
+        sizes = np.maximum(frame.radius[rows], self._least).astype(np.float32)
+        shown = instance_colours(colours)
+        if len(places) > _MANY or len(places) < _MANY // 2:
+            self._mesh = self._coarse if len(places) > _MANY else self._fine
+        needed = max(1, -(-len(places) // _MOST_TOGETHER))
+        while len(self._parts) < needed:
+            self._parts.append(_Part(self._server, f"/agents/living {len(self._parts)}"))
+        # Sent together, or a page might draw new places with old colours.
         with self._server.atomic():
-            self._node.batched_positions = self._filled(places, 0.0)
-            self._node.batched_wxyzs = self._filled(turned_to(frame.heading[rows]), 1.0)
-            if self._sizes is None or not np.array_equal(sizes, self._sizes):
-                self._node.batched_scales = self._sizes = sizes
-            full = self._filled(instance_colours(colours), 0)
-            if self._colours is None or not np.array_equal(full, self._colours):
-                self._node.batched_colors = self._colours = full
-
-    def _make_room(self, room: int) -> None:
-        self._room = room
-        self._sizes = self._colours = None
-        self._node = self._server.scene.add_batched_meshes_simple(
-            "/agents/living",
-            *self._mesh,
-            batched_wxyzs=no_turns(room),
-            batched_positions=np.zeros((room, 3), dtype=np.float32),
-            batched_scales=np.zeros(room, dtype=np.float32),
-            batched_colors=np.zeros((room, 3), dtype=np.uint8),
-            lod="off",
-            flat_shading=True,
-            cast_shadow=False,
-            receive_shadow=False,
-        )
-
-    def _filled(self, values: NDArray[Any], rest: float) -> NDArray[Any]:
-        """Values with rows added up to the room there is."""
-        full = np.full((self._room, *values.shape[1:]), rest, dtype=values.dtype)
-        full[: len(values)] = values
-        return full
+            for number, part in enumerate(self._parts):
+                some = slice(number * _MOST_TOGETHER, (number + 1) * _MOST_TOGETHER)
+                part.draw(self._mesh, places[some], turns[some], sizes[some], shown[some])
 
     def _draw_dead(self, frame: Frame) -> None:
         """Dark crosses on the ground: who is dead is told by the shape, not by a colour alone."""
@@ -103,6 +83,57 @@ class AgentsDrawing:
             cast_shadow=False,
             receive_shadow=False,
         )
+
+
+class _Part:
+    """So many of the living, as one node."""
+
+    def __init__(self, server: Any, name: str) -> None:
+        self._server = server
+        self._name = name
+        self._mesh: Any = None
+        self._node: Any = None
+        self._room = 0
+        self._sizes: NDArray[np.float32] | None = None
+        self._colours: Colours | None = None
+
+    def draw(self, mesh: Any, places: Any, turns: Any, sizes: Any, colours: Colours) -> None:
+        count = len(places)
+        fits = _LEAST_ROOM <= count <= self._room <= 3 * count + _LEAST_ROOM or count <= self._room == _LEAST_ROOM
+        if mesh is not self._mesh or not fits:
+            self._mesh = mesh
+            self._make_room(min(max(_LEAST_ROOM, int(_ROOM * count)), _MOST_TOGETHER))
+        self._node.batched_positions = self._filled(places, 0.0)
+        self._node.batched_wxyzs = self._filled(turns, 1.0)
+        # Only what has changed.
+        full_sizes = self._filled(sizes, 0.0)
+        if self._sizes is None or not np.array_equal(full_sizes, self._sizes):
+            self._node.batched_scales = self._sizes = full_sizes
+        full = self._filled(colours, 0)
+        if self._colours is None or not np.array_equal(full, self._colours):
+            self._node.batched_colors = self._colours = full
+
+    def _make_room(self, room: int) -> None:
+        self._room = room
+        self._sizes = self._colours = None
+        self._node = self._server.scene.add_batched_meshes_simple(
+            self._name,
+            *self._mesh,
+            batched_wxyzs=no_turns(room),
+            batched_positions=np.zeros((room, 3), dtype=np.float32),
+            batched_scales=np.zeros(room, dtype=np.float32),
+            batched_colors=np.zeros((room, 3), dtype=np.uint8),
+            lod="off",
+            flat_shading=True,
+            cast_shadow=False,
+            receive_shadow=False,
+        )
+
+    def _filled(self, values: NDArray[Any], rest: float) -> NDArray[Any]:
+        """Values with rows added up to the room there is."""
+        full = np.full((self._room, *values.shape[1:]), rest, dtype=values.dtype)
+        full[: len(values)] = values
+        return full
 
 
 def turned_to(heading: NDArray[np.float64]) -> NDArray[np.float32]:
@@ -134,3 +165,16 @@ def _dart() -> tuple[NDArray[np.float32], NDArray[np.uint32]]:
     front = np.stack([k, following, np.full(6, 6)], axis=1)
     back = np.stack([following, k, np.full(6, 7)], axis=1)
     return vertices, np.concatenate([front, back]).astype(np.uint32)
+
+
+def _wedge() -> tuple[NDArray[np.float32], NDArray[np.uint32]]:
+    """Somebody among many: three faces that rise from the ground and point along x."""
+    corners = [(1.5, 0.0, 0.0), (-0.85, 0.95, 0.0), (-0.85, -0.95, 0.0), (-0.3, 0.0, 2.0)]
+    return np.array(corners, dtype=np.float32), np.array([(0, 1, 3), (1, 2, 3), (2, 0, 3)], dtype=np.uint32)
+
+
+def _splinter() -> tuple[NDArray[np.float32], NDArray[np.uint32]]:
+    """Something that flies among many: four faces."""
+    corners = [(1.7, 0.0, 0.0), (-0.9, 0.0, 1.0), (-0.9, -0.87, -0.5), (-0.9, 0.87, -0.5)]
+    faces = [(0, 1, 2), (0, 2, 3), (0, 3, 1), (1, 3, 2)]
+    return np.array(corners, dtype=np.float32), np.array(faces, dtype=np.uint32)

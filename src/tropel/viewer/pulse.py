@@ -16,6 +16,9 @@ from typing import Any
 _ASLEEP = 5.0
 #: Between two frames while one of several pages sleeps, which collects them until it wakes up [s].
 _WHILE_ONE_SLEEPS = 0.5
+#: Who takes longer than this for a frame is slow, and has half of that time, or a second, for its user's clicks before
+#: the next one [s].
+_SLOW, _LONGEST_REST = 0.25, 1.0
 
 
 class Pulse:
@@ -25,7 +28,7 @@ class Pulse:
         self._server = server
         self._asked: dict[int, float] = {}
         self._lock = threading.Lock()
-        self._sent_at = 0.0
+        self._sent_at = self._rests_until = 0.0
         self.round_trip = 0.0  #: of the slowest page, as last seen [s]
 
     @property
@@ -40,7 +43,7 @@ class Pulse:
             self._asked = {number: since for number, since in self._asked.items() if number in pages}
             waits = [now - since for since in self._asked.values()]
             if not waits:
-                return True
+                return now >= self._rests_until
             if len(waits) == len(pages) or min(waits) < _ASLEEP:
                 return False
             return now - self._sent_at >= _WHILE_ONE_SLEEPS
@@ -63,4 +66,7 @@ class Pulse:
         with self._lock:
             since = self._asked.pop(number, None)
         if since is not None:
-            self.round_trip = perf_counter() - since
+            now = perf_counter()
+            self.round_trip = now - since
+            if self.round_trip > _SLOW:
+                self._rests_until = now + min(0.5 * self.round_trip, _LONGEST_REST)
