@@ -95,7 +95,6 @@ def test_no_slider_goes_where_a_model_breaks(make: Callable[[], Simulation]) -> 
 
 def test_what_models_only_remember_and_what_others_have_is_not_offered() -> None:
     assert "forward_speed" not in [column.name for column in offered(crowd(Dynamical()), "people")]
-    assert "credit" not in [column.name for column in offered(on_cells(5), "people")]
-    assert "radius" not in [column.name for column in offered(on_cells(5), "people")]
+    assert [column.name for column in offered(on_cells(5), "people")] == ["desired_speed"]
     assert [column.name for column in offered(walkers(5), "people")] == ["desired_speed", "radius", "sense_radius"]
     assert [column.name for column in offered(two_flocks(), "red")][:3] == ["desired_speed", "separation", "cohesion"]

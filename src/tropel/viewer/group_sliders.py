@@ -138,6 +138,8 @@ def offered(sim: Simulation, group: str) -> list[Column]:
     theirs = {c.name for c in CORE_COLUMNS}
     if sim.layers.cells()[number] is not None:
         theirs.remove("radius")  # on cells a body is its cell
+    if getattr(sim.layers.models[number], "follows_layers", False):
+        theirs.remove("sense_radius")
     for layer in (sim.layers.planners[number], sim.layers.models[number]):
         theirs |= {column.name for column in getattr(layer, "columns", ())}
     return [column for column in all_offered(sim) if column.name in theirs]
