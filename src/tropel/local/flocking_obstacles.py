@@ -41,15 +41,18 @@ class Surroundings(NamedTuple):
     faces: NDArray[np.float64]  #: (2, 3): low and high faces of a box in 3D, infinite where there are none
 
 
+_NO_FACES = np.array([[-math.inf] * 3, [math.inf] * 3])
+
+
 def surroundings_of(near: Any) -> tuple[Surroundings, bool]:
     """What of a neighbourhood stands in the way, and whether anything does."""
-    world = near.world
-    faces = np.array([[-math.inf] * 3, [math.inf] * 3])
-    if world.dim == 3:
-        walled = getattr(world, "walled", np.ones(3, dtype=np.bool_))
-        faces[:, walled] = world.bounds[:, walled]
+    faces = _NO_FACES
+    if near.world.dim == 3:
+        walled = getattr(near.world, "walled", np.ones(3, dtype=np.bool_))
+        faces = np.where(walled, near.world.bounds, _NO_FACES)
     around = Surroundings(near.obstacles, near.walls, faces)
-    return around, bool(around.discs.radius.size or around.walls.segments.size or np.isfinite(faces).any())
+    something = around.discs.radius.size or around.walls.segments.size
+    return around, bool(something or (faces is not _NO_FACES and np.isfinite(faces).any()))
 
 
 @inlined_kernel
