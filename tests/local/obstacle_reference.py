@@ -22,9 +22,10 @@ class Ground:
 
     def way_to_disc(self, x: Floats, e: Floats, centre: Floats, contact: float) -> float:
         """How far along e the distance to the centre becomes `contact`; 0 where it is less already and shrinks."""
-        if e @ (centre - x) <= 0.0:
+        ahead = e @ (centre - x)
+        if ahead <= 0.0 or (centre - x) @ (centre - x) - ahead**2 > contact**2:
             return np.inf
-        times = np.roots([1.0, -2.0 * (e @ (centre - x)), (centre - x) @ (centre - x) - contact**2])
+        times = np.roots([1.0, -2.0 * ahead, (centre - x) @ (centre - x) - contact**2])
         return np.inf if np.iscomplex(times).any() else max(float(times.real.min()), 0.0)
 
     def way_to_wall(self, x: Floats, e: Floats, a: Floats, b: Floats, body: float) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -41,6 +42,13 @@ def scattered_discs(dim: int, count: int) -> list[tuple[Floats, float]]:
     return [(rng.uniform(0.5, SIDE - 0.5, dim), float(rng.uniform(0.1, 0.5))) for _ in range(count)]
 
 
+def with_images(discs: list[tuple[Floats, float]], dim: int) -> list[tuple[Floats, float]]:
+    """Obstacles of a periodic box, and all those beyond its seams."""
+    shifts = itertools.product((0.0, -SIDE, SIDE), repeat=dim)
+    everywhere = [(centre + shift, size) for shift in map(np.array, shifts) for centre, size in discs]
+    return [(c, size) for c, size in everywhere if np.linalg.norm(np.clip(c, 0.0, SIDE) - c) < size + 2.0]
+
+
 def obstacles_of(discs: list[tuple[Floats, float]]) -> dict[str, tropel.Obstacle]:
     return {f"o{k}": tropel.Obstacle(radius=size, position=tuple(centre)) for k, (centre, size) in enumerate(discs)}
 
@@ -59,9 +67,11 @@ def free_places(dim: int, count: int, ground: Ground, radius: float) -> Floats:
 
 @pytest.mark.parametrize("dim", [2, 3])
 @pytest.mark.parametrize("radius", [0.05, 0.4])
-def test_repulsion_is_that_of_brute_force_also_for_wide_bodies(dim: int, radius: float) -> None:
+@pytest.mark.parametrize("periodic", [False, True])
+def test_repulsion_is_that_of_brute_force_also_for_wide_bodies(dim: int, radius: float, periodic: bool) -> None:
     discs = scattered_discs(dim, 12 if dim == 2 else 40)
-    world = tropel.World.box((0.0,) * dim, (SIDE,) * dim, open=True, obstacles=obstacles_of(discs))
+    world = tropel.World.box((0.0,) * dim, (SIDE,) * dim, open=True, periodic=periodic, obstacles=obstacles_of(discs))
+    discs = with_images(discs, dim) if periodic else discs
     x = free_places(dim, 1500, Ground(discs=discs), radius)
     v = 0.2 * np.random.default_rng(23).normal(size=x.shape)
     got = stepped(world, x, v, np.zeros_like(x), radius=radius, obstacle_repulsion=0.9)
@@ -73,8 +83,12 @@ def test_repulsion_is_that_of_brute_force_also_for_wide_bodies(dim: int, radius:
     assert (np.abs(expected - v).max(axis=1) > 1e-5).sum() > 100
 
 
-def grounds(dim: int) -> tuple[tropel.World, Ground]:
-    """Round obstacles with walls between them, or in a box."""
+def grounds(dim: int, periodic: bool) -> tuple[tropel.World, Ground]:
+    """Round obstacles with walls between them, or in a box; in a periodic box there are no walls."""
+    if periodic:
+        discs = scattered_discs(dim, 25 if dim == 2 else 120)
+        world = tropel.World.box((0.0,) * dim, (SIDE,) * dim, periodic=True, obstacles=obstacles_of(discs))
+        return world, Ground(discs=with_images(discs, dim))
     if dim == 3:
         discs = scattered_discs(3, 120)
         corners = np.zeros(3), np.full(3, SIDE)
@@ -88,10 +102,10 @@ def grounds(dim: int) -> tuple[tropel.World, Ground]:
 
 
 @pytest.mark.parametrize("dim", [2, 3])
-@pytest.mark.parametrize("radius", [0.05, 0.2])
-def test_boids_turn_as_brute_force_says(dim: int, radius: float) -> None:
-    world, ground = grounds(dim)
-    x = free_places(dim, 600, ground, radius)
+@pytest.mark.parametrize(("radius", "periodic"), [(0.05, False), (0.2, False), (0.2, True)])
+def test_boids_turn_as_brute_force_says(dim: int, radius: float, periodic: bool) -> None:
+    world, ground = grounds(dim, periodic)
+    x = free_places(dim, 400, ground, radius)
     rng = np.random.default_rng(25)
     v = rng.normal(size=x.shape)
     # Every second one wants to go somewhere.
@@ -104,4 +118,4 @@ def test_boids_turn_as_brute_force_says(dim: int, radius: float) -> None:
         turn = steering(x[i], v[i], wishes[i], ground, radius=radius, reach=1.0, look_ahead=0.8)
         expected[i] += 1e-3 * 3.0 * turn
     np.testing.assert_allclose(got, expected, rtol=0, atol=1e-9)
-    assert (np.abs(expected - v).max(axis=1) > 1e-5).sum() > 60
+    assert (np.abs(expected - v).max(axis=1) > 1e-5).sum() > 40
