@@ -160,7 +160,7 @@ class Simulation:
             plan(self.agents, self.population.members(groups), directions)
         if self.layers.somebody_senses:
             waiting = self.agents.start_time > self.time + 1e-9 * self.dt
-            if waiting.any():
+            if np.count_nonzero(waiting):
                 directions[waiting] = 0.0
         return directions
 

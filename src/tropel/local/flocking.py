@@ -104,16 +104,16 @@ class Flocking:
             priorities=p.combine == "priorities",
             look_ahead=float(p.look_ahead),
             obstacles=obstacles,
-            goals=not all_same(directions) or bool(directions[0].any()),
+            goals=not all_same(directions) or directions.item(0) != 0.0,
             leaders=len(leaders) > 0,
-            hunts=bool(relations.chased.any() or relations.fled.any()),
-            waits=not all_same(state.start_time) or bool(state.start_time[0] > 0.0),
+            hunts=relations.hunts,
+            waits=not all_same(state.start_time) or state.start_time.item(0) > 0.0,
             room=room_for_runs(cells),
         )
-        traits = self._traits(state, flight, avoids=bool(relations.avoided.any()))
-        if flight.hunts and cells.period.any():
+        traits = self._traits(state, flight, avoids=relations.avoids)
+        if flight.hunts and np.count_nonzero(cells.period):
             _check_flee_radius(traits.flee_radius, state.id, cells.period)
-        if all_mates and traits.blind_angle.any():
+        if all_mates and np.count_nonzero(traits.blind_angle):
             flight = flight._replace(told_apart=IN_VIEW)
         boids = Boids(state.id, state.position, state.radius, state.start_time, leaders, directions)
         places = places_of(cells, members, len(state))

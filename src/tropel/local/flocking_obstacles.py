@@ -44,6 +44,9 @@ class Surroundings(NamedTuple):
     faces: NDArray[np.float64]  #: (2, 3): low and high faces of a box in 3D, infinite where there are none
 
 
+_NO_FACES = np.array([[-math.inf] * 3, [math.inf] * 3])
+
+
 def surroundings_of(near: Any, widest: float) -> tuple[Surroundings, bool]:
     """What of a neighbourhood stands in the way, and whether anything does; no body has a larger radius than `widest`.
 
@@ -52,12 +55,13 @@ def surroundings_of(near: Any, widest: float) -> tuple[Surroundings, bool]:
     """
     world = near.world
     reach = near.reach + _GROWN * widest
-    faces = np.array([[-math.inf] * 3, [math.inf] * 3])
+    faces = _NO_FACES
     if world.dim == 3:
         walled = getattr(world, "walled", np.ones(3, dtype=np.bool_))
-        faces[:, walled] = world.bounds[:, walled]
+        faces = np.where(walled, world.bounds, _NO_FACES)
     around = Surroundings(world.obstacles.grid(reach), world.wall_grid(reach), faces)
-    return around, bool(around.discs.radius.size or around.walls.segments.size or np.isfinite(faces).any())
+    something = around.discs.radius.size or around.walls.segments.size
+    return around, bool(something or (faces is not _NO_FACES and np.isfinite(faces).any()))
 
 
 @inlined_kernel

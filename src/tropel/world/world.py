@@ -161,7 +161,7 @@ class World:
     @property
     def is_periodic(self) -> bool:
         """Whether any sides are joined."""
-        return bool((self.period > 0.0).any())
+        return bool(np.count_nonzero(self.period))
 
     @property
     def unbounded(self) -> NDArray[np.bool_]:
