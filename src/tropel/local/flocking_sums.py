@@ -261,7 +261,7 @@ def meet(places, first, last, cells, ids, reach, cone, groups, fleeing, found):
                         dz = cells.position[2, k] - pz if spatial else 0.0
                         away2 = dx * dx + dy * dy + dz * dz
                         if fleeing:
-                            push = 1.0 / max(away2, _TINY) - 1.0 / limit
+                            push = 1.0 / max(away2, _TINY) - 1.0 / max(limit, _TINY)
                             sx, sy, sz = sx + dx * push, sy + dy * push, sz + dz * push
                         elif away2 <= best and _in_view(dx, dy, dz, away2, (vx, vy, vz), cone[n]):
                             number = ids[cells.order[k]]
