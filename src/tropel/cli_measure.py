@@ -28,7 +28,7 @@ def measure(
     picture: Annotated[bool, typer.Option(help="Draw flock.png.")] = True,
     quiet: Quiet = False,
 ) -> None:
-    """Measure a flock over time: polarisation, milling, distance to the nearest other, number of sub-flocks.
+    """Measure a flock over time: polarisation, milling, distance to the nearest other, sub-flocks and the largest one.
 
     For everybody and for each group, as a table (flock.csv) and a picture (flock.png).
     """

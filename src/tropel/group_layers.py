@@ -52,6 +52,7 @@ class GroupLayers:
         self.ways_to_plan = ways_to_plan(self.planners, self.models)
         self.turns = turns_of(self.models)
         self.somebody_senses = not all(reads_ground(model) for model in self.models)
+        self.bodies_may_overlap = all(getattr(model, "bodies_may_overlap", False) for model in self.models)
 
     def all(self) -> list[Any]:
         """Every layer once, in a fixed order."""

@@ -47,6 +47,8 @@ _CHUNK = 256
 _ROWS_TO_WANT = 1 << 14
 
 _NOBODY = np.empty(0, dtype=np.bool_)
+#: The low and the high side of space without bounds.
+_WITHOUT_END = np.array([[-math.inf], [math.inf]])
 
 
 @kernel
@@ -330,7 +332,7 @@ def integrate(
     discs: DiscGrid = world.obstacles.grid(quantised(walls.reach + world.obstacles.fastest * dt))
     if world.is_periodic:
         _check_short(state, wanted, longest, world)
-    low, high = np.where(world.walled, world.bounds, [[-math.inf], [math.inf]])
+    low, high = np.where(world.walled, world.bounds, _WITHOUT_END)
     _move(
         state.position,
         state.velocity,

@@ -11,6 +11,7 @@ up here with a default, so that the smallest useful extension is a few lines lon
 | `follows_layers` | False | reads the layers that a planner's `lay` puts on the ground, not who is near |
 | `cell` | none | its agents stand on cells of this size [m], one each, as wide as the cell |
 | `solid_bodies` | False | agents of such models never push into each other: `integrate` shortens their moves |
+| `bodies_may_overlap` | False | overlaps mean nothing: they are not watched where all models say so |
 | `periodic_space` | False | knows worlds whose sides are joined: neighbours and goals are met beyond the seam |
 | `prepare(state, world, seed)` | nothing | called once before the first step |
 | `state()`, `restore(stored)` | nothing | what a checkpoint must keep beyond the agents' columns |

@@ -54,7 +54,7 @@ class Simulation:
 
     `planning` and `local` may be one layer for all, or a mapping from group names to layers. The same seed gives the
     same bits on any number of threads. Collisions of bodies are watched, for `collisions`, the summary of a run and the
-    column `collided`, unless `watch_collisions` is false.
+    column `collided`, unless `watch_collisions` is false, or is left out and all models say that bodies may overlap.
     """
 
     def __init__(
@@ -69,7 +69,7 @@ class Simulation:
         seed: int = 0,
         threads: int | None = None,
         title: str = "",
-        watch_collisions: bool = True,
+        watch_collisions: bool | None = None,
     ) -> None:
         from tropel.environment.grid import Grid
         from tropel.local.seek import Seek
@@ -104,6 +104,8 @@ class Simulation:
         self.spared: set[str] = set()  #: behaviours that a budget has switched off
         self.timing = Timing()
         self.recorder: Recorder | None = None
+        if watch_collisions is None:
+            watch_collisions = not self.layers.bodies_may_overlap
         self.collision_watch = CollisionWatch() if watch_collisions else None
         self._steered = Steered.like(self.agents, self.layers.memory())
         self._directions: NDArray[np.float64] = np.empty((0, world.dim))
@@ -160,7 +162,7 @@ class Simulation:
             plan(self.agents, self.population.members(groups), directions)
         if self.layers.somebody_senses:
             waiting = self.agents.start_time > self.time + 1e-9 * self.dt
-            if waiting.any():
+            if np.count_nonzero(waiting):
                 directions[waiting] = 0.0
         return directions
 

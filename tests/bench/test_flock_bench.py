@@ -18,7 +18,7 @@ def test_it_measures_all_sizes_beside_the_others() -> None:
         steps=2,
         rounds=2,
         numpy=1000,
-        mesa=400,
+        mesa=(400,),
         mesa_steps=1,
         extras=1000,
         public=(PublicSetting(agents=50, side=20.0, vision=3.0, steps=5, mesa_steps=2),),

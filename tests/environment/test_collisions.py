@@ -14,7 +14,20 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from tropel import Group, Obstacle, Seek, Simulation, Source, World, read_trajectory
+from tropel import (
+    CollisionFreeSpeed,
+    Dynamical,
+    Flocking,
+    Group,
+    Lattice,
+    Obstacle,
+    Seek,
+    SequentialFlock,
+    Simulation,
+    Source,
+    World,
+    read_trajectory,
+)
 from tropel.agents.state import AgentState
 from tropel.environment.collision_search import TOLERANCE
 from tropel.environment.collisions import CollisionWatch
@@ -325,6 +338,31 @@ def test_solid_bodies_at_a_door_do_not_collide_and_careless_ones_do() -> None:
     assert solid.collisions.begun == solid.collisions.pairs == 0
     assert careless.collisions.begun >= careless.collisions.pairs > 60
     assert careless.collisions.deepest_overlap > 0.1
+
+
+class Passing(Careless):
+    """The same, for those whose overlaps mean nothing."""
+
+    bodies_may_overlap = True
+
+
+@pytest.mark.parametrize(("first", "second", "watched"), [(Passing, Passing, False), (Passing, Careless, True)])
+def test_where_all_bodies_may_overlap_collisions_are_watched_only_if_asked(
+    first: type, second: type, watched: bool
+) -> None:
+    def scene(**more: Any) -> Simulation:
+        groups = [Group("a", count=2), Group("b", count=2)]
+        return Simulation(empty(), groups, local={"a": first(), "b": second()}, **more)
+
+    assert (scene().run(until=0.1).collisions is not None) == watched
+    assert scene(watch_collisions=True).run(until=0.1).collisions is not None
+    assert scene(watch_collisions=False).run(until=0.1).collisions is None
+
+
+def test_flocks_may_overlap_and_walkers_may_not() -> None:
+    assert Flocking.bodies_may_overlap
+    assert SequentialFlock.bodies_may_overlap
+    assert not any(hasattr(model, "bodies_may_overlap") for model in (Seek, Dynamical, CollisionFreeSpeed, Lattice))
 
 
 def test_the_summary_shows_collisions(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import numba
 import numpy as np
 import pytest
 
-from tropel._kernels.cells import CellList, behind_seam, side_run, wrapping_window, x_sides
+from tropel._kernels.cells import CellList, count_runs, wrapping_run, wrapping_window
 from tropel._kernels.compile import kernel
 from tropel.agents.state import AgentState
 from tropel.environment import Grid
@@ -19,23 +19,18 @@ from tropel.world import Obstacle, World
 @kernel
 def walk(cells: CellList, row: int, x: float, y: float, z: float, radius: float, out: np.ndarray) -> int:
     found = 0
-    x0, x1, y0, y1, z0, z1 = wrapping_window(cells, x, y, z, radius)
-    first_side, last_side = x_sides(cells, x0, x1)
-    for cz in range(z0, z1 + 1):
-        row_z, shift_z = behind_seam(cells, 2, cz)
-        for cy in range(y0, y1 + 1):
-            row_y, shift_y = behind_seam(cells, 1, cy)
-            for side in range(first_side, last_side + 1):
-                first, last, shift_x = side_run(cells, x0, x1, row_y, row_z, side)
-                for k in range(first, last):
-                    if cells.order[k] == row:
-                        continue
-                    away2 = (cells.position[0, k] - (x + shift_x)) ** 2 + (cells.position[1, k] - (y + shift_y)) ** 2
-                    if cells.position.shape[0] == 3:
-                        away2 += (cells.position[2, k] - (z + shift_z)) ** 2
-                    if away2 <= radius * radius:
-                        out[found] = cells.order[k]
-                        found += 1
+    window = wrapping_window(cells, x, y, z, radius)
+    for number in range(count_runs(cells, window)):
+        first, last, shift_x, shift_y, shift_z = wrapping_run(cells, window, number)
+        for k in range(first, last):
+            if cells.order[k] == row:
+                continue
+            away2 = (cells.position[0, k] - (x + shift_x)) ** 2 + (cells.position[1, k] - (y + shift_y)) ** 2
+            if cells.position.shape[0] == 3:
+                away2 += (cells.position[2, k] - (z + shift_z)) ** 2
+            if away2 <= radius * radius:
+                out[found] = cells.order[k]
+                found += 1
     return found
 
 

@@ -168,3 +168,14 @@ def test_a_flee_radius_of_more_than_half_a_period_is_refused() -> None:
     sim = tropel.Simulation(world, groups, local=models)
     with pytest.raises(tropel.TropelError, match=r"flee_radius of 3.5 m.*less than half"):
         sim.step()
+
+
+@pytest.mark.parametrize(("sight", "told"), [(0.0, {"avoid": ["b"]}), (2.0, {"flee": ["b"], "flee_radius": 0.0})])
+def test_who_sees_nothing_flies_on_where_another_is_at_the_same_place(sight: float, told: dict[str, Any]) -> None:
+    world = tropel.World.box((0.0, 0.0), (6.0, 6.0), open=True)
+    groups = [tropel.Group(name, positions=[(3.0, 3.0)], sense_radius=sight, goal="none") for name in "ab"]
+    sim = tropel.Simulation(world, groups, local={"a": tropel.Flocking(**told), "b": tropel.Flocking(ignore=["a"])})
+    sim.agents.velocity[:] = 0.1, 0.0
+    sim.step()
+    # Nothing turns it, and it takes up its least speed.
+    np.testing.assert_allclose(sim.agents.velocity[0], (0.5 * sim.agents.desired_speed[0], 0.0), rtol=0, atol=1e-12)

@@ -19,6 +19,11 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "nearest": {"nearest": 6},
     "in turn": {"combine": "priorities", "blind_angle": 1.0},
 }
+#: How the two groups of `flock` stand to each other.
+RELATIONS: dict[str, dict[str, Any]] = {
+    "avoid and flee": {"avoid": ["guides"], "flee": ["rest"], "flee_radius": 1.3},
+    "chase": {"chase": ["guides"], "nearest": 3, "blind_angle": 2.0},
+}
 
 
 def flock(dim: int, count: int, *, threads: int = 1, seed: int = 0, **parameters: Any) -> tropel.Simulation:
@@ -53,9 +58,9 @@ def steered(sim: tropel.Simulation, state: AgentState) -> Steered:
 
 
 @pytest.mark.parametrize("dim", [2, 3])
-@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize("variant", VARIANTS | RELATIONS)
 def test_rows_permuted_with_their_ids_give_the_same_bits(dim: int, variant: str) -> None:
-    sim = flock(dim, 300, **VARIANTS[variant])
+    sim = flock(dim, 300, **(VARIANTS | RELATIONS)[variant])
     before = steered(sim, sim.agents)
     order = np.random.default_rng(9).permutation(len(sim.agents))
     mixed = with_columns(sim.agents, {name: column[order] for name, column in sim.agents.columns.items()})
@@ -65,9 +70,9 @@ def test_rows_permuted_with_their_ids_give_the_same_bits(dim: int, variant: str)
 
 
 @pytest.mark.parametrize("dim", [2, 3])
-@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize("variant", VARIANTS | RELATIONS)
 def test_permuted_ids_give_the_same_step(dim: int, variant: str) -> None:
-    sim = flock(dim, 300, **VARIANTS[variant])
+    sim = flock(dim, 300, **(VARIANTS | RELATIONS)[variant])
     before = steered(sim, sim.agents)
     order = np.random.default_rng(9).permutation(len(sim.agents))
     columns = {name: column[order] for name, column in sim.agents.columns.items()}
@@ -78,9 +83,9 @@ def test_permuted_ids_give_the_same_step(dim: int, variant: str) -> None:
     np.testing.assert_allclose(after.velocity, before.velocity[order], rtol=0, atol=1e-12)
 
 
-@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize("variant", VARIANTS | RELATIONS)
 def test_one_thread_and_two_give_the_same_bits(variant: str) -> None:
-    runs = [flock(2, 4000, threads=threads, **VARIANTS[variant]) for threads in (1, 2)]
+    runs = [flock(2, 4000, threads=threads, **(VARIANTS | RELATIONS)[variant]) for threads in (1, 2)]
     for _ in range(5):
         for sim in runs:
             sim.step()
@@ -88,12 +93,14 @@ def test_one_thread_and_two_give_the_same_bits(variant: str) -> None:
 
 
 @pytest.mark.parametrize("dim", [2, 3])
-def test_a_resumed_run_goes_on_as_if_it_had_not_stopped(dim: int, tmp_path: Any) -> None:
-    sim = flock(dim, 200)
+@pytest.mark.parametrize("variant", ["plain", *RELATIONS])
+def test_a_resumed_run_goes_on_as_if_it_had_not_stopped(dim: int, variant: str, tmp_path: Any) -> None:
+    parameters = (VARIANTS | RELATIONS)[variant]
+    sim = flock(dim, 200, **parameters)
     for _ in range(10):
         sim.step()
     sim.save(tmp_path / "flock.npz")
-    other = flock(dim, 200)
+    other = flock(dim, 200, **parameters)
     other.restore(tmp_path / "flock.npz")
     for _ in range(10):
         sim.step()

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import pytest
 import shapely
-from flock_reference import Reference
 
 import tropel
 
@@ -62,25 +61,6 @@ def test_no_boid_is_ever_inside_an_obstacle(dim: int, periodic: bool) -> None:
             d -= side * np.round(d / side)
         assert np.linalg.norm(d, axis=2).min() > (0.5 + 0.05) * (1.0 - 1e-6)
         assert ((sim.agents.position >= 0.0) & (sim.agents.position <= side)).all()
-
-
-@pytest.mark.parametrize("dim", [2, 3])
-def test_repulsion_by_obstacles_is_that_of_brute_force(dim: int) -> None:
-    rng = np.random.default_rng(12)
-    obstacles = columns(dim, 6.0, 5)
-    round_ones = [(np.array(o.position), o.radius) for o in obstacles.values()]
-    x = rng.uniform(0.0, 6.0, (300, dim))
-    x = x[[all(np.linalg.norm(place - p) > size + 0.3 for p, size in round_ones) for place in x]]
-    v = 0.2 * rng.normal(size=x.shape)
-    world = tropel.World.box((0.0,) * dim, (6.0,) * dim, open=True, obstacles=obstacles)
-    group = tropel.Group("flock", positions=x, sense_radius=2.0, radius=0.05, desired_speed=2.0)
-    off = dict.fromkeys(("separation", "cohesion", "alignment", "obstacle_steering", "least_speed"), 0.0)
-    model = tropel.Flocking(**off, obstacle_repulsion=0.9, max_force=1e9)
-    sim = tropel.Simulation(world, group, local=model, dt=0.1, watch_collisions=False)
-    sim.agents.velocity[:] = v
-    sim.step()
-    reference = Reference(x, v, 2.0, weights={"obstacle_repulsion": 0.9}, obstacles=round_ones)
-    np.testing.assert_allclose(sim.agents.velocity, reference.new_velocity(), rtol=0, atol=1e-10)
 
 
 def closest_pass(dim: int, beside: float, **parameters: Any) -> tuple[float, np.ndarray]:

@@ -16,7 +16,7 @@ def made(groups: list[str], frames: int = 30, pieces: int = 3) -> FlockMeasures:
             milling=np.linspace(0.2, 0.0, frames),
             nearest_distance=np.full(frames, 0.5 + k),
             subflocks=np.linspace(pieces, 1, frames).astype(np.int64),
-            largest=np.ones(frames),
+            largest=np.linspace(1.0 / (k + 1), 1.0, frames),
         )
         for k, name in enumerate(groups)
     }
@@ -32,10 +32,13 @@ def test_every_measure_has_a_panel_with_a_curve_for_each_group() -> None:
         "milling",
         "distance to the nearest other [m]",
         "sub-flocks",
+        "share of the largest sub-flock",
+        "agents",
     ]
     for axes in figure.axes:
         assert [line.get_label() for line in axes.lines] == ["all", "school", "shark"]
     np.testing.assert_array_equal(figure.axes[0].lines[1].get_ydata(), measures.groups["school"].polarisation)
+    np.testing.assert_array_equal(figure.axes[4].lines[1].get_ydata(), measures.groups["school"].largest)
     assert [text.get_text() for text in figure.legends[0].get_texts()] == ["all", "school", "shark"]
 
 

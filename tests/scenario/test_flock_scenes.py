@@ -16,7 +16,9 @@ from tropel.scenario.schema import GroupSpec, LayerSpec
 from tropel.simulation import Simulation
 
 
-def variant(name: str, *, of: str = "", groups: dict[str, dict[str, Any]] | None = None, **local: Any) -> Simulation:
+def variant(
+    name: str, *, of: str = "", groups: dict[str, dict[str, Any]] | None = None, stones: bool = True, **local: Any
+) -> Simulation:
     """A built-in scene with other numbers of its groups, and of its model or of the one that steers group `of`."""
     scenario = load_builtin(name)
 
@@ -32,6 +34,8 @@ def variant(name: str, *, of: str = "", groups: dict[str, dict[str, Any]] | None
     update: dict[str, Any] = {"groups": [member(group) for group in scenario.spec.groups]}
     if not of:
         update["local"] = changed(scenario.spec.local)
+    if not stones:
+        update["world"] = scenario.spec.world.model_copy(update={"scatter": {}})
     return replace(scenario, spec=scenario.spec.model_copy(update=update)).build()
 
 
@@ -45,7 +49,7 @@ def clearance(sim: Simulation) -> float:
     """Least free distance between anybody and an obstacle [m]."""
     obstacles = sim.world.obstacles
     away = np.linalg.norm(sim.agents.position[:, None] - obstacles.position, axis=-1)
-    return float((away - sim.agents.radius[:, None] - obstacles.radius).min())
+    return float((away - sim.agents.radius[:, None] - obstacles.radius).min(initial=np.inf))
 
 
 def pieces(position: NDArray[np.float64], within: float) -> NDArray[np.int64]:
@@ -69,8 +73,9 @@ class Crossing:
 def crossing(sim: Simulation) -> Crossing:
     most, free = 0, np.inf
     for _ in stepped(sim, 40.0):
-        most = max(most, len(pieces(sim.agents.position, 0.2)))
-        free = min(free, clearance(sim))
+        if sim.step_number % 5 == 0:
+            most = max(most, len(pieces(sim.agents.position, 0.2)))
+            free = min(free, clearance(sim))
     away = np.linalg.norm(sim.agents.position - sim.world.targets["goal"].position, axis=1)
     return Crossing(
         most_pieces=most,
@@ -80,13 +85,19 @@ def crossing(sim: Simulation) -> Crossing:
     )
 
 
-@pytest.mark.parametrize(("scene", "split"), [("groups_field", 3), ("groups_field_240", 6)])
+@pytest.mark.parametrize(("scene", "split"), [("groups_field", 2), ("groups_field_240", 4)])
 def test_a_flock_follows_its_leader_through_stones_splits_and_is_one_again(scene: str, split: int) -> None:
     outcome = crossing(variant(scene))
     assert outcome.most_pieces >= split
     assert outcome.pieces == 1
     assert outcome.arrived == 1.0
     assert outcome.clearance > -1e-9
+
+
+def test_without_stones_a_flock_stays_in_one_piece() -> None:
+    outcome = crossing(variant("groups_field", stones=False))
+    assert outcome.most_pieces == 1
+    assert outcome.arrived == 1.0
 
 
 @pytest.mark.parametrize("scene", ["groups_field", "groups_field_240"])
@@ -99,21 +110,21 @@ def test_without_the_pull_of_the_leader_a_flock_does_not_arrive(scene: str) -> N
 @pytest.mark.parametrize("count", [32, 512])
 def test_small_and_large_flocks_cross_the_field(count: int) -> None:
     outcome = crossing(variant("groups_field", groups={"flock": {"count": count}}))
-    assert outcome.arrived == 1.0
+    assert outcome.arrived > 0.99
     assert outcome.clearance > -1e-9
 
 
 # Columns ----------------------------------------------------------------------------------------------------------
 
 
-def past_columns(**local: Any) -> tuple[int, float, float, float]:
+def past_columns(until: float, **local: Any) -> tuple[int, float, float, float]:
     """A fifth of the flock, which sees further for that: the most lanes between the first columns, the share of its
     largest piece at the end, how far its middle has come, and the least clearance."""
     seen = {"sense_radius": 2.5}
     sim = variant("flock_columns", groups={"birds": {"count": 4000, **seen}, "leaders": seen}, **local)
     lanes, free = 0, np.inf
-    for _ in stepped(sim, 48.0):
-        if sim.step_number % 4:
+    for _ in stepped(sim, until):
+        if sim.step_number % 10:
             continue
         beside = sim.agents.position[np.abs(sim.agents.position[:, 0] - 40.0) < 1.5]
         if len(beside) > 400:
@@ -124,7 +135,7 @@ def past_columns(**local: Any) -> tuple[int, float, float, float]:
 
 
 def test_a_flock_in_space_parts_into_lanes_between_columns_and_is_one_again_behind_them() -> None:
-    lanes, largest, come, free = past_columns()
+    lanes, largest, come, free = past_columns(until=48.0)
     assert lanes == 3
     assert largest > 0.97
     assert come > 90.0
@@ -132,7 +143,8 @@ def test_a_flock_in_space_parts_into_lanes_between_columns_and_is_one_again_behi
 
 
 def test_without_the_pull_of_leaders_a_flock_in_space_does_not_come_past_the_columns() -> None:
-    lanes, largest, come, _ = past_columns(leader_pull=0.0)
+    # Half of a flock with leaders is past the columns at 24 s.
+    lanes, largest, come, _ = past_columns(until=32.0, leader_pull=0.0)
     assert lanes == 0
     assert largest < 0.8
     assert come < 40.0
@@ -141,13 +153,15 @@ def test_without_the_pull_of_leaders_a_flock_in_space_does_not_come_past_the_col
 # A predator -------------------------------------------------------------------------------------------------------
 
 
-def hunted(**prey: Any) -> tuple[list[int], float]:
-    """The number of pieces of a school at each step from the predator's coming, and how near the nearest fish usually
-    was while it hunted."""
+def hunted(until: float, **prey: Any) -> tuple[list[int], float]:
+    """The numbers of pieces of a school from the predator's coming on, and how near the nearest fish usually was
+    while it hunted."""
     sim = variant("school_predator", of="fish", **prey)
     fish, predator = sim.agents.group == 0, sim.agents.group == 2
     numbers, nearest = [], []
-    for _ in stepped(sim, 70.0):
+    for _ in stepped(sim, until):
+        if sim.step_number % 4:
+            continue
         if sim.time > 15.0:
             numbers.append(len(pieces(sim.agents.position[fish], 1.5)))
         if 18.0 < sim.time < 45.0:
@@ -156,7 +170,7 @@ def hunted(**prey: Any) -> tuple[list[int], float]:
 
 
 def test_a_school_parts_before_a_predator_and_closes_when_it_is_gone() -> None:
-    numbers, nearest = hunted()
+    numbers, nearest = hunted(until=70.0)
     assert numbers[0] == 1
     assert max(numbers) >= 4
     assert numbers[-1] == 1
@@ -164,7 +178,7 @@ def test_a_school_parts_before_a_predator_and_closes_when_it_is_gone() -> None:
 
 
 def test_a_school_that_does_not_flee_does_not_part() -> None:
-    numbers, nearest = hunted(flight=0.0)
+    numbers, nearest = hunted(until=45.0, flight=0.0)
     assert max(numbers) == 1
     assert nearest < 0.5
 

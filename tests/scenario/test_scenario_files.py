@@ -211,6 +211,12 @@ def test_a_file_may_say_that_collisions_are_not_watched():
     assert parse("watch_collisions = false\n" + ROOM).build().collision_watch is None
 
 
+def test_collisions_of_a_flock_are_watched_only_if_the_file_says_so():
+    flock = ROOM + '\n[local]\nmodel = "flocking"\n'
+    assert parse(flock).build().collision_watch is None
+    assert parse("watch_collisions = true\n" + flock).build().collision_watch is not None
+
+
 # Scattered obstacles ----------------------------------------------------------------------------------------------
 
 STONES = """

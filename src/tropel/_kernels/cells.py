@@ -23,15 +23,10 @@ Where space is periodic the same agents are met again beyond the seam, a period 
 space (their model declares `periodic_space = True`) cells beyond the seam are numbered on, below 0 and from the last
 cell up. One's own point is moved by a period instead of all who are met there, so that the inner loop stays the same:
 
-    x0, x1, y0, y1, z0, z1 = wrapping_window(cells, x, y, z, radius)
-    first_side, last_side = x_sides(cells, x0, x1)
-    for cz in range(z0, z1 + 1):
-        row_z, shift_z = behind_seam(cells, 2, cz)
-        for cy in range(y0, y1 + 1):
-            row_y, shift_y = behind_seam(cells, 1, cy)
-            for side in range(first_side, last_side + 1):
-                first, last, shift_x = side_run(cells, x0, x1, row_y, row_z, side)
-                ...  # as above, seen from (x + shift_x, y + shift_y, z + shift_z)
+    window = wrapping_window(cells, x, y, z, radius)
+    for number in range(count_runs(cells, window)):
+        first, last, shift_x, shift_y, shift_z = wrapping_run(cells, window, number)
+        ...  # as above, seen from (x + shift_x, y + shift_y, z + shift_z)
 
 Shifts are exactly zero on this side of the seam and in space that is not periodic. A cell may come twice, with two
 shifts, where the window is nearly as wide as the world; because a radius is less than half a period, nobody in it is
@@ -138,6 +133,19 @@ def wrapping_window(cells, x, y, z, radius):
 
 
 @inlined_kernel
+def crosses_seam(cells, window):
+    """Whether a `wrapping_window` reaches beyond a seam."""
+    x0, x1, y0, y1, z0, z1 = window
+    return min(x0, y0, z0) < 0 or x1 >= cells.shape[0] or y1 >= cells.shape[1] or z1 >= cells.shape[2]
+
+
+@inlined_kernel
+def _x_sides(cells, x0, x1):
+    """First and last side of the seam along x that a window reaches: -1 below, 0 this one, 1 above."""
+    return np.int64(-1 if x0 < 0 else 0), np.int64(1 if x1 >= cells.shape[0] else 0)
+
+
+@inlined_kernel
 def behind_seam(cells, axis, cell):
     """Which cell a number of a `wrapping_window` stands for, and by how much to move one's own point along the axis."""
     if cell < 0:
@@ -148,18 +156,29 @@ def behind_seam(cells, axis, cell):
 
 
 @inlined_kernel
-def x_sides(cells, x0, x1):
-    """First and last side of the seam along x that a `wrapping_window` reaches: -1 below, 0 this one, 1 above."""
-    return np.int64(-1 if x0 < 0 else 0), np.int64(1 if x1 >= cells.shape[0] else 0)
+def count_runs(cells, window):
+    """How many runs of sorted agents a `wrapping_window` has: for each of its rows one on each side of the seam."""
+    x0, x1, y0, y1, z0, z1 = window
+    first_side, last_side = _x_sides(cells, x0, x1)
+    return (z1 - z0 + 1) * (y1 - y0 + 1) * (last_side - first_side + 1)
 
 
 @inlined_kernel
-def side_run(cells, x0, x1, cy, cz, side):
-    """`cell_run` of the part of a row that lies on one side of the seam, and by how much to move one's own x."""
+def wrapping_run(cells, window, number):
+    """One of the runs of a `wrapping_window`, as `cell_run`, and by how much to move one's own point for it."""
+    x0, x1, y0, y1, z0, _ = window
+    first_side, last_side = _x_sides(cells, x0, x1)
+    sides, rows = last_side - first_side + 1, y1 - y0 + 1
+    # Divisions take longer than all the rest, and in most windows there is nothing to divide.
+    row = number // sides if sides > 1 else number
+    layer = row // rows if row >= rows else 0
+    side = first_side + number - row * sides
+    cy, shift_y = behind_seam(cells, 1, y0 + row - layer * rows)
+    cz, shift_z = behind_seam(cells, 2, z0 + layer)
     beyond = side * cells.shape[0]
     low, high = max(x0 - beyond, 0), min(x1 - beyond, cells.shape[0] - 1)
     first, last = cell_run(cells, low, high, cy, cz)
-    return first, last, -side * cells.period[0]
+    return first, last, -side * cells.period[0], shift_y, shift_z
 
 
 @inlined_kernel

@@ -79,7 +79,9 @@ def _adder(dim: int, *, view: bool, groups: bool) -> Callable[..., Any]:
         numbers = [everywhere(builder, value, _VECTOR) for value in arguments[11 + dim :]]
         own, (limit, close2, cone) = numbers[:dim], numbers[dim:]
         one, tiny = _constant(1.0), _constant(_TINY)
-        per_close2, per_limit = builder.fdiv(one, close2), builder.fdiv(one, limit)
+        # Who sees nothing at all avoids nobody: infinity times an offset of zero would be no number.
+        seen2 = builder.select(builder.fcmp_ordered(">", limit, tiny), limit, tiny)
+        per_close2, per_limit = builder.fdiv(one, close2), builder.fdiv(one, seen2)
 
         def vector(kind: int, array: Any, index: Any, shape: Any, align: int) -> Any:
             return builder.load(vector_at(context, builder, kinds[kind], array, index, shape), align=align)

@@ -71,7 +71,7 @@ def arrived(state: AgentState, world: World) -> NDArray[np.int32] | None:
     """
     goals = world.goals()
     takes_out = goals.absorbs & goals.usable
-    if not takes_out.any():
+    if not np.count_nonzero(takes_out):
         return None
     out = np.empty(len(state), dtype=np.int32)
     box = np.empty((goals.is_exit.size, 4))

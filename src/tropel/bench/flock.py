@@ -12,6 +12,7 @@ Times per pair are per neighbour in sight, not per agent that is looked at.
 
 from __future__ import annotations
 
+import importlib.util
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -25,7 +26,13 @@ from tropel._kernels.compile import threads_restored, use_threads
 from tropel.agents.groups import Group
 from tropel.agents.state import Floats
 from tropel.bench.flock_reference import SUMS, NumpyFlock, bare_sums
-from tropel.bench.flock_sequential import PUBLIC_SETTINGS, PublicSetting, mesa_seconds, sequential_row
+from tropel.bench.flock_sequential import (
+    PUBLIC_SETTINGS,
+    PublicSetting,
+    mesa_seconds,
+    sequential_row,
+    sequential_seconds,
+)
 from tropel.bench.peer_mesa import mesa_version
 from tropel.bench.result import BenchResult, Progress, Row
 from tropel.errors import ModelError
@@ -56,7 +63,7 @@ class Sizes:
     steps: int = 4  #: in a burst, after one that is not measured
     rounds: int = 5
     numpy: int = 100_000  #: agents of the NumPy flock
-    mesa: int = 1_000
+    mesa: tuple[int, ...] = (1_000, 10_000)
     mesa_steps: int = 3
     extras: int = 100_000  #: agents of those that see by angle, by number or by group
     public: tuple[PublicSetting, ...] = PUBLIC_SETTINGS
@@ -66,7 +73,7 @@ def measure(progress: Progress, sizes: Sizes | None = None) -> BenchResult:
     """Measure everything, in rounds in which all sides take their turns."""
     chosen = sizes or Sizes()
     result = BenchResult(name="flock")
-    total = len(chosen.agents) + chosen.rounds + len(_EXTRAS) + 2 + len(chosen.public)
+    total = len(chosen.agents) + chosen.rounds + len(_EXTRAS) + 1 + len(chosen.mesa) + len(chosen.public)
     done = 0
 
     def tell(what: str) -> None:
@@ -89,7 +96,10 @@ def measure(progress: Progress, sizes: Sizes | None = None) -> BenchResult:
         result.ratios.update(_flatness(contests))
         contests.clear()
         _add_numpy(chosen, result, tell)
-        _add_mesa(chosen, result, tell)
+        for agents in chosen.mesa:
+            _add_mesa(agents, chosen, result, tell)
+        if importlib.util.find_spec("mesa") is None:
+            result.notes.append("Mesa is not installed; pip install 'tropel[bench]' brings its boids.")
         result.more["on top of the three rules"] = _extras(chosen, tell)
         result.more["public comparison, one after the other"] = []
         for setting in chosen.public:
@@ -123,7 +133,7 @@ class Boids:
             )
             for k in range(groups)
         ]
-        self.sim = Simulation(world, flocks, local=model, dt=_DT, seed=1, threads=threads, watch_collisions=False)
+        self.sim = Simulation(world, flocks, local=model, dt=_DT, seed=1, threads=threads)
 
     def scatter(self) -> None:
         """New random places and directions, at three quarters of the top speed."""
@@ -298,13 +308,14 @@ def check_same_flight(ours: Floats, theirs: Floats, *, moved: float) -> None:
         )
 
 
-def _add_mesa(sizes: Sizes, result: BenchResult, tell: Callable[[str], None]) -> None:
-    """Mesa's example beside ours on one thread, both on a torus and with about 15 neighbours."""
-    tell(f"{sizes.mesa:,} boids beside Mesa")
+def _add_mesa(agents: int, sizes: Sizes, result: BenchResult, tell: Callable[[str], None]) -> None:
+    """Mesa's example beside ours on one thread, both on a torus and with about 15 neighbours: our flock, and the one
+    that follows Mesa's own rules, one after the other."""
+    tell(f"{agents:,} boids beside Mesa")
     side = 100.0
-    vision = side * math.sqrt(_NEIGHBOURS / math.pi / sizes.mesa)
-    theirs = mesa_seconds(PublicSetting(agents=sizes.mesa, side=side, vision=vision), steps=sizes.mesa_steps)
-    boids = Boids(sizes.mesa, threads=1, periodic=True)
+    setting = PublicSetting(agents=agents, side=side, vision=side * math.sqrt(_NEIGHBOURS / math.pi / agents))
+    theirs = mesa_seconds(setting, steps=sizes.mesa_steps)
+    boids = Boids(agents, threads=1, periodic=True)
     ours = _Best()
     for _ in range(sizes.rounds):
         boids.scatter()
@@ -312,19 +323,20 @@ def _add_mesa(sizes: Sizes, result: BenchResult, tell: Callable[[str], None]) ->
         ours.burst(10 * sizes.steps, boids.sim.step)
     boids.scatter()
     row: Row = {
-        "agents": sizes.mesa,
+        "agents": agents,
         "threads": 1,
         "neighbours": boids.neighbours(),
         "step_ms": 1e3 * ours.best,
-        "ns_per_agent_step": 1e9 * ours.best / sizes.mesa,
+        "ns_per_agent_step": 1e9 * ours.best / agents,
     }
     result.rows.append(row)
     if theirs is None:
-        result.notes.append("Mesa is not installed, so its example is left out: pip install 'tropel[bench]' brings it.")
         return
-    seconds = {"step_ms": 1e3 * theirs, "ns_per_agent_step": 1e9 * theirs / sizes.mesa}
-    result.rows.append({"agents": sizes.mesa, "threads": 1, **seconds, "what": f"Mesa {mesa_version()}"})
-    result.ratios[f"mesa_over_ours_{_short(sizes.mesa)}"] = theirs / ours.best
+    seconds = {"step_ms": 1e3 * theirs, "ns_per_agent_step": 1e9 * theirs / agents}
+    result.rows.append({"agents": agents, "threads": 1, **seconds, "what": f"Mesa {mesa_version()}"})
+    name = f"mesa_over_ours_{_short(agents)}"
+    result.ratios[name] = theirs / ours.best
+    result.ratios[f"{name}_by_its_rules"] = theirs / sequential_seconds(setting, steps=10 * sizes.mesa_steps)
 
 
 def _extras(sizes: Sizes, tell: Callable[[str], None]) -> list[Row]:

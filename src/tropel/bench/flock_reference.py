@@ -106,11 +106,11 @@ class NumpyFlock:
         offset = self.position[j] - self.position[i]
         away2 = (offset**2).sum(axis=1)
         push = np.where(away2 < self.close**2, 1.0 / away2 - 1.0 / self.close**2, 0.0)
-        count = np.maximum(np.bincount(i, minlength=len(self.position)), 1)[:, None]
-        seen = (self._sum(i, np.ones((len(i), 1))) > 0.0).astype(np.float64)
+        seen = np.bincount(i, minlength=len(self.position))[:, None]
+        count = np.maximum(seen, 1)
         force = -separation * self.close * self._sum(i, push[:, None] * offset)
         force += cohesion * self._sum(i, offset) / count / self.radius
-        force += alignment * seen * (self._sum(i, self.velocity[j]) / count - self.velocity) / self.fastest
+        force += alignment * (seen > 0) * (self._sum(i, self.velocity[j]) / count - self.velocity) / self.fastest
         strength = np.linalg.norm(force, axis=1, keepdims=True)
         force *= np.minimum(1.0, self.max_force / np.maximum(strength, 1e-300))
         velocity = self.velocity + self.dt * force

@@ -24,12 +24,12 @@ from numpy.typing import NDArray
 from tropel._kernels.cells import (
     CellList,
     axis_cell,
-    behind_seam,
     cell_run,
     cell_window,
-    side_run,
+    count_runs,
+    crosses_seam,
+    wrapping_run,
     wrapping_window,
-    x_sides,
 )
 from tropel._kernels.compile import inlined_kernel, kernel, parallel_kernel
 from tropel._kernels.periodic import nearest_image
@@ -166,10 +166,9 @@ def _look_all_around(cells, move, extent, discs, k, ordinary, largest, pairs, fi
 
 
 @inlined_kernel
-def _window_crosses_seam(cells, k, reach):
+def _looks_over_seam(cells, k, reach):
     z = cells.position[2, k] if cells.position.shape[0] == 3 else 0.0
-    x0, x1, y0, y1, z0, z1 = wrapping_window(cells, cells.position[0, k], cells.position[1, k], z, reach)
-    return min(x0, y0, z0) < 0 or x1 >= cells.shape[0] or y1 >= cells.shape[1] or z1 >= cells.shape[2]
+    return crosses_seam(cells, wrapping_window(cells, cells.position[0, k], cells.position[1, k], z, reach))
 
 
 @kernel
@@ -182,21 +181,16 @@ def _look_over_seam(cells, move, extent, k, largest, pairs, figures, found):
     spatial = position.shape[0] == 3
     x, y = position[0, k], position[1, k]
     z = position[2, k] if spatial else 0.0
-    x0, x1, y0, y1, z0, z1 = wrapping_window(cells, x, y, z, extent[k] + largest)
-    first_side, last_side = x_sides(cells, x0, x1)
-    for cz in range(z0, z1 + 1):
-        row_z, shift_z = behind_seam(cells, 2, cz)
-        for cy in range(y0, y1 + 1):
-            row_y, shift_y = behind_seam(cells, 1, cy)
-            for side in range(first_side, last_side + 1):
-                first, last, shift_x = side_run(cells, x0, x1, row_y, row_z, side)
-                own_x, own_y, own_z = x + shift_x, y + shift_y, z + shift_z
-                for j in range(max(first, k + np.uint64(1)), last):
-                    dx, dy = position[0, j] - own_x, position[1, j] - own_y
-                    dz = position[2, j] - own_z if spatial else 0.0
-                    reach = extent[k] + extent[j]
-                    if dx * dx + dy * dy + dz * dz <= reach * reach:
-                        found = _agents_meet(position, radius, move, k, j, own_x, own_y, own_z, pairs, figures, found)
+    window = wrapping_window(cells, x, y, z, extent[k] + largest)
+    for number in range(count_runs(cells, window)):
+        first, last, shift_x, shift_y, shift_z = wrapping_run(cells, window, number)
+        own_x, own_y, own_z = x + shift_x, y + shift_y, z + shift_z
+        for j in range(max(first, k + np.uint64(1)), last):
+            dx, dy = position[0, j] - own_x, position[1, j] - own_y
+            dz = position[2, j] - own_z if spatial else 0.0
+            reach = extent[k] + extent[j]
+            if dx * dx + dy * dy + dz * dz <= reach * reach:
+                found = _agents_meet(position, radius, move, k, j, own_x, own_y, own_z, pairs, figures, found)
     return found
 
 
@@ -235,7 +229,7 @@ def _search_chunk(cells, move, extent, discs, ordinary, largest, chunk, pairs, f
     for place in range(chunk * _PER_CHUNK, min(agents, (chunk + 1) * _PER_CHUNK)):
         k = np.uint64(place)
         own = extent[k]
-        if periodic and _window_crosses_seam(cells, k, own + widest):
+        if periodic and _looks_over_seam(cells, k, own + widest):
             found = _look_over_seam(cells, move, extent, k, largest, pairs, figures, found)
             continue
         if own > ordinary:

@@ -19,12 +19,11 @@ from tropel._kernels.cells import (
     BLOCK,
     CellList,
     axis_cell,
-    behind_seam,
     cell_run,
+    count_runs,
     near_bits,
-    side_run,
+    wrapping_run,
     wrapping_window,
-    x_sides,
 )
 from tropel._kernels.compile import inlined_kernel, kernel, parallel_kernel
 from tropel._kernels.csr import Csr
@@ -81,23 +80,18 @@ def _list_over_seam(cells, first, end, buffer, start, found, room, lengths):
         z = position[2, agent] if spatial else 0.0
         radius = cells.sense_radius[agent]
         before = found
-        x0, x1, y0, y1, z0, z1 = wrapping_window(cells, x, y, z, radius)
-        first_side, last_side = x_sides(cells, x0, x1)
-        for cz in range(z0, z1 + 1):
-            row_z, shift_z = behind_seam(cells, 2, cz)
-            for cy in range(y0, y1 + 1):
-                row_y, shift_y = behind_seam(cells, 1, cy)
-                for side in range(first_side, last_side + 1):
-                    run, last, shift_x = side_run(cells, x0, x1, row_y, row_z, side)
-                    for at in range(run, last, BLOCK):
-                        bits = near_bits(cells, at, last, x + shift_x, y + shift_y, z + shift_z, radius * radius)
-                        while bits != _ZERO:
-                            k = at + trailing_zeros(bits)
-                            bits &= bits - _ONE
-                            if k != agent:
-                                if found < room:
-                                    buffer[start + found] = cells.order[k]
-                                found += _ONE
+        window = wrapping_window(cells, x, y, z, radius)
+        for number in range(count_runs(cells, window)):
+            run, last, shift_x, shift_y, shift_z = wrapping_run(cells, window, number)
+            for at in range(run, last, BLOCK):
+                bits = near_bits(cells, at, last, x + shift_x, y + shift_y, z + shift_z, radius * radius)
+                while bits != _ZERO:
+                    k = at + trailing_zeros(bits)
+                    bits &= bits - _ONE
+                    if k != agent:
+                        if found < room:
+                            buffer[start + found] = cells.order[k]
+                        found += _ONE
         lengths[agent] = found - before
     return found
 

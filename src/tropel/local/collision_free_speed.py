@@ -34,7 +34,7 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from tropel._kernels.cells import behind_seam, side_run, wrapping_window, x_sides
+from tropel._kernels.cells import count_runs, wrapping_run, wrapping_window
 from tropel._kernels.compile import allocating_kernel, kernel, parallel_kernel
 from tropel._kernels.discs import disc_cell
 from tropel._kernels.walls import cell_at, chord_blocked, nearest_on_segment
@@ -147,28 +147,23 @@ def _obstacles(position, i, radius, sense, discs, rules):
 def _look_around(x, y, own, radius, window, cells, seen):
     """List who is within the window: offset, distance and contact distance. Returns the list and its length."""
     limit = window * window
-    x0, x1, y0, y1, _, _ = wrapping_window(cells, x, y, 0.0, window)
-    first_side, last_side = x_sides(cells, x0, x1)
     count = np.uint64(0)
-    for cy in range(y0, y1 + 1):
-        row, shift_y = behind_seam(cells, 1, cy)
-        own_y = y + shift_y
-        for side in range(first_side, last_side + 1):
-            first, last, shift_x = side_run(cells, x0, x1, row, 0, side)
-            own_x = x + shift_x
-            if count + (last - first) > seen.shape[0]:
-                larger = np.empty((2 * (count + (last - first)), 4))
-                larger[:count] = seen[:count]
-                seen = larger
-            for k in range(first, last):
-                # Written whether near or not, and kept by counting on: a branch would be guessed wrong half of the
-                # time.
-                dx = cells.position[0, k] - own_x
-                dy = cells.position[1, k] - own_y
-                away2 = dx * dx + dy * dy
-                seen[count, 0], seen[count, 1], seen[count, 2] = dx, dy, math.sqrt(away2)
-                seen[count, 3] = radius + cells.radius[k]
-                count += np.uint64((away2 <= limit) & (cells.order[k] != own))
+    around = wrapping_window(cells, x, y, 0.0, window)
+    for number in range(count_runs(cells, around)):
+        first, last, shift_x, shift_y, _ = wrapping_run(cells, around, number)
+        own_x, own_y = x + shift_x, y + shift_y
+        if count + (last - first) > seen.shape[0]:
+            larger = np.empty((2 * (count + (last - first)), 4))
+            larger[:count] = seen[:count]
+            seen = larger
+        for k in range(first, last):
+            # Written whether near or not, and kept by counting on: a branch would be guessed wrong half of the time.
+            dx = cells.position[0, k] - own_x
+            dy = cells.position[1, k] - own_y
+            away2 = dx * dx + dy * dy
+            seen[count, 0], seen[count, 1], seen[count, 2] = dx, dy, math.sqrt(away2)
+            seen[count, 3] = radius + cells.radius[k]
+            count += np.uint64((away2 <= limit) & (cells.order[k] != own))
     return seen, count
 
 

@@ -54,6 +54,7 @@ class Flocking:
     """
 
     periodic_space = True
+    bodies_may_overlap = True
     columns = (
         *(trait.column for trait in TRAITS),
         Column(name="leader", dtype="int64", default=NO_LEADER, about="id of the agent to follow; -1 for none"),
@@ -63,11 +64,13 @@ class Flocking:
         self.parameters = FlockingParameters(**parameters)
         self._key = random_key(0, "flocking")
         self._roster = Roster(self.parameters)
+        self._widest = 0.0  #: radius of the widest body so far [m]
 
     def prepare(self, state: AgentState, world: World, seed: int) -> None:
         """Called once before the first step."""
         self._key = random_key(seed, "flocking")
         self._roster = Roster(self.parameters)
+        self._widest = 0.0
         check_groups(self.parameters, state.group_names)
         for trait in TRAITS:
             trait_of(state, trait, getattr(self.parameters, trait.name))
@@ -89,7 +92,9 @@ class Flocking:
         relations, all_mates = self._roster.relations(state, members)
         leaders = self._roster.leaders(state)
         cells = self._roster.cells(near.cells, state)
-        around, obstacles = surroundings_of(near)
+        # Only ever wider, so that what lists obstacles is kept while people come and go.
+        self._widest = max(self._widest, float(state.radius.max()))
+        around, obstacles = surroundings_of(near, self._widest)
         flight = Flight(
             dt=float(dt),
             step=int(step),
@@ -99,16 +104,16 @@ class Flocking:
             priorities=p.combine == "priorities",
             look_ahead=float(p.look_ahead),
             obstacles=obstacles,
-            goals=not all_same(directions) or bool(directions[0].any()),
+            goals=not all_same(directions) or directions.item(0) != 0.0,
             leaders=len(leaders) > 0,
-            hunts=bool(relations.chased.any() or relations.fled.any()),
-            waits=not all_same(state.start_time) or bool(state.start_time[0] > 0.0),
+            hunts=relations.hunts,
+            waits=not all_same(state.start_time) or state.start_time.item(0) > 0.0,
             room=room_for_runs(cells),
         )
-        traits = self._traits(state, flight, avoids=bool(relations.avoided.any()))
-        if flight.hunts and cells.period.any():
+        traits = self._traits(state, flight, avoids=relations.avoids)
+        if flight.hunts and np.count_nonzero(cells.period):
             _check_flee_radius(traits.flee_radius, state.id, cells.period)
-        if all_mates and traits.blind_angle.any():
+        if all_mates and np.count_nonzero(traits.blind_angle):
             flight = flight._replace(told_apart=IN_VIEW)
         boids = Boids(state.id, state.position, state.radius, state.start_time, leaders, directions)
         places = places_of(cells, members, len(state))

@@ -1,7 +1,7 @@
 """Obstacles and walls, as a boid feels them: repelled the more the nearer, and steering around what is ahead.
 
-Repulsion sums over everything whose surface is within the sense radius R, g the gap to one's own body and u the
-direction to its nearest point:
+Repulsion sums over everything with a gap g to one's own body of less than the sense radius R, u the direction to its
+nearest point:
 
     - sum of u (1 - g / R)²
 
@@ -10,6 +10,9 @@ would touch something there, after the way f of L, it looks for the smallest tur
 obstacle (in 3D four), and otherwise takes the one that leads furthest:
 
     (1 - f / L) · side            side: unit vector across the velocity
+
+Of sides that are as free it takes the one away from the middle of the obstacle ahead; walls in 2D have no middle, and
+before them it turns right.
 
 Who has a planned direction turns to that side if it is free: the smallest turn may lead back, and would keep a boid
 before a gap that its planner wants it to pass.
@@ -41,15 +44,24 @@ class Surroundings(NamedTuple):
     faces: NDArray[np.float64]  #: (2, 3): low and high faces of a box in 3D, infinite where there are none
 
 
-def surroundings_of(near: Any) -> tuple[Surroundings, bool]:
-    """What of a neighbourhood stands in the way, and whether anything does."""
+_NO_FACES = np.array([[-math.inf] * 3, [math.inf] * 3])
+
+
+def surroundings_of(near: Any, widest: float) -> tuple[Surroundings, bool]:
+    """What of a neighbourhood stands in the way, and whether anything does; no body has a larger radius than `widest`.
+
+    Gaps begin at the surface of a body, and one looks ahead from a wider one. So more is listed than is within the
+    sense radius of anybody's middle.
+    """
     world = near.world
-    faces = np.array([[-math.inf] * 3, [math.inf] * 3])
+    reach = near.reach + _GROWN * widest
+    faces = _NO_FACES
     if world.dim == 3:
         walled = getattr(world, "walled", np.ones(3, dtype=np.bool_))
-        faces[:, walled] = world.bounds[:, walled]
-    around = Surroundings(near.obstacles, near.walls, faces)
-    return around, bool(around.discs.radius.size or around.walls.segments.size or np.isfinite(faces).any())
+        faces = np.where(walled, world.bounds, _NO_FACES)
+    around = Surroundings(world.obstacles.grid(reach), world.wall_grid(reach), faces)
+    something = around.discs.radius.size or around.walls.segments.size
+    return around, bool(something or (faces is not _NO_FACES and np.isfinite(faces).any()))
 
 
 @inlined_kernel

@@ -153,6 +153,16 @@ class Relations(NamedTuple):
     chased: NDArray[np.uint64]
     fled: NDArray[np.uint64]
 
+    @property
+    def avoids(self) -> bool:
+        """Whether anybody is avoided."""
+        return bool(np.count_nonzero(self.avoided))
+
+    @property
+    def hunts(self) -> bool:
+        """Whether anybody is chased or fled from."""
+        return bool(np.count_nonzero(self.chased) or np.count_nonzero(self.fled))
+
 
 def check_groups(parameters: FlockingParameters, groups: Sequence[str]) -> None:
     """Raise when a relation names a group that is not there."""

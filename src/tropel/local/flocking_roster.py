@@ -57,7 +57,7 @@ def trait_of(state: AgentState, trait: Trait, of_model: float | None) -> Floats:
     column = state.columns[trait.name]
     open_value = math.nan if of_model is None else float(of_model)
     if all_same(column) and len(column):
-        value = float(column[0])
+        value = column.item(0)
         value = open_value if math.isnan(value) else value
         if value < 0.0 or value > trait.most or (value == 0.0 and trait.above_zero):
             trait.check(value, f"agent {int(state.id[0])}")
@@ -112,7 +112,7 @@ class Roster:
             everybody = np.uint64((1 << len(groups)) - 1)
             self._all_mates = bool((self._relations.joined[own] == everybody).all()) and len(own) == len(groups)
             self._members = members
-        return self._relations, self._all_mates and not state.dead.any()
+        return self._relations, self._all_mates and not np.count_nonzero(state.dead)
 
     def leaders(self, state: AgentState) -> NDArray[np.int64]:
         """The row of everybody's leader, NO_LEADER for who has none that is there; empty where nobody has one."""
@@ -128,7 +128,7 @@ class Roster:
             rows = order[place]
             there = (state.id[rows] == leader) & (leader != state.id)
             self._leader_rows = np.where(there, rows, NO_LEADER)
-        if state.dead.any():
+        if np.count_nonzero(state.dead):
             gone = (self._leader_rows >= 0) & (state.dead[self._leader_rows] != 0)
             return np.where(gone, NO_LEADER, self._leader_rows)
         return self._leader_rows
@@ -145,7 +145,7 @@ class Roster:
             self._look_at_ids(state)
         if not self._ascending:
             cells = _in_order_of_ids(cells, state.id)
-        if state.dead.any():
+        if np.count_nonzero(state.dead):
             group = _padded(cells.group)
             group[state.dead[cells.order] != 0] = NOBODY
             cells = cells._replace(group=group)

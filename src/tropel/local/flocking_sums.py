@@ -14,13 +14,12 @@ import numpy as np
 from tropel._kernels.cells import (
     BLOCK,
     CellList,
-    behind_seam,
     cell_run,
     cell_window,
+    count_runs,
     near_bits,
-    side_run,
+    wrapping_run,
     wrapping_window,
-    x_sides,
 )
 from tropel._kernels.compile import inlined_kernel, kernel
 from tropel._kernels.flock_lanes import (
@@ -84,15 +83,10 @@ def _list_runs(cells, x, y, z, reach, wraps, runs, shifts):
                 first, last = cell_run(cells, x0, x1, cy, cz)
                 count = _list_run(runs, shifts, count, first, last, 0.0, 0.0, 0.0)
         return count
-    x0, x1, y0, y1, z0, z1 = wrapping_window(cells, x, y, z, reach)
-    first_side, last_side = x_sides(cells, x0, x1)
-    for cz in range(z0, z1 + 1):
-        row_z, shift_z = behind_seam(cells, 2, cz)
-        for cy in range(y0, y1 + 1):
-            row_y, shift_y = behind_seam(cells, 1, cy)
-            for side in range(first_side, last_side + 1):
-                first, last, shift_x = side_run(cells, x0, x1, row_y, row_z, side)
-                count = _list_run(runs, shifts, count, first, last, shift_x, shift_y, shift_z)
+    window = wrapping_window(cells, x, y, z, reach)
+    for number in range(count_runs(cells, window)):
+        first, last, shift_x, shift_y, shift_z = wrapping_run(cells, window, number)
+        count = _list_run(runs, shifts, count, first, last, shift_x, shift_y, shift_z)
     return count
 
 
@@ -186,32 +180,27 @@ def sum_up_nearest(places, first, last, cells, ids, close, cone, relations, told
         reach = cells.sense_radius[own]
         limit = reach * reach
         count = 0
-        x0, x1, y0, y1, z0, z1 = wrapping_window(cells, x, y, z, reach)
-        first_side, last_side = x_sides(cells, x0, x1)
-        for cz in range(z0, z1 + 1):
-            row_z, shift_z = behind_seam(cells, 2, cz)
-            for cy in range(y0, y1 + 1):
-                row_y, shift_y = behind_seam(cells, 1, cy)
-                for side in range(first_side, last_side + 1):
-                    begin, end, shift_x = side_run(cells, x0, x1, row_y, row_z, side)
-                    px, py, pz = x + shift_x, y + shift_y, z + shift_z
-                    for at in range(begin, end, BLOCK):
-                        bits = near_bits(cells, at, end, px, py, pz, limit)
-                        while bits != _ZERO:
-                            k = at + trailing_zeros(bits)
-                            bits &= bits - _ONE
-                            dx, dy = cells.position[0, k] - px, cells.position[1, k] - py
-                            dz = cells.position[2, k] - pz if spatial else 0.0
-                            away2 = dx * dx + dy * dy + dz * dz
-                            if k == own or away2 > limit:
-                                continue
-                            if told_apart == BY_GROUP and not _is_among(joined, cells.group[k]):
-                                continue
-                            if told_apart != ALL_ROUND and not _in_view(dx, dy, dz, away2, (vx, vy, vz), cone[n]):
-                                continue
-                            count = _enter(count, many, table, chosen, away2, k, dx, dy, dz, cells.order, ids)
-                            if count == many:
-                                limit = table[many - 1, 0]
+        window = wrapping_window(cells, x, y, z, reach)
+        for number in range(count_runs(cells, window)):
+            begin, end, shift_x, shift_y, shift_z = wrapping_run(cells, window, number)
+            px, py, pz = x + shift_x, y + shift_y, z + shift_z
+            for at in range(begin, end, BLOCK):
+                bits = near_bits(cells, at, end, px, py, pz, limit)
+                while bits != _ZERO:
+                    k = at + trailing_zeros(bits)
+                    bits &= bits - _ONE
+                    dx, dy = cells.position[0, k] - px, cells.position[1, k] - py
+                    dz = cells.position[2, k] - pz if spatial else 0.0
+                    away2 = dx * dx + dy * dy + dz * dz
+                    if k == own or away2 > limit:
+                        continue
+                    if told_apart == BY_GROUP and not _is_among(joined, cells.group[k]):
+                        continue
+                    if told_apart != ALL_ROUND and not _in_view(dx, dy, dz, away2, (vx, vy, vz), cone[n]):
+                        continue
+                    count = _enter(count, many, table, chosen, away2, k, dx, dy, dz, cells.order, ids)
+                    if count == many:
+                        limit = table[many - 1, 0]
         _sum_up_chosen(n, count, table, chosen, cells.velocity, vx, vy, vz, close[n], found)
 
 
@@ -257,30 +246,25 @@ def meet(places, first, last, cells, ids, reach, cone, groups, fleeing, found):
             z, vz = (cells.position[2, own], cells.velocity[2, own]) if spatial else (0.0, 0.0)
             limit = reach[n] * reach[n]
             best, who = math.inf, np.int64(-1)
-            x0, x1, y0, y1, z0, z1 = wrapping_window(cells, x, y, z, reach[n])
-            first_side, last_side = x_sides(cells, x0, x1)
-            for cz in range(z0, z1 + 1):
-                row_z, shift_z = behind_seam(cells, 2, cz)
-                for cy in range(y0, y1 + 1):
-                    row_y, shift_y = behind_seam(cells, 1, cy)
-                    for side in range(first_side, last_side + 1):
-                        begin, end, shift_x = side_run(cells, x0, x1, row_y, row_z, side)
-                        px, py, pz = x + shift_x, y + shift_y, z + shift_z
-                        for at in range(begin, end, BLOCK):
-                            bits = near_bits(cells, at, end, px, py, pz, limit)
-                            while bits != _ZERO:
-                                k = at + trailing_zeros(bits)
-                                bits &= bits - _ONE
-                                if k == own or not _is_among(wanted, cells.group[k]):
-                                    continue
-                                dx, dy = cells.position[0, k] - px, cells.position[1, k] - py
-                                dz = cells.position[2, k] - pz if spatial else 0.0
-                                away2 = dx * dx + dy * dy + dz * dz
-                                if fleeing:
-                                    push = 1.0 / max(away2, _TINY) - 1.0 / limit
-                                    sx, sy, sz = sx + dx * push, sy + dy * push, sz + dz * push
-                                elif away2 <= best and _in_view(dx, dy, dz, away2, (vx, vy, vz), cone[n]):
-                                    number = ids[cells.order[k]]
-                                    if away2 < best or number < who:
-                                        best, who, sx, sy, sz = away2, number, dx, dy, dz
+            window = wrapping_window(cells, x, y, z, reach[n])
+            for run in range(count_runs(cells, window)):
+                begin, end, shift_x, shift_y, shift_z = wrapping_run(cells, window, run)
+                px, py, pz = x + shift_x, y + shift_y, z + shift_z
+                for at in range(begin, end, BLOCK):
+                    bits = near_bits(cells, at, end, px, py, pz, limit)
+                    while bits != _ZERO:
+                        k = at + trailing_zeros(bits)
+                        bits &= bits - _ONE
+                        if k == own or not _is_among(wanted, cells.group[k]):
+                            continue
+                        dx, dy = cells.position[0, k] - px, cells.position[1, k] - py
+                        dz = cells.position[2, k] - pz if spatial else 0.0
+                        away2 = dx * dx + dy * dy + dz * dz
+                        if fleeing:
+                            push = 1.0 / max(away2, _TINY) - 1.0 / max(limit, _TINY)
+                            sx, sy, sz = sx + dx * push, sy + dy * push, sz + dz * push
+                        elif away2 <= best and _in_view(dx, dy, dz, away2, (vx, vy, vz), cone[n]):
+                            number = ids[cells.order[k]]
+                            if away2 < best or number < who:
+                                best, who, sx, sy, sz = away2, number, dx, dy, dz
         found[n, column], found[n, column + 1], found[n, column + 2] = sx, sy, sz

@@ -177,7 +177,7 @@ class Lattice:
             state.velocity,
         )
         count = len(members)
-        choice, goes = np.empty(count, dtype=np.uint8), np.empty(count, dtype=np.bool_)
+        choice, goes = np.empty(count, dtype=np.uint8), np.empty(count, dtype=np.uint8)
         credit = out.memory["credit"]
         self.decisions, arrived, self.moves, hasty = step_on_cells(
             self._rows, self._places, crowd, ground, self._known_world().wall_grid(1.0), self.occupied,

@@ -22,6 +22,8 @@ from tropel.local.lattice_ground import BORDER, CHUNK, padded, place_of, row_and
 
 #: Values of `choice` besides the numbers of moves.
 STAYS, ARRIVED = 8, 9
+#: Values of `goes`.
+NO, YES, CONTESTED = 0, 1, 2
 
 #: How many agents ahead their surroundings, and before that their columns, are asked for. Here and below unsigned
 #: numbers count and point: before each access with a signed one the compiler asks whether it is negative.
@@ -55,7 +57,7 @@ def _ask_for_agent(i, crowd):
 
 
 @inlined_kernel
-def _ask_for_ground(i, place, crowd, ground, occupied, claim, who):
+def _ask_for_ground(i, place, crowd, ground, occupied, claim):
     """Have what an agent will look at brought into the cache: on large maps, waiting for it took half of the time."""
     row, column = row_and_column(max(place, 0))
     plan = max(ground.plan_of_goal[crowd.goal[i] - NO_GOAL], 0)
@@ -63,7 +65,6 @@ def _ask_for_ground(i, place, crowd, ground, occupied, claim, who):
     cell = row * ground.columns + column
     prefetch(ground.moves, cell)
     prefetch(claim, here)
-    prefetch(who, here)
     for step in range(-1, 2):
         prefetch(ground.ways, way_at(plan, cell, ground) + step * ground.columns - 1)
     for step in range(-BORDER, BORDER + 1):
@@ -71,14 +72,14 @@ def _ask_for_ground(i, place, crowd, ground, occupied, claim, who):
 
 
 @kernel
-def _propose_some(rows, first, last, places, crowd, ground, walls, occupied, tiles, bonds, key, step, dt, claim, who,
-                  choice, out_velocity, out_credit):  # fmt: skip
+def _propose_some(rows, first, last, places, crowd, ground, walls, occupied, tiles, bonds, key, step, dt, claim, choice,
+                  out_velocity, out_credit):  # fmt: skip
     decisions, arrived, hasty = 0, 0, 0
     time = step * dt
     for n in range(np.uint64(first), np.uint64(last)):
         if n + _FAR_AHEAD < np.uint64(rows.size):
             _ask_for_agent(rows[n + _FAR_AHEAD], crowd)
-            _ask_for_ground(rows[n + _AHEAD], places[n + _AHEAD], crowd, ground, occupied, claim, who)
+            _ask_for_ground(rows[n + _AHEAD], places[n + _AHEAD], crowd, ground, occupied, claim)
         i = np.uint64(rows[n])
         choice[n] = STAYS
         if crowd.start_time[i] > time + 1e-9 * dt or places[n] < 0:
@@ -114,7 +115,6 @@ def _propose_some(rows, first, last, places, crowd, ground, walls, occupied, til
         here = np.uint64(padded(row, column, ground.columns))
         choice[n] = m if goes else STAYS
         claim[here] = m + 1 if goes else 0
-        who[here] = i
     return decisions, arrived, hasty
 
 
@@ -150,10 +150,11 @@ def _draws_lowest(here, there, m, across, key, step, crowd, claim, who):
 
 
 @kernel
-def _settle_some(first, last, places, crowd, key, step, columns, claim, who, choice, goes):
+def _settle_some(rows, first, last, places, columns, claim, who, choice, goes):
+    """Who is alone goes. The others, of whom each sees all it is in conflict with, tell who stands on their cells."""
     across = columns + 2 * BORDER
     for n in range(np.uint64(first), np.uint64(last)):
-        goes[n] = False
+        goes[n] = NO
         m = np.int64(choice[n])
         if m >= 8:
             continue
@@ -169,7 +170,21 @@ def _settle_some(first, last, places, crowd, key, step, columns, claim, who, cho
             # Two diagonal moves cross when one begins beside the other and ends on its other side.
             beside, ahead = np.uint64(here + MOVE_X[m]), np.uint64(here + MOVE_Y[m] * across)
             alone = claim[beside] != (m ^ 1) + 1 and claim[ahead] != 12 - m
-        goes[n] = alone or _draws_lowest(here, there, m, across, key, step, crowd, claim, who)
+        goes[n] = YES if alone else CONTESTED
+        if not alone:
+            who[np.uint64(here)] = rows[n]
+
+
+@kernel
+def _draw_some(first, last, places, crowd, key, step, columns, claim, who, choice, goes):
+    across = columns + 2 * BORDER
+    for n in range(np.uint64(first), np.uint64(last)):
+        if goes[n] == CONTESTED:
+            m = np.int64(choice[n])
+            row, column = row_and_column(places[n])
+            here = padded(row, column, columns)
+            there = here + MOVE_Y[m] * across + MOVE_X[m]
+            goes[n] = YES if _draws_lowest(here, there, m, across, key, step, crowd, claim, who) else NO
 
 
 @kernel
@@ -189,7 +204,7 @@ def _move_some(rows, first, last, places, crowd, ground, dt, claim, choice, goes
         length = 1.0 if m < 4 else math.sqrt(2.0)
         cost = length * ground.cell / speed
         credit = _credit(i, dt, ground.cell / speed, crowd)
-        if not goes[n]:
+        if goes[n] == NO:
             out_credit[i] = min(credit, cost)
             continue
         moves += 1
@@ -215,14 +230,17 @@ def step_on_cells(rows, places, crowd, ground, walls, occupied, tiles, bonds, ke
     for chunk in numba.prange(chunks):
         decided, there, fast = _propose_some(
             rows, chunk * CHUNK, min((chunk + 1) * CHUNK, count), places, crowd, ground, walls, occupied, tiles,
-            bonds, key, step, dt, claim, who, choice, out_velocity, out_credit)  # fmt: skip
+            bonds, key, step, dt, claim, choice, out_velocity, out_credit)  # fmt: skip
         decisions += decided
         arrived += there
         hasty += fast
     # Settling and moving in one loop is slower on large maps: a short loop waits for many agents' cells at a time.
     for chunk in numba.prange(chunks):
-        _settle_some(chunk * CHUNK, min((chunk + 1) * CHUNK, count), places, crowd, key, step, ground.columns, claim,
-                     who, choice, goes)  # fmt: skip
+        _settle_some(rows, chunk * CHUNK, min((chunk + 1) * CHUNK, count), places, ground.columns, claim, who, choice,
+                     goes)  # fmt: skip
+    for chunk in numba.prange(chunks):
+        _draw_some(chunk * CHUNK, min((chunk + 1) * CHUNK, count), places, crowd, key, step, ground.columns, claim, who,
+                   choice, goes)  # fmt: skip
     for chunk in numba.prange(chunks):
         moves += _move_some(
             rows, chunk * CHUNK, min((chunk + 1) * CHUNK, count), places, crowd, ground, dt, claim, choice, goes,

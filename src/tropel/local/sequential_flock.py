@@ -173,6 +173,7 @@ class SequentialFlock:
 
     moves_itself = True
     periodic_space = True
+    bodies_may_overlap = True
     memory = (Column(name="flying", about="1 once a member of a sequential flock has begun to fly"),)
 
     def __init__(self, **parameters: Any) -> None:

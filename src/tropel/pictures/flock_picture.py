@@ -1,4 +1,4 @@
-"""A picture of the measures of a flock over time: polarisation, milling, distance of neighbours, sub-flocks."""
+"""A picture of the measures of a flock over time: how parallel, how close, in how many pieces, how many there are."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 # All lengths in pixels.
-_EDGE, _LEFT, _TOP, _PANEL, _HEIGHT, _GAP, _BETWEEN, _BELOW = 22, 84, 136, 500, 235, 100, 62, 66
+_EDGE, _LEFT, _TOP, _PANEL, _HEIGHT, _GAP, _BETWEEN, _BELOW = 22, 84, 136, 400, 235, 84, 70, 66
+_ACROSS = 3  #: panels in a row
 #: Above the panels where there is no legend.
 _TOP_BARE = 100
 #: More groups than this would hide each other: everybody and the largest ones are drawn.
@@ -36,7 +37,7 @@ def draw_flock(measures: FlockMeasures, path: str | os.PathLike[str]) -> Path:
 def flock_figure(measures: FlockMeasures) -> Figure:
     """The figure that `draw_flock` saves."""
     above = _TOP if len(measures.groups) > 1 else _TOP_BARE
-    across, down = _LEFT + 2 * _PANEL + _GAP + 30, above + 2 * _HEIGHT + _BETWEEN + _BELOW
+    across, down = _LEFT + _ACROSS * _PANEL + (_ACROSS - 1) * _GAP + 30, above + 2 * _HEIGHT + _BETWEEN + _BELOW
     figure = style.new_figure(across, down)
     style.add_text(figure, _EDGE, 16, style.shortened(measures.title, 80), fontsize=style.TITLE_SIZE, weight="bold")
     drawn = _drawn(measures)
@@ -45,28 +46,30 @@ def flock_figure(measures: FlockMeasures) -> Figure:
     if len(drawn) == _MOST_GROUPS + 1 < len(measures.groups):
         facts.append(f"the {len(drawn) - 1} largest of {len(measures.groups) - 1} groups")
     style.add_text(figure, _EDGE, 43, "  ·  ".join(facts), color=style.FAINT_INK)
-    panels: list[tuple[str, dict[str, NDArray[Any]]]] = [
-        ("polarisation", {name: measures.groups[name].polarisation for name in drawn}),
-        ("milling", {name: measures.groups[name].milling for name in drawn}),
-        ("distance to the nearest other [m]", {name: measures.groups[name].nearest_distance for name in drawn}),
-        (
-            f"sub-flocks, {measures.within:.3g} m from one member to the next",
-            {name: measures.groups[name].subflocks for name in drawn},
-        ),
-    ]
+    panels = {
+        "polarisation": "polarisation",
+        "milling": "milling",
+        "nearest_distance": "distance to the nearest other [m]",
+        "subflocks": f"sub-flocks, {measures.within:.3g} m from one to the next",
+        "largest": "share of the largest sub-flock",
+        "agents": "agents",
+    }
     colours = _colours(drawn)
-    for number, (title, curves) in enumerate(panels):
-        left = _LEFT + (number % 2) * (_PANEL + _GAP)
-        top = above + (number // 2) * (_HEIGHT + _BETWEEN)
+    for number, (measure, title) in enumerate(panels.items()):
+        left = _LEFT + (number % _ACROSS) * (_PANEL + _GAP)
+        top = above + (number // _ACROSS) * (_HEIGHT + _BETWEEN)
         axes = style.add_axes(figure, left, top, _PANEL, _HEIGHT)
-        _draw_panel(axes, measures.times, curves, colours, "steps-post" if number == 3 else "default")
-        style.label_axes(axes, x="time [s]" if number >= 2 else "", title=title)
-        if number < 2:
-            axes.set_ylim(0.0, 1.02)
-        elif number == 3:
-            _whole_numbers(axes, max(float(np.max(values, initial=1)) for values in curves.values()))
-        else:
+        curves = {name: getattr(measures.groups[name], measure) for name in drawn}
+        counts = measure in ("subflocks", "agents")
+        jumps = counts or measure == "largest"
+        _draw_panel(axes, measures.times, curves, colours, "steps-post" if jumps else "default")
+        style.label_axes(axes, x="time [s]" if number >= _ACROSS else "", title=title)
+        if counts:
+            _whole_numbers(axes, max(float(np.max(values, initial=1)) for values in curves.values()), measure)
+        elif measure == "nearest_distance":
             axes.set_ylim(bottom=0.0)
+        else:
+            axes.set_ylim(0.0, 1.02)
     if len(drawn) > 1:
         _legend(figure, figure.axes[0])
     return figure
@@ -102,10 +105,10 @@ def _draw_panel(
     axes.set_xlim(times[0], times[-1] if times[-1] > times[0] else times[0] + 1.0)
 
 
-def _whole_numbers(axes: Axes, most: float) -> None:
+def _whole_numbers(axes: Axes, most: float, measure: str) -> None:
     from matplotlib.ticker import MaxNLocator, NullLocator
 
-    if most > 50.0:
+    if most > 50.0 and measure == "subflocks":
         # A flock that begins as crumbs and ends in one piece: both ends are to be seen.
         axes.set_yscale("log")
         axes.set_ylim(0.8, 1.6 * most)

@@ -323,7 +323,10 @@ class ScenarioSpec(Model):
     local: LayerSpec = LayerSpec(model="seek")
     recording: RecordingSpec = RecordingSpec()
     budget: BudgetSpec | None = None
-    watch_collisions: Annotated[bool, Field(description="report who touches whom, when and how deeply")] = True
+    watch_collisions: Annotated[
+        bool | None,
+        Field(description="report who touches whom, when and how deeply; left out: unless there are only flocks"),
+    ] = None
 
     @model_validator(mode="after")
     def _somebody(self) -> ScenarioSpec:

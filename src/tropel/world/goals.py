@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from tropel.errors import GeometryError, ParameterError
 from tropel.world.motion import MotionLike, restored_motion, stored_motion
-from tropel.world.shapes import Polygonal
+from tropel.world.periodic import images_of_segments
+from tropel.world.shapes import Polygonal, segments_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,6 +83,43 @@ def joined(rows: list[NDArray[np.float64]]) -> tuple[NDArray[np.int64], NDArray[
     """Where each part begins, and all parts in one array."""
     start = np.concatenate([[0], np.cumsum([len(part) for part in rows])]).astype(np.int64)
     return start, np.ascontiguousarray(np.concatenate(rows) if rows else np.empty((0, 4)))
+
+
+def goal_arrays(
+    numbers: Mapping[str, int],
+    exits: Mapping[str, Exit],
+    targets: Mapping[str, Target],
+    places: Mapping[str, NDArray[np.float64]],
+    *,
+    walkable: Polygonal | None,
+    period: NDArray[np.float64],
+) -> GoalArrays:
+    """Exits, and targets at their places, by their numbers."""
+    count = len(numbers)
+    is_exit = np.zeros(count, dtype=np.uint8)
+    usable = np.ones(count, dtype=np.uint8)
+    absorbs = np.zeros(count, dtype=np.uint8)
+    position = np.zeros((count, len(period)))
+    radius = np.zeros(count)
+    edges: list[NDArray[np.float64]] = []
+    approach: list[NDArray[np.float64]] = []
+    for name, number in numbers.items():
+        if name in exits:
+            is_exit[number] = absorbs[number] = 1
+            usable[number] = exits[name].open
+            polygon = exits[name].polygon
+            edges.append(segments_of(polygon))
+            approach.append(images_of_segments(segments_of(inset(walkable_part(polygon, walkable))), period))
+        else:
+            # Of a target that was taken away only the number is left.
+            usable[number] = name in targets
+            if name in targets:
+                position[number] = places[name]
+                radius[number] = targets[name].radius
+                absorbs[number] = targets[name].absorbs
+            edges.append(np.empty((0, 4)))
+            approach.append(np.empty((0, 4)))
+    return GoalArrays(is_exit, usable, absorbs, position, radius, *joined(edges), *joined(approach), period)
 
 
 def target_state(target: Target, position: NDArray[np.float64]) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from tropel._kernels.walls import WallGrid
 from tropel.errors import GeometryError, ParameterError, suggest
 from tropel.world import shapes
-from tropel.world.goals import Exit, GoalArrays, Target, inset, joined, restored_target, target_state, walkable_part
+from tropel.world.goals import Exit, GoalArrays, Target, goal_arrays, restored_target, target_state
 from tropel.world.hazards import Hazard, HazardSet
 from tropel.world.motion import position_at
 from tropel.world.obstacles import Obstacle, ObstacleSet
@@ -161,7 +161,7 @@ class World:
     @property
     def is_periodic(self) -> bool:
         """Whether any sides are joined."""
-        return bool((self.period > 0.0).any())
+        return bool(np.count_nonzero(self.period))
 
     @property
     def unbounded(self) -> NDArray[np.bool_]:
@@ -244,36 +244,15 @@ class World:
     def goals(self) -> GoalArrays:
         """Exits and targets by number, as arrays."""
         if self._goals is None:
-            self._goals = self._collect_goals()
+            self._goals = goal_arrays(
+                self.goal_numbers,
+                self.exits,
+                self.targets,
+                self._target_position,
+                walkable=self.walkable,
+                period=self.period,
+            )
         return self._goals
-
-    def _collect_goals(self) -> GoalArrays:
-        count = len(self.goal_numbers)
-        is_exit = np.zeros(count, dtype=np.uint8)
-        usable = np.ones(count, dtype=np.uint8)
-        absorbs = np.zeros(count, dtype=np.uint8)
-        position = np.zeros((count, self.dim))
-        radius = np.zeros(count)
-        edges: list[NDArray[np.float64]] = []
-        approach: list[NDArray[np.float64]] = []
-        for name, number in self.goal_numbers.items():
-            if name in self.exits:
-                is_exit[number] = absorbs[number] = 1
-                usable[number] = self.exits[name].open
-                polygon = self.exits[name].polygon
-                edges.append(shapes.segments_of(polygon))
-                inside = shapes.segments_of(inset(walkable_part(polygon, self.walkable)))
-                approach.append(images_of_segments(inside, self.period))
-            else:
-                if name in self.targets:
-                    position[number] = self._target_position[name]
-                    radius[number] = self.targets[name].radius
-                    absorbs[number] = self.targets[name].absorbs
-                else:
-                    usable[number] = 0
-                edges.append(np.empty((0, 4)))
-                approach.append(np.empty((0, 4)))
-        return GoalArrays(is_exit, usable, absorbs, position, radius, *joined(edges), *joined(approach), self.period)
 
     def advance(self, time: float, dt: float) -> None:
         """Bring everything that moves by itself to where it is at `time` [s]."""
