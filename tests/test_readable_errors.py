@@ -37,7 +37,7 @@ from tropel.errors import ParameterError, TropelError
         ),
         (
             lambda: events.SetParameter(name="mass", value="big"),
-            "SetParameter: value = 'big': should be a number or Normal(…) or Uniform(…)",
+            "SetParameter: value = 'big': should be a number or Normal(…) or Uniform(…) or 'default'",
         ),
         (
             lambda: events.AddObstacle(name="a", radius=1, motion="round"),

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from live_scenes import box, two_rooms
 
+from tropel import Flocking, Group, Simulation, Target, World
 from tropel.errors import ParameterError
 from tropel.pictures import style
 from tropel.viewer import colours
@@ -35,6 +36,14 @@ def test_the_time_to_the_exit_is_the_way_around_the_walls_at_the_desired_speed()
     assert (seconds * 1.3 < 1.3 * straight + 2.0).all()
     order = np.argsort(sim.agents.position[:, 0])
     assert seconds[order[0]] > seconds[order[-1]]
+
+
+def test_the_time_to_a_target_is_over_the_seam_where_that_is_nearer() -> None:
+    world = World.box((0.0, 0.0), (20.0, 10.0), periodic="x", targets={"t": Target(position=(1.0, 5.0))})
+    places = [(18.0, 5.0), (6.0, 5.0)]
+    group = Group("a", positions=places, goal="t", desired_speed=2.0, sense_radius=2.0)
+    sim = Simulation(world, group, local=Flocking())
+    np.testing.assert_allclose(colours.time_to_exit(sim), (np.array([3.0, 5.0]) - world.targets["t"].radius) / 2.0)
 
 
 def test_groups_have_the_colours_of_all_pictures() -> None:

@@ -15,6 +15,7 @@ from tropel.pictures import style
 from tropel.planning.field_planner import FieldPlanner
 from tropel.viewer.frame import Frame
 from tropel.viewer.shapes3d import rgb_array
+from tropel.world.periodic import nearest_images
 
 if TYPE_CHECKING:
     from tropel.simulation import Simulation
@@ -141,6 +142,7 @@ def _way_left(sim: Simulation, planner: Any, goal: int, position: Floats) -> Flo
         if goals.is_exit[number]:
             away = shapely.distance(sim.world.exits[names[number]].polygon, shapely.points(position))
         else:
-            away = np.linalg.norm(position - goals.position[number], axis=1) - goals.radius[number]
+            offset = nearest_images(goals.position[number] - position, sim.world.period)
+            away = np.linalg.norm(offset, axis=1) - goals.radius[number]
         nearest = np.minimum(nearest, np.maximum(away, 0.0))
     return nearest
