@@ -1,5 +1,6 @@
 # make demo        run a built-in evacuation; trajectory, picture and animation appear under out/
-# make test        lint, types and all tests
+# make test        lint, types and the tests
+# make long        the longest checks, and those of array bounds, for which all kernels are compiled once more
 # make bench-check benchmarks against the targets in benchmarks/targets.toml
 # Every target sets up what it needs in .venv by itself.
 
@@ -22,7 +23,7 @@ test: $(VENV)/.dev
 	$(BIN)/pytest -n auto --dist loadfile --no-loadscope-reorder
 
 long: $(VENV)/.dev
-	$(BIN)/pytest -m long
+	$(BIN)/pytest -n auto --dist loadfile -m "long or bounds"
 
 bench-check: $(VENV)/.dev
 	$(BIN)/tropel warmup

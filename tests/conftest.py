@@ -18,7 +18,7 @@ settings.load_profile("tropel")
 
 
 #: The longest first: at the end, all other workers would wait for them.
-_FIRST = ("test_array_bounds", "test_warmup", "test_planned_scenes", "test_documentation", "test_flock_scenes")
+_FIRST = ("test_warmup", "test_planned_scenes", "test_documentation", "test_flock_scenes")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

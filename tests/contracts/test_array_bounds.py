@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 
-@pytest.mark.long
+@pytest.mark.bounds
 def test_every_layer_stays_within_its_arrays_in_2d_and_3d(tmp_path: Path, python: Callable[..., str]) -> None:
     scenes = Path(__file__).parents[1] / "determinism"
     checked = {
