@@ -150,7 +150,7 @@ class Lattice:
         # Words of eight bytes are read from two cells to the left of an agent.
         self.occupied = np.zeros(around + 8, dtype=np.uint8)  #: the occupancy layer, with a border of two cells
         self._claim = np.zeros(around + 8, dtype=np.uint8)  # the move that who stands there wants to make, and 1
-        self._who = np.zeros(around, dtype=np.uint32)
+        self._lots = np.zeros(around, dtype=np.uint32)  # the draws of those who are in conflict
 
     def steer(
         self,
@@ -181,7 +181,7 @@ class Lattice:
         credit = out.memory["credit"]
         self.decisions, arrived, self.moves, hasty = step_on_cells(
             self._rows, self._places, crowd, ground, self._known_world().wall_grid(1.0), self.occupied,
-            self._filters(terrain), self._bonds_now(state), self._key, step, dt, self._claim, self._who, choice,
+            self._filters(terrain), self._bonds_now(state), self._key, step, dt, self._claim, self._lots, choice,
             goes, out.position, out.velocity, out.heading, credit)  # fmt: skip
         if hasty:
             fastest = float(state.desired_speed[members].max())

@@ -27,7 +27,7 @@ NO, YES, CONTESTED = 0, 1, 2
 
 #: How many agents ahead their surroundings, and before that their columns, are asked for. Here and below unsigned
 #: numbers count and point: before each access with a signed one the compiler asks whether it is negative.
-_AHEAD, _FAR_AHEAD = np.uint64(12), np.uint64(36)
+_AHEAD, _FAR_AHEAD = np.uint64(16), np.uint64(48)
 #: Share of a move's time by which credit may fall short of it: rounding must not cost a step.
 _ALMOST = 1e-9
 
@@ -47,13 +47,15 @@ def _credit(i, dt, straight, crowd):
 
 
 @inlined_kernel
-def _ask_for_agent(i, crowd):
-    """Have what is asked first about an agent brought into the cache."""
+def _ask_for_agent(i, crowd, out_velocity, out_credit):
+    """Have what is asked first about an agent, and what will be written of it, brought into the cache."""
     prefetch(crowd.goal, i)
     prefetch(crowd.start_time, i)
     prefetch(crowd.desired_speed, i)
     prefetch(crowd.credit, i)
     prefetch(crowd.id, i)
+    prefetch(out_velocity, i + i)
+    prefetch(out_credit, i)
 
 
 @inlined_kernel
@@ -66,7 +68,10 @@ def _ask_for_ground(i, place, crowd, ground, occupied, claim):
     prefetch(ground.moves, cell)
     prefetch(claim, here)
     for step in range(-1, 2):
-        prefetch(ground.ways, way_at(plan, cell, ground) + step * ground.columns - 1)
+        # The four numbers that are read of a row may lie on two lines of the cache.
+        left = way_at(plan, cell, ground) + step * ground.columns - 1
+        prefetch(ground.ways, left)
+        prefetch(ground.ways, left + 3)
     for step in range(-BORDER, BORDER + 1):
         prefetch(occupied, here + step * (ground.columns + 2 * BORDER) - BORDER)
 
@@ -78,7 +83,7 @@ def _propose_some(rows, first, last, places, crowd, ground, walls, occupied, til
     time = step * dt
     for n in range(np.uint64(first), np.uint64(last)):
         if n + _FAR_AHEAD < np.uint64(rows.size):
-            _ask_for_agent(rows[n + _FAR_AHEAD], crowd)
+            _ask_for_agent(rows[n + _FAR_AHEAD], crowd, out_velocity, out_credit)
             _ask_for_ground(rows[n + _AHEAD], places[n + _AHEAD], crowd, ground, occupied, claim)
         i = np.uint64(rows[n])
         choice[n] = STAYS
@@ -125,33 +130,28 @@ def _claimants(word, wanted):
 
 
 @inlined_kernel
-def _lot(q, key, step, who, crowd):
-    """The draw of the agent that stands on a cell."""
-    return words(key, crowd.id[who[q]], step, 0)[0]
+def _is_lower(q, here, lots):
+    """Whether the draw on a cell is lower than the one here."""
+    return lots[q] < lots[here] or (lots[q] == lots[here] and q < here)
 
 
 @kernel
-def _draws_lowest(here, there, m, across, key, step, crowd, claim, who):
+def _draws_lowest(here, there, m, across, claim, lots):
     """Whether nobody with a lower draw wants the same cell, or to cross the way to it."""
-    own = _lot(here, key, step, who, crowd)
     for other in range(8):
         q = there - MOVE_Y[other] * across - MOVE_X[other]
-        if claim[q] == other + 1 and q != here:
-            lot = _lot(q, key, step, who, crowd)
-            if lot < own or (lot == own and q < here):
-                return False
+        if claim[q] == other + 1 and _is_lower(q, here, lots):
+            return False
     if m >= 4:
         for q, crossing in ((here + MOVE_X[m], m ^ 1), (here + MOVE_Y[m] * across, 11 - m)):
-            if claim[q] == crossing + 1:
-                lot = _lot(q, key, step, who, crowd)
-                if lot < own or (lot == own and q < here):
-                    return False
+            if claim[q] == crossing + 1 and _is_lower(q, here, lots):
+                return False
     return True
 
 
 @kernel
-def _settle_some(rows, first, last, places, columns, claim, who, choice, goes):
-    """Who is alone goes. The others, of whom each sees all it is in conflict with, tell who stands on their cells."""
+def _settle_some(rows, first, last, places, crowd, key, step, columns, claim, lots, choice, goes):
+    """Who is alone goes. The others, each of whom sees all that it is in conflict with, draw lots."""
     across = columns + 2 * BORDER
     for n in range(np.uint64(first), np.uint64(last)):
         goes[n] = NO
@@ -172,11 +172,12 @@ def _settle_some(rows, first, last, places, columns, claim, who, choice, goes):
             alone = claim[beside] != (m ^ 1) + 1 and claim[ahead] != 12 - m
         goes[n] = YES if alone else CONTESTED
         if not alone:
-            who[np.uint64(here)] = rows[n]
+            lots[np.uint64(here)] = words(key, crowd.id[np.uint64(rows[n])], step, 0)[0]
 
 
 @kernel
-def _draw_some(first, last, places, crowd, key, step, columns, claim, who, choice, goes):
+def _compare_some(first, last, places, columns, claim, lots, choice, goes):
+    """Of those who have drawn lots, whoever has the lowest among all it is in conflict with goes."""
     across = columns + 2 * BORDER
     for n in range(np.uint64(first), np.uint64(last)):
         if goes[n] == CONTESTED:
@@ -184,7 +185,18 @@ def _draw_some(first, last, places, crowd, key, step, columns, claim, who, choic
             row, column = row_and_column(places[n])
             here = padded(row, column, columns)
             there = here + MOVE_Y[m] * across + MOVE_X[m]
-            goes[n] = YES if _draws_lowest(here, there, m, across, key, step, crowd, claim, who) else NO
+            goes[n] = YES if _draws_lowest(here, there, m, across, claim, lots) else NO
+
+
+@inlined_kernel
+def _ask_for_columns(i, crowd, out_position, out_velocity, out_heading, out_credit):
+    """Have what a move reads and writes of an agent brought into the cache."""
+    prefetch(crowd.desired_speed, i)
+    prefetch(crowd.credit, i)
+    prefetch(out_credit, i)
+    prefetch(out_position, i + i)
+    prefetch(out_velocity, i + i)
+    prefetch(out_heading, i + i)
 
 
 @kernel
@@ -197,6 +209,8 @@ def _move_some(rows, first, last, places, crowd, ground, dt, claim, choice, goes
         if m >= 8:
             continue
         i = np.uint64(rows[n])
+        if n + _AHEAD < np.uint64(rows.size):
+            _ask_for_columns(rows[n + _AHEAD], crowd, out_position, out_velocity, out_heading, out_credit)
         row, column = row_and_column(places[n])
         here = padded(row, column, ground.columns)
         claim[np.uint64(here)] = 0
@@ -221,7 +235,7 @@ def _move_some(rows, first, last, places, crowd, ground, dt, claim, choice, goes
 
 
 @parallel_kernel
-def step_on_cells(rows, places, crowd, ground, walls, occupied, tiles, bonds, key, step, dt, claim, who, choice, goes,
+def step_on_cells(rows, places, crowd, ground, walls, occupied, tiles, bonds, key, step, dt, claim, lots, choice, goes,
                   out_position, out_velocity, out_heading, out_credit):  # fmt: skip
     """Everybody decides and moves. Returns how many decided, have arrived, moved, and are too fast for dt."""
     count = rows.size
@@ -236,11 +250,11 @@ def step_on_cells(rows, places, crowd, ground, walls, occupied, tiles, bonds, ke
         hasty += fast
     # Settling and moving in one loop is slower on large maps: a short loop waits for many agents' cells at a time.
     for chunk in numba.prange(chunks):
-        _settle_some(rows, chunk * CHUNK, min((chunk + 1) * CHUNK, count), places, ground.columns, claim, who, choice,
-                     goes)  # fmt: skip
+        _settle_some(rows, chunk * CHUNK, min((chunk + 1) * CHUNK, count), places, crowd, key, step, ground.columns,
+                     claim, lots, choice, goes)  # fmt: skip
     for chunk in numba.prange(chunks):
-        _draw_some(chunk * CHUNK, min((chunk + 1) * CHUNK, count), places, crowd, key, step, ground.columns, claim, who,
-                   choice, goes)  # fmt: skip
+        _compare_some(chunk * CHUNK, min((chunk + 1) * CHUNK, count), places, ground.columns, claim, lots, choice,
+                      goes)  # fmt: skip
     for chunk in numba.prange(chunks):
         moves += _move_some(
             rows, chunk * CHUNK, min((chunk + 1) * CHUNK, count), places, crowd, ground, dt, claim, choice, goes,
