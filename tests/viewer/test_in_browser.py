@@ -5,7 +5,8 @@ from __future__ import annotations
 import functools
 import io
 from collections.abc import Callable, Iterator
-from threading import Event
+from threading import Event, Timer
+from threading import enumerate as enumerate_threads
 from time import perf_counter
 from typing import Any
 
@@ -37,7 +38,7 @@ def view(opened: View, window: Any) -> View:
     opened.live.single_step()
     wait_for_step(opened.live, 1)
     opened.page.panel.selection.choose(None)
-    if window.url.rstrip("/") != opened.address:
+    if not window.url.startswith(f"{opened.address}/"):
         show(opened, window)
     choose_tool(opened, window, SELECT)
     return opened
@@ -45,11 +46,12 @@ def view(opened: View, window: Any) -> View:
 
 def show(view: View, window: Any) -> None:
     """Open the page, without the note that says how slow a browser without graphics card is."""
-    window.goto(view.address)
+    # Pictures are compared, and a browser that is busy would draw coarser.
+    window.goto(f"{view.address}/?fixedDpr=1")
     window.wait_for_selector("canvas")
     eventually(lambda: view.page.pulse.pages == 1)
     window.locator(".mantine-Notification-closeButton").first.click()
-    settled(window)
+    framed(window)
 
 
 def eventually(holds: Callable[[], Any], *, seconds: float = 60.0) -> Any:
@@ -81,6 +83,12 @@ def settled(window: Any) -> np.ndarray:
         assert perf_counter() < end, "the picture does not come to rest"
         before = now
     return before
+
+
+def framed(window: Any) -> np.ndarray:
+    """What the window shows when its camera has been set for the last time (`camera.Framed`)."""
+    eventually(lambda: not any(isinstance(thread, Timer) for thread in enumerate_threads()))
+    return settled(window)
 
 
 def on_screen(window: Any, place: tuple[float, float]) -> tuple[float, float]:

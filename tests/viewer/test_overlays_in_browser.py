@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from live_scenes import two_rooms, wait_for_step
-from test_in_browser import differing, eventually, picture, settled
+from test_in_browser import differing, eventually, picture, settled, show
 
 from tropel.viewer.overlays import Overlay, forget_overlay, register_overlay
 from tropel.viewer.view import View, open_view
@@ -22,19 +22,10 @@ def view(window: Any) -> Iterator[View]:
         with open_view(two_rooms(), port=0, playing=False) as opened:
             opened.live.single_step()
             wait_for_step(opened.live, 1)
-            open_page(opened, window)
+            show(opened, window)
             yield opened
     finally:
         forget_overlay("own")
-
-
-def open_page(view: View, window: Any) -> None:
-    # Pictures are compared, so that a busy machine must not make the page draw coarser.
-    window.goto(f"{view.address}/?fixedDpr=1")
-    window.wait_for_selector("canvas")
-    eventually(lambda: view.page.pulse.pages == 1)
-    window.locator(".mantine-Notification-closeButton").first.click()
-    settled(window)
 
 
 def look(sim: Any, selected: int | None) -> np.ndarray:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import math
 import threading
@@ -18,6 +19,9 @@ FREE_ANGLE = math.radians(45.0)
 #: Room around the world, and how wide a window is at least compared to its height.
 _MARGIN = 1.08
 _ASPECT = 1.25
+#: How long after a framing the camera is set again [s], and by what share of its height it then moves.
+_SET_AGAIN = (0.7, 2.5)
+_HAIR = 1e-4
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,7 +101,11 @@ def take(client: Any, pose: Pose) -> None:
 
 
 class Framed:
-    """A page's view of the whole plan, which follows the shape of its window until somebody moves the camera."""
+    """A page's view of the whole plan, which follows the shape of its window until somebody moves the camera.
+
+    A page that is still being built may forget a pose that it is given, and it tells the shape of its window only when
+    its camera moves. So after each framing the camera is set twice more, a hair elsewhere.
+    """
 
     def __init__(self, scene: Scene, client: Any) -> None:
         self._scene = scene
@@ -107,6 +115,7 @@ class Framed:
         self._is_there = False
         self._is_moved = False
         self._keeping = threading.Lock()
+        self._nudges: list[threading.Timer] = []
         # Listen first: a panel that opens in between would be missed, and who stands still tells nothing more.
         client.camera.on_update(lambda moved: self.keep())
         self.keep()
@@ -129,6 +138,22 @@ class Framed:
             self._pose = plan_pose(self._scene, aspect=aspect)
             self._is_there = self._is_moved = False
             take(self._client, self._pose)
+            self._set_again()
+
+    def _set_again(self) -> None:
+        for timer in self._nudges:
+            timer.cancel()
+        self._nudges = [threading.Timer(seconds, self._nudge) for seconds in _SET_AGAIN]
+        for timer in self._nudges:
+            timer.daemon = True
+            timer.start()
+
+    def _nudge(self) -> None:
+        with self._keeping:
+            if not self._is_moved:
+                x, y, z = self._pose.position
+                self._pose = dataclasses.replace(self._pose, position=(x, y - _HAIR * z, z))
+                take(self._client, self._pose)
 
 
 def _corners(scene: Scene) -> tuple[np.ndarray, np.ndarray]:
