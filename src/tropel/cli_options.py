@@ -78,7 +78,7 @@ def warm_up_if_cold(quiet: bool) -> None:
     if is_warm():
         return
     if not quiet:
-        Console(stderr=True).print("First run: compiling the kernels once, which takes about a minute.")
+        Console(stderr=True).print("First run: compiling the kernels once, which takes a minute or two.")
     with counting("compiling", len(BASICS), quiet=quiet) as told:
         warm_up(told, BASICS)
 
