@@ -6,14 +6,16 @@ import contextlib
 import itertools
 import math
 from collections.abc import Callable
+from time import perf_counter
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
+import tropel.viewer.camera
 from tropel.recording import Scene
-from tropel.viewer.camera import Framed, Pose, free_pose, plan_pose
+from tropel.viewer.camera import Framed, Pose, first_pose, free_pose, plan_pose
 from tropel.viewer.html_legend import address_of, first_view
 
 WORLDS = [
@@ -69,11 +71,18 @@ class Client:
 
     def __init__(self, aspect: float) -> None:
         self.asked: list[Callable[[Any], None]] = []
-        self.camera = SimpleNamespace(aspect=aspect, position=(3.0, 3.0, 3.0), on_update=self.asked.append)
+        self.camera = SimpleNamespace(
+            aspect=aspect, position=(3.0, 3.0, 3.0), update_timestamp=1.0, on_update=self.asked.append
+        )
 
     def tell(self, **camera: Any) -> None:
-        """Something about the camera has changed."""
+        """The page tells something about its camera."""
+        self.camera.update_timestamp += 1.0
         vars(self.camera).update(camera)
+        self.echo()
+
+    def echo(self) -> None:
+        """Listeners hear, late, of something that was told earlier."""
         for listener in self.asked:
             listener(self.camera)
 
@@ -81,20 +90,59 @@ class Client:
         return contextlib.nullcontext()
 
 
+SCENE = Scene(dim=2, bounds=WORLDS[0], dt=0.1)
+
+
+def framing(aspect: float) -> tuple[float, float, float]:
+    return plan_pose(SCENE, aspect=aspect).position
+
+
 def test_a_plan_is_framed_again_when_the_window_changes_until_somebody_moves_the_camera() -> None:
-    scene = Scene(dim=2, bounds=WORLDS[0], dt=0.1)
     client = Client(1.7)
-    Framed(scene, client)
-    assert client.camera.position == plan_pose(scene, aspect=1.7).position
+    Framed(SCENE, client)
+    assert client.camera.position == framing(1.7)
     # The page tells where it was before the pose came; then the panel opens beside the world.
     for _ in range(2):
         client.tell(position=(3.0, 3.0, 3.0))
-    client.tell(position=plan_pose(scene, aspect=1.7).position, aspect=0.9)
-    assert client.camera.position == plan_pose(scene, aspect=0.9).position
+        assert client.camera.position == framing(1.7)
+    client.tell(position=framing(1.7), aspect=0.9)
+    assert client.camera.position == framing(0.9)
     client.tell()
     client.tell(position=(1.0, 2.0, 40.0))
     client.tell(aspect=1.3)
     assert client.camera.position == (1.0, 2.0, 40.0)
+
+
+def test_a_page_that_goes_back_to_where_it_began_is_sent_to_the_framing_again() -> None:
+    client = Client(1.7)
+    Framed(SCENE, client)
+    client.tell()
+    for lost in (first_pose(SCENE).position, (3.0, 3.0, 3.0)):
+        client.tell(position=lost)
+        assert client.camera.position == framing(1.7)
+        client.tell()
+
+
+def test_what_a_page_told_before_it_was_sent_somewhere_does_not_count_as_its_arrival() -> None:
+    client = Client(1.7)
+    Framed(SCENE, client)
+    # The camera's position is now the one that was set, which no page has told.
+    client.echo()
+    client.tell(position=(7.0, 7.0, 7.0))
+    assert client.camera.position == framing(1.7), "nobody has moved a camera that has not arrived"
+
+
+def test_a_framed_page_is_asked_for_its_shape_until_it_has_answered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tropel.viewer.camera, "_PATIENCE", 0.01)
+    client = Client(1.7)
+    Framed(SCENE, client)
+    seen = {client.camera.position}
+    end = perf_counter() + 10.0
+    while len(seen) < 6 and perf_counter() < end:
+        seen.add(client.camera.position)
+    assert len(seen) == 6, "a page that does not answer is asked again and again"
+    client.tell(position=client.camera.position, aspect=0.9)
+    assert client.camera.position == pytest.approx(framing(0.9), rel=0.01)
 
 
 def test_a_view_is_part_of_an_address() -> None:

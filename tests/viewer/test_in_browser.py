@@ -15,6 +15,8 @@ import pytest
 from live_scenes import DOOR, box, two_rooms, wait_for_step
 from PIL import Image
 
+from tropel.viewer import camera
+from tropel.viewer.camera import Pose, first_pose, plan_pose, take
 from tropel.viewer.tools import FIRE, SELECT
 from tropel.viewer.view import View, open_view
 
@@ -51,7 +53,7 @@ def show(view: View, window: Any) -> None:
     window.wait_for_selector("canvas")
     eventually(lambda: view.page.pulse.pages == 1)
     window.locator(".mantine-Notification-closeButton").first.click()
-    framed(window)
+    framed(view, window)
 
 
 def eventually(holds: Callable[[], Any], *, seconds: float = 60.0) -> Any:
@@ -85,9 +87,13 @@ def settled(window: Any) -> np.ndarray:
     return before
 
 
-def framed(window: Any) -> np.ndarray:
+def framed(view: View, window: Any) -> np.ndarray:
     """What the window shows when its camera has been set for the last time (`camera.Framed`)."""
     eventually(lambda: not any(isinstance(thread, Timer) for thread in enumerate_threads()))
+    area = window.locator("canvas").first.bounding_box()
+    (client,) = view.page.server.get_clients().values()
+    framing = plan_pose(view.page.scene, aspect=area["width"] / area["height"])
+    np.testing.assert_allclose(client.camera.position, framing.position, atol=0.002 * framing.position[2])
     return settled(window)
 
 
@@ -184,6 +190,24 @@ def test_the_camera_follows_who_is_followed(view: View, window: Any) -> None:
     window.get_by_role("button", name="Plan view").click()
     eventually(lambda: np.allclose(client.camera.position, before, atol=0.1))
     eventually(lambda: np.allclose(client.camera.look_at, [10.0, 5.0, 0.0], atol=0.02))
+
+
+def test_a_page_that_goes_back_to_its_first_view_is_framed_again(
+    view: View, window: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (client,) = view.page.server.get_clients().values()
+    framing = np.array(client.camera.position)
+    told: list[np.ndarray] = []
+    sent: list[Pose] = []
+    client.camera.on_update(lambda camera: told.append(np.array(camera.position)))
+    monkeypatch.setattr(camera, "take", lambda client, pose: (sent.append(pose), take(client, pose)))
+    # Pages go back to where they began when the world's up changes, as they may while they are being built.
+    view.page.server.scene.set_up_direction("+x")
+    eventually(lambda: told)
+    view.page.server.scene.set_up_direction("+z")
+    eventually(lambda: sent)
+    eventually(lambda: np.allclose(told[-1], framing, atol=0.1))
+    assert not np.allclose(first_pose(view.page.scene).position, framing, atol=0.1)
 
 
 def test_a_slider_changes_what_a_group_is_like(view: View, window: Any) -> None:

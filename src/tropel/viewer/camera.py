@@ -6,6 +6,7 @@ import dataclasses
 import itertools
 import math
 import threading
+from collections import deque
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,9 +20,15 @@ FREE_ANGLE = math.radians(45.0)
 #: Room around the world, and how wide a window is at least compared to its height.
 _MARGIN = 1.08
 _ASPECT = 1.25
-#: How long after a framing the camera is set again [s], and by what share of its height it then moves.
-_SET_AGAIN = (0.7, 2.5)
+#: By what share of its height a camera that is framed moves to make its page tell its shape, how often it must answer,
+#: how long it is waited for [s] and how often it is asked at most.
 _HAIR = 1e-4
+_HAIRS = 3
+_PATIENCE = 0.9
+_TRIES = 60
+#: What share of its height a camera may be away from where it was sent, and how many such places are remembered.
+_NEAR = 2e-3
+_REMEMBERED = 32
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,8 +110,9 @@ def take(client: Any, pose: Pose) -> None:
 class Framed:
     """A page's view of the whole plan, which follows the shape of its window until somebody moves the camera.
 
-    A page that is still being built may forget a pose that it is given, and it tells the shape of its window only when
-    its camera moves. So after each framing the camera is set twice more, a hair elsewhere.
+    A page that is still being built may go back to the view it began with after it has taken another, and it may tell
+    the shape that its window had a moment ago. So a page that is somewhere nobody took it to is sent back, and after
+    each framing its camera is moved by a hair, several times, because it tells its shape whenever its camera moves.
     """
 
     def __init__(self, scene: Scene, client: Any) -> None:
@@ -112,48 +120,72 @@ class Framed:
         self._client = client
         self._aspect = 0.0
         self._pose = first_pose(scene)
-        self._is_there = False
-        self._is_moved = False
+        #: Where a page may be without anybody's wish: where it was at first and wherever it has been sent.
+        self._beginnings = [np.asarray(client.camera.position), np.asarray(self._pose.position)]
+        self._framings: deque[np.ndarray] = deque(maxlen=_REMEMBERED)
+        self._has_arrived = False
+        self._set_at = math.nan
+        self._hairs_left = self._tries_left = 0
         self._keeping = threading.Lock()
-        self._nudges: list[threading.Timer] = []
+        self._timer: threading.Timer | None = None
         # Listen first: a panel that opens in between would be missed, and who stands still tells nothing more.
         client.camera.on_update(lambda moved: self.keep())
         self.keep()
 
     def keep(self) -> None:
-        """Frame the world anew if the window has another shape than before."""
+        """Frame the world anew if the window has another shape than before, or if the page has lost its view."""
         with self._keeping:
-            self._keep()
+            if self._page_has_told() and not self._is_moved():
+                self._keep()
 
     def _keep(self) -> None:
-        camera = self._client.camera
-        aspect = float(camera.aspect)
-        is_near = bool(np.linalg.norm(np.asarray(camera.position) - self._pose.position) < 1e-2 * self._pose.far)
-        if self._aspect and abs(aspect - self._aspect) < 1e-3:
-            # What a page tells before it has taken the pose is where it was before, and nobody's wish.
-            self._is_moved = self._is_there and not is_near
-            self._is_there = self._is_there or is_near
-        elif is_near or not self._is_moved:
+        aspect = float(self._client.camera.aspect)
+        if abs(aspect - self._aspect) > 1e-3:
             self._aspect = aspect
+            self._has_arrived = False
             self._pose = plan_pose(self._scene, aspect=aspect)
-            self._is_there = self._is_moved = False
-            take(self._client, self._pose)
-            self._set_again()
+            self._framings.append(np.asarray(self._pose.position))
+            self._set()
+            self._hairs_left, self._tries_left = _HAIRS, _TRIES
+            self._wait()
+        elif self._is_at(self._pose.position):
+            self._has_arrived = True
+        else:
+            self._set()
 
-    def _set_again(self) -> None:
-        for timer in self._nudges:
-            timer.cancel()
-        self._nudges = [threading.Timer(seconds, self._nudge) for seconds in _SET_AGAIN]
-        for timer in self._nudges:
-            timer.daemon = True
-            timer.start()
+    def _page_has_told(self) -> bool:
+        """Whether what is known of the camera came from the page since it was set last."""
+        return bool(self._client.camera.update_timestamp != self._set_at)
 
-    def _nudge(self) -> None:
+    def _is_moved(self) -> bool:
+        """Whether somebody has moved the camera."""
+        return self._has_arrived and not any(map(self._is_at, (*self._beginnings, *self._framings)))
+
+    def _is_at(self, position: Any) -> bool:
+        away = np.linalg.norm(np.asarray(self._client.camera.position) - position)
+        return bool(away < _NEAR * self._pose.position[2])
+
+    def _set(self) -> None:
+        take(self._client, self._pose)
+        self._set_at = self._client.camera.update_timestamp
+
+    def _wait(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = threading.Timer(_PATIENCE, self._ask)
+        self._timer.daemon = True
+        self._timer.start()
+
+    def _ask(self) -> None:
+        """Move the camera by a hair, as often as the page has to answer."""
         with self._keeping:
-            if not self._is_moved:
+            self._hairs_left -= self._page_has_told()
+            self._tries_left -= 1
+            if self._hairs_left > 0 and self._tries_left > 0 and not self._is_moved():
                 x, y, z = self._pose.position
                 self._pose = dataclasses.replace(self._pose, position=(x, y - _HAIR * z, z))
-                take(self._client, self._pose)
+                self._set()
+                self._wait()
 
 
 def _corners(scene: Scene) -> tuple[np.ndarray, np.ndarray]:
