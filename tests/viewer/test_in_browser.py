@@ -92,8 +92,9 @@ def framed(view: View, window: Any) -> np.ndarray:
     eventually(lambda: not any(isinstance(thread, Timer) for thread in enumerate_threads()))
     area = window.locator("canvas").first.bounding_box()
     (client,) = view.page.server.get_clients().values()
-    framing = plan_pose(view.page.scene, aspect=area["width"] / area["height"])
-    np.testing.assert_allclose(client.camera.position, framing.position, atol=0.002 * framing.position[2])
+    scene = view.page.scene
+    framing = plan_pose(scene, aspect=area["width"] / area["height"]) if scene.dim == 2 else first_pose(scene)
+    eventually(lambda: np.allclose(client.camera.position, framing.position, atol=0.002 * framing.position[2]))
     return settled(window)
 
 
