@@ -51,6 +51,7 @@ class GroupLayers:
                 layers.check_space(layer, world, what)
         self.ways_to_plan = ways_to_plan(self.planners, self.models)
         self.turns = turns_of(self.models)
+        self._everybody = np.ones(0, dtype=np.bool_)
         self.somebody_senses = not all(reads_ground(model) for model in self.models)
         self.bodies_may_overlap = all(getattr(model, "bodies_may_overlap", False) for model in self.models)
 
@@ -78,7 +79,9 @@ class GroupLayers:
         """Which agents have a model that declares a quality, such as `moves_itself`; None when no model does."""
         by_group = [bool(getattr(model, quality, False)) for model in self.models]
         if all(by_group):
-            return np.ones(len(state), dtype=np.bool_)
+            if len(self._everybody) < len(state):
+                self._everybody = np.ones(len(state), dtype=np.bool_)
+            return self._everybody[: len(state)]
         return np.array(by_group)[state.group] if any(by_group) else None
 
     def solid_bodies(self, near: Any, state: AgentState, key: np.uint64, step: int) -> Bodies | None:

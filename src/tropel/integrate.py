@@ -367,7 +367,7 @@ def _swap_in(state: AgentState, steered: Steered) -> None:
 
 def _check_short(state: AgentState, wanted: NDArray[np.float64], longest: float, world: World) -> None:
     """Raise when a body could meet another one on both sides of itself within a step."""
-    quarter = 0.25 * float(world.period[world.period > 0.0].min())
+    quarter = 0.25 * world.shortest_period
     if longest + float(state.radius.max(initial=0.0)) < quarter:
         return
     steps = np.linalg.norm(wanted - state.position, axis=1)

@@ -19,6 +19,7 @@ NO_LEADER = -1
 
 #: Numbers per unit of parallel work.
 _PART = 1 << 15
+_FEW = 1 << 12
 _ONE = np.uint64(1)
 _NO_ROWS = np.empty(0, dtype=np.int64)
 _ALL_PLACES = np.empty(0, dtype=np.uint32)
@@ -41,9 +42,13 @@ def _find_odd(words, odd):
 
 def all_same(column: NDArray[np.float64] | NDArray[np.int64]) -> bool:
     """Whether all numbers of a column are the same, bit for bit."""
+    if column.size <= _FEW:
+        # Calling a kernel would take longer.
+        raw = column.tobytes()
+        return raw == raw[:8] * column.size
     words = column.reshape(-1).view(np.uint64)
-    if words.size < 2 or words[0] != words[-1]:
-        return words.size < 2
+    if words[0] != words[-1]:
+        return False
     if words.size <= 4 * _PART:
         # Waking the other threads would take longer.
         return not _differ(words, 0, words.size)

@@ -39,6 +39,7 @@ its true time, and velocities add up to the way.
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -52,7 +53,7 @@ from tropel.agents.state import NEAREST_EXIT, NEAREST_TARGET, NO_GOAL, AgentStat
 from tropel.agents.towards_goal import offset_to_goal
 from tropel.behaviours import Behaviours
 from tropel.errors import ModelError, ParameterError, is_finite, named_parameters
-from tropel.local.lattice_bonds import BOND_COLUMNS, BondFinder, Bonds, no_bonds
+from tropel.local.lattice_bonds import BOND_COLUMNS, NO_BONDS, BondFinder, Bonds
 from tropel.local.lattice_filters import TILE_BITS, FilterTiles, filter_tiles
 from tropel.local.lattice_ground import (
     BORDER,
@@ -121,6 +122,9 @@ class Lattice:
         self._places: NDArray[np.int64] = np.empty(0, dtype=np.int64)
         self._age = 0  #: steps since rows were sorted
         self._others_marked = False  #: whether the occupancy layer has bodies that move without telling
+        self._ground: Ground | None = None
+        self._parts: tuple[Any, ...] = ()  #: of the terrain that the ground was made of
+        self._counts: tuple[int, ...] = ()
         self._tiles: FilterTiles | None = None
         self._tiles_of: tuple[int, Any] = (-1, None)
         self._bonds = BondFinder(
@@ -141,7 +145,7 @@ class Lattice:
         self._world = world
         self._key = random_key(seed, "lattice")
         self.behaviours.begin()
-        self._ids = None
+        self._ids = self._ground = None
         self._others_marked = False
         terrain = self._terrain()
         terrain.crowd = self
@@ -164,7 +168,7 @@ class Lattice:
     ) -> None:
         """Write position, velocity, heading and credit of the members into `out`."""
         terrain = self._terrain()
-        ground = self._ground(terrain)
+        ground = self._current_ground(terrain)
         self._keep_occupancy(state, members, ground, dt)
         crowd = Crowd(
             state.id,
@@ -216,7 +220,15 @@ class Lattice:
             )
         return terrain
 
-    def _ground(self, terrain: Terrain) -> Ground:
+    def _current_ground(self, terrain: Terrain) -> Ground:
+        """What kernels see of the terrain, put together anew only after its planner has laid something else."""
+        parts = terrain.raster, terrain.moves, terrain.short_ways(), terrain.plan_of_goal
+        counts = len(terrain.plan_of_goal), len(self._known_world().goal_numbers), self.behaviours["separation"]
+        if self._ground is None or self._counts != counts or not all(map(operator.is_, parts, self._parts)):
+            self._ground, self._parts, self._counts = self._new_ground(terrain), parts, counts
+        return self._ground
+
+    def _new_ground(self, terrain: Terrain) -> Ground:
         raster = terrain.raster
         rows, columns = raster.shape
         highest = max(terrain.plan_of_goal, default=NO_GOAL)
@@ -297,7 +309,7 @@ class Lattice:
         return self._tiles
 
     def _bonds_now(self, state: AgentState) -> Bonds:
-        return self._bonds.bonds(state) if self.behaviours["bonds"] else no_bonds()
+        return self._bonds.bonds(state) if self.behaviours["bonds"] else NO_BONDS
 
     def _step_into_goals(self, state: AgentState, rows: NDArray[np.int64], dt: float, out: Steered) -> None:
         """Who stands on the last cell of its way, but outside of an exit smaller than a cell, steps into it."""

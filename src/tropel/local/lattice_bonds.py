@@ -18,10 +18,11 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
+import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from tropel._kernels.compile import inlined_kernel, kernel
+from tropel._kernels.compile import inlined_kernel, kernel, parallel_kernel
 from tropel.agents.state import AgentState, Column
 
 #: What a place out of reach is worth to those bound, at strength 1.
@@ -47,8 +48,7 @@ class Bonds(NamedTuple):
     strength: NDArray[np.float64]  #: (bonds,)
 
 
-def no_bonds() -> Bonds:
-    return Bonds(np.empty((0, 2), dtype=np.int64), np.empty((0, 4)), np.empty(0), np.empty(0))
+NO_BONDS = Bonds(np.empty((0, 2), dtype=np.int64), np.empty((0, 4)), np.empty(0), np.empty(0))
 
 
 @inlined_kernel
@@ -79,6 +79,14 @@ def _add_up_families(rows, family, position, alive, count, total):
             total[f, 1] += np.int64(math.floor(position[i, 1] * _STEPS_PER_METRE + 0.5))
 
 
+@parallel_kernel
+def _is_anybody_bound(family, leader):
+    bound = 0
+    for i in numba.prange(family.size):
+        bound += np.int64(family[i] > _NONE) | np.int64(leader[i] > _NONE)
+    return bound > 0
+
+
 class BondFinder:
     """Finds the bonds of all agents in each step, among those who are alive and there.
 
@@ -102,8 +110,8 @@ class BondFinder:
 
     def bonds(self, state: AgentState) -> Bonds:
         """Everybody's bonds by the frozen state; none at all where nobody is bound."""
-        if state.family.max(initial=_NONE) < 0 and state.leader.max(initial=_NONE) < 0:
-            return no_bonds()
+        if not _is_anybody_bound(state.family, state.leader):
+            return NO_BONDS
         if not self._is_known(state):
             self._look_up(state)
         alive = state.dead == 0

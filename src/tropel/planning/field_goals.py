@@ -23,16 +23,25 @@ from tropel.world.shapes import segments_of
 _ALMOST = 0.999
 
 
+_RUN = 256
+
+
 @kernel
-def _note_goals(goal, members, seen):
-    for k in range(members.size):
-        seen[goal[members[k]] - NO_GOAL] = 1
+def _note_goals(goal, seen):
+    # Rows beside each other mostly have the same goal, and whether a run has takes a fraction of the time to see.
+    for first in range(0, goal.size, _RUN):
+        last = min(first + _RUN, goal.size)
+        odd = 0
+        for k in range(first, last):
+            odd |= goal[k] ^ goal[first]
+        for k in range(first, last if odd else first + 1):
+            seen[goal[k] - NO_GOAL] = 1
 
 
 def goals_among(goal: NDArray[np.int32], members: NDArray[np.int64], world: World) -> list[int]:
     """The values of the `goal` column that members have, ascending."""
     seen = np.zeros(len(world.goal_numbers) - NO_GOAL, dtype=np.uint8)
-    _note_goals(goal, members, seen)
+    _note_goals(goal if len(members) == len(goal) else goal[members], seen)
     return (np.flatnonzero(seen) + NO_GOAL).tolist()
 
 

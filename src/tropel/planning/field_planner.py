@@ -63,6 +63,7 @@ class FieldPlanner(ABC):
         self._raster: Raster | None = None
         self._plans: dict[int, _Plan] = {}
         self._drawn: tuple[bytes, ...] = ()
+        self._kept_up_with: tuple[Any, ...] = ()
 
     # What a kind of field provides ------------------------------------------------------------------------------
 
@@ -93,6 +94,7 @@ class FieldPlanner(ABC):
         """Draw the world and solve the field of every goal that agents have."""
         self._world = world
         self._plans = {}
+        self._kept_up_with = ()
         self._drawn = what_is_drawn(world)
         self._raster = self.draw(world)
         if not self._raster.free.any():
@@ -105,7 +107,7 @@ class FieldPlanner(ABC):
             raise RuntimeError(f"{type(self).__name__}.prepare(state, world) must be called before direct()")
         self._keep_up()
         present = goals_among(state.goal, members, self._world)
-        self._add_plans([goal for goal in present if goal not in self._plans])
+        self._add_plans(present)
         for goal in present:
             rows = members if len(present) == 1 else members[state.goal[members] == goal]
             plan = self._plans.get(goal)
@@ -139,6 +141,12 @@ class FieldPlanner(ABC):
     def _keep_up(self) -> None:
         """Follow what has changed since the last step: doors and obstacles, then goals."""
         world, raster = self._known()
+        goals = world.goals()
+        # What is drawn takes long to compare; these tell whether it can be another.
+        now = world.blocking.tobytes(), world.obstacles.version, world.hazards.version, goals.position.tobytes()
+        if self._kept_up_with and self._kept_up_with[0] is goals and self._kept_up_with[1] == now:
+            return
+        self._kept_up_with = goals, now
         drawn = what_is_drawn(world)
         redrawn = drawn != self._drawn
         if redrawn:
@@ -156,8 +164,11 @@ class FieldPlanner(ABC):
             self._plans[goal] = self._plan(numbers, spec, field)
 
     def _add_plans(self, goals: Sequence[int]) -> None:
-        world, raster = self._known()
+        """Have a plan for each of these goals."""
         new = [goal for goal in goals if goal > NO_GOAL and goal not in self._plans]
+        if not new:
+            return
+        world, raster = self._known()
         numbers = [numbers_of(goal, world) for goal in new]
         cells = [goal_cells(each, world, raster, strict=True) for each in numbers]
         fields = self._solved(raster, cells)

@@ -98,7 +98,7 @@ class PathPlans(FlowField):
         """Bring the layers up to date for these agents; the local layer reads them from the ground."""
         self._keep_up()
         present = goals_among(state.goal, members, self._known()[0])
-        self._add_plans([goal for goal in present if goal not in self._plans])
+        self._add_plans(present)
         # Not only what has changed just now: others may have had plans made that nobody needed on the ground then.
         if [id(part) for part in self._laid] != [id(part) for part in (self._raster, *self._plans.values())]:
             self._lay()

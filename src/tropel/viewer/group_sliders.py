@@ -186,7 +186,7 @@ def _limits(name: str, sim: Simulation) -> list[float]:
     cells = [cell for cell in sim.layers.cells() if cell is not None]
     limits = [_JUMP * min(cells) / sim.dt] if cells and name == "desired_speed" else [math.inf]
     if sim.world.is_periodic:
-        shortest = float(sim.world.period[sim.world.period > 0.0].min())
+        shortest = sim.world.shortest_period
         if name in ("sense_radius", "flee_radius"):
             limits.append(_SIGHT * shortest)
         if name == "desired_speed":

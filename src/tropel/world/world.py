@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -136,6 +137,7 @@ class World:
         self.dim = dim
         self.bounds = np.array([low, high], dtype=np.float64)
         self.period = period  #: after which length space repeats along each axis [m]; 0 where it does not
+        self.shortest_period = float(period[period > 0.0].min(initial=math.inf))
         self.walled = walled  #: along which axes nobody gets out of the bounds, because there are walls
         if self.is_periodic:
             # The high side is exactly one period from the low one, also after rounding.
