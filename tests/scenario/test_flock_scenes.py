@@ -65,30 +65,37 @@ class Crossing:
     """How a flock crossed the field."""
 
     most_pieces: int
+    parted: float  #: the largest share of all that was in a second piece
     pieces: int  #: at the end
     arrived: float  #: share of all who are within a metre of the goal at the end
     clearance: float
 
 
 def crossing(sim: Simulation) -> Crossing:
-    most, free = 0, np.inf
+    most, parted, free = 0, 0.0, np.inf
     for _ in stepped(sim, 40.0):
         if sim.step_number % 5 == 0:
-            most = max(most, len(pieces(sim.agents.position, 0.2)))
+            sizes = np.sort(pieces(sim.agents.position, 0.2))
+            most = max(most, len(sizes))
+            parted = max(parted, float(sizes[:-1].max(initial=0) / sizes.sum()))
             free = min(free, clearance(sim))
     away = np.linalg.norm(sim.agents.position - sim.world.targets["goal"].position, axis=1)
     return Crossing(
         most_pieces=most,
+        parted=parted,
         pieces=len(pieces(sim.agents.position, 0.2)),
         arrived=float((away < 1.0).mean()),
         clearance=free,
     )
 
 
-@pytest.mark.parametrize(("scene", "split"), [("groups_field", 2), ("groups_field_240", 4)])
-def test_a_flock_follows_its_leader_through_stones_splits_and_is_one_again(scene: str, split: int) -> None:
+@pytest.mark.parametrize(("scene", "split", "share"), [("groups_field", 3, 0.3), ("groups_field_240", 6, 0.15)])
+def test_a_flock_follows_its_leader_through_stones_splits_and_is_one_again(
+    scene: str, split: int, share: float
+) -> None:
     outcome = crossing(variant(scene))
     assert outcome.most_pieces >= split
+    assert outcome.parted > share
     assert outcome.pieces == 1
     assert outcome.arrived == 1.0
     assert outcome.clearance > -1e-9
@@ -103,14 +110,15 @@ def test_without_stones_a_flock_stays_in_one_piece() -> None:
 @pytest.mark.parametrize("scene", ["groups_field", "groups_field_240"])
 def test_without_the_pull_of_the_leader_a_flock_does_not_arrive(scene: str) -> None:
     outcome = crossing(variant(scene, leader_pull=0.0))
-    assert outcome.arrived < 0.2
+    # Some drift there with the others they see.
+    assert outcome.arrived < 0.5
     assert outcome.pieces > 5
 
 
 @pytest.mark.parametrize("count", [32, 512])
 def test_small_and_large_flocks_cross_the_field(count: int) -> None:
     outcome = crossing(variant("groups_field", groups={"flock": {"count": count}}))
-    assert outcome.arrived > 0.99
+    assert outcome.arrived == 1.0
     assert outcome.clearance > -1e-9
 
 
