@@ -53,6 +53,7 @@ class GroupLayers:
         self.turns = turns_of(self.models)
         self._everybody = np.ones(0, dtype=np.bool_)
         self.somebody_senses = not all(reads_ground(model) for model in self.models)
+        self.somebody_moves_itself = any(getattr(model, "moves_itself", False) for model in self.models)
         self.bodies_may_overlap = all(getattr(model, "bodies_may_overlap", False) for model in self.models)
 
     def all(self) -> list[Any]:

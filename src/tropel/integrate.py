@@ -46,6 +46,8 @@ _RECOVERY = 0.1
 _CHUNK = 256
 _ROWS_TO_WANT = 1 << 14
 
+_WANTED_BEFORE = np.empty(0)
+
 _NOBODY = np.empty(0, dtype=np.bool_)
 #: The low and the high side of space without bounds.
 _WITHOUT_END = np.array([[-math.inf], [math.inf]])
@@ -236,15 +238,6 @@ def _move_some(first, last, position, velocity, target, radius, still, on_cells,
 
 
 @parallel_kernel
-def _move(position, velocity, target, radius, still, on_cells, dt, walls, discs, low, high, out_position,
-          out_velocity):  # fmt: skip
-    count = position.shape[0]
-    for chunk in numba.prange((count + _CHUNK - 1) // _CHUNK):
-        _move_some(chunk * _CHUNK, min((chunk + 1) * _CHUNK, count), position, velocity, target, radius, still,
-                   on_cells, dt, walls, discs, low, high, out_position, out_velocity)  # fmt: skip
-
-
-@parallel_kernel
 def _longest(position, target):
     """A bound for the length of all moves, whatever their direction; nan if one is not finite.
 
@@ -286,6 +279,24 @@ def _want(position, velocity, dt, target, longest2):
         longest2[chunk] = _want_some(first, min(first + _ROWS_TO_WANT, count), position, velocity, dt, target)
 
 
+@parallel_kernel
+def _move(position, velocity, target, radius, still, on_cells, dt, walls, discs, low, high, out_position, out_velocity,
+          longest2):  # fmt: skip
+    """Move everybody towards its target, or as far as walls and obstacles let it.
+
+    With `longest2`, one for each chunk of agents, the targets are written here too, as by `_want`; a chunk in which one
+    is not finite stays as it is.
+    """
+    count = position.shape[0]
+    for chunk in numba.prange((count + _CHUNK - 1) // _CHUNK):
+        first, last = chunk * _CHUNK, min((chunk + 1) * _CHUNK, count)
+        if longest2.size > 0:
+            longest2[chunk] = _want_some(first, last, position, out_velocity, dt, target)
+        if longest2.size == 0 or not math.isnan(longest2[chunk]):
+            _move_some(first, last, position, velocity, target, radius, still, on_cells, dt, walls, discs, low, high,
+                       out_position, out_velocity)  # fmt: skip
+
+
 def integrate(
     state: AgentState,
     steered: Steered,
@@ -311,20 +322,12 @@ def integrate(
             raise ModelError(_nonsense(state, steered.position))
         _swap_in(state, steered)
         return
-    if bodies is None and moves_itself is not None and moves_itself.all():
-        wanted = steered.position
-        longest = _longest(state.position, wanted)
+    longest, longest2 = 0.0, _WANTED_BEFORE
+    if bodies is None and moves_itself is None and not world.is_periodic:
+        # Nothing depends on what all want before the first one moves: once through the agents is enough.
+        wanted, longest2 = steered.position, np.zeros(-(-len(state) // _CHUNK))
     else:
-        # Where nothing else is written there, the fresh positions have room for the wanted ones.
-        wanted = steered.position if bodies is None and moves_itself is None else np.empty_like(state.position)
-        longest2 = np.zeros(-(-len(state) // _ROWS_TO_WANT))
-        _want(state.position, steered.velocity, dt, wanted, longest2)
-        longest = math.sqrt(longest2.max(initial=0.0))
-        if moves_itself is not None:
-            wanted[moves_itself] = steered.position[moves_itself]
-            longest = _longest(state.position, wanted)
-    if math.isnan(longest) or not (longest < math.inf or np.isfinite(wanted).all()):
-        raise ModelError(_nonsense(state, wanted))
+        wanted, longest = _wanted(state, steered, dt, moves_itself, bodies)
     reach = max(1.0, 2.0 * float(state.radius.max(initial=0.0)))
     walls: WallGrid = world.wall_grid(reach)
     target = wanted if bodies is None else bodies.press(state, wanted, longest, walls, dt)
@@ -347,12 +350,36 @@ def integrate(
         high,
         steered.position,
         steered.velocity,
+        longest2,
     )
+    if math.isnan(longest2.max(initial=0.0)):
+        raise ModelError(_nonsense(state, wanted))
     if bodies is not None:
         bodies.give_way(state, steered)
         note_held(state.position, wanted, steered.position, dt, state.held)
     world.wrap(steered.position)
     _swap_in(state, steered)
+
+
+def _wanted(
+    state: AgentState, steered: Steered, dt: float, moves_itself: NDArray[np.bool_] | None, bodies: Bodies | None
+) -> tuple[NDArray[np.float64], float]:
+    """Where everybody wants to be after the step, and a bound for the length of all moves [m]."""
+    if bodies is None and moves_itself is not None and moves_itself.all():
+        wanted = steered.position
+        longest = _longest(state.position, wanted)
+    else:
+        # Where nothing else is written there, the fresh positions have room for the wanted ones.
+        wanted = steered.position if bodies is None and moves_itself is None else np.empty_like(state.position)
+        longest2 = np.zeros(-(-len(state) // _ROWS_TO_WANT))
+        _want(state.position, steered.velocity, dt, wanted, longest2)
+        longest = math.sqrt(longest2.max(initial=0.0))
+        if moves_itself is not None:
+            wanted[moves_itself] = steered.position[moves_itself]
+            longest = _longest(state.position, wanted)
+    if math.isnan(longest) or not (longest < math.inf or np.isfinite(wanted).all()):
+        raise ModelError(_nonsense(state, wanted))
+    return wanted, longest
 
 
 def _swap_in(state: AgentState, steered: Steered) -> None:

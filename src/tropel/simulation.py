@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tropel._kernels.bulk import clear
 from tropel._kernels.compile import use_threads
 from tropel._kernels.philox import random_key
 from tropel.agents.departures import arrived
@@ -157,7 +158,7 @@ class Simulation:
         if self.layers.somebody_senses:
             if directions.shape != self.agents.position.shape:
                 directions = self._directions = np.zeros_like(self.agents.position)
-            directions.fill(0.0)
+            clear(directions)
         for plan, groups in self.layers.ways_to_plan:
             plan(self.agents, self.population.members(groups), directions)
         if self.layers.somebody_senses:
@@ -171,7 +172,7 @@ class Simulation:
             self._steered = Steered.like(self.agents, self.layers.memory())
         else:
             self._steered.shrink(len(self.agents))
-            self._steered.begin(self.agents)
+            self._steered.begin(self.agents, places=self.layers.somebody_moves_itself)
         for model, groups in turn.models:
             members = self.population.members(groups)
             model.steer(self.agents, near, directions, members, self.dt, self.step_number, self._steered)

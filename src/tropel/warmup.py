@@ -93,8 +93,13 @@ def _compile_elsewhere(what: str) -> tuple[int, str]:
 
 def _crowd_in_a_room() -> None:
     from tropel import Seek
+    from tropel._kernels.bulk import clear, copy
 
     _use_in_a_room(Seek())
+    # What large crowds do on several threads, small ones do without a kernel.
+    large = np.zeros(1 << 18)
+    copy(large, large.copy())
+    clear(large)
 
 
 def _collision_free_crowd() -> None:
@@ -116,8 +121,9 @@ def _flocks() -> None:
 
     _use_in_a_room(Flocking())
     _use_in_a_box(Flocking(blind_angle=1.0, nearest=4))
-    # Only large flocks are looked through on several threads.
-    all_same(np.zeros(1 << 18))
+    # How a column is looked through depends on its length.
+    for count in (1 << 13, 1 << 18):
+        all_same(np.zeros(count))
     # Two groups that hunt each other, in space without walls and without a seam and with one.
     for periodic in (False, True):
         world = World.box((0.0, 0.0), (9.0, 9.0), periodic=periodic, open=not periodic)

@@ -9,6 +9,7 @@ import numpy as np
 import shapely
 
 import tropel
+from tropel._kernels.bulk import clear, copy
 from tropel._kernels.compile import compiled_kernels, parallel_kernel
 from tropel._kernels.philox import random_key, uniform
 from tropel.analysis import subflocks
@@ -81,7 +82,6 @@ def go_over_seams() -> None:
 
 def fly_in_flocks() -> None:
     """Led flocks that hunt each other, among obstacles, over the seam and in a box, telling others apart or not."""
-    all_same(np.zeros(1 << 18))
     for dim in (2, 3):
         for told in ({}, {"blind_angle": 1.0}, {"nearest": 4, "combine": "priorities"}):
             ball = {"ball": tropel.Obstacle(radius=0.5, position=(3.0,) * dim)}
@@ -163,6 +163,15 @@ def fly_one_after_the_other() -> None:
             subflocks(sim.agents.position, within=0.7, period=period)
 
 
+def handle_large_arrays() -> None:
+    """What small crowds do without a kernel, or with another."""
+    for count in (1 << 13, 1 << 18):
+        column = np.zeros(count)
+        all_same(column)
+        copy(column, column.copy())
+        clear(column)
+
+
 def main() -> None:
     try:
         third_coordinate(np.zeros((10, 2)), np.zeros(10))
@@ -185,6 +194,7 @@ def main() -> None:
     walk_on_cells()
     fly_one_after_the_other()
     fly_in_flocks()
+    handle_large_arrays()
     solve_harmonic_fields()
     check_planner(tropel.Direct())
     check_planner(FlowField, dims=(2,))

@@ -15,6 +15,7 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from tropel._kernels.bulk import as_words, copy
 from tropel._kernels.compile import kernel, parallel_kernel
 from tropel.errors import ParameterError, suggest
 
@@ -70,22 +71,13 @@ CORE_COLUMNS = (
 )
 
 
-#: From so many numbers on several threads copy faster than one.
-_MANY = 1 << 17
-
-
 @parallel_kernel
 def _begin(heading, position, out_velocity, out_heading, out_position):
-    for k in numba.prange(position.size):
+    for k in numba.prange(heading.size):
         out_velocity[k] = 0.0
         out_heading[k] = heading[k]
-        out_position[k] = position[k]
-
-
-@parallel_kernel
-def _copy(words, out):
-    for k in numba.prange(words.size):
-        out[k] = words[k]
+        if out_position.size > 0:
+            out_position[k] = position[k]
 
 
 @kernel
@@ -98,11 +90,6 @@ def _close_ranks(words, width, first, last):
             for k in range(count):
                 words[at + k] = words[begin + k]
         at += count
-
-
-def _as_words(array: NDArray[Any]) -> NDArray[Any]:
-    """The same memory as unsigned numbers of at most eight bytes, so that one kernel serves many types."""
-    return array.reshape(-1).view(f"u{min(array.dtype.itemsize, 8)}")
 
 
 class AgentState:
@@ -176,7 +163,7 @@ class AgentState:
         count = len(self) - len(rows)
         first, last = np.append(0, rows + 1), np.append(rows, len(self))
         for name, array in self.columns.items():
-            words = _as_words(array)
+            words = as_words(array)
             _close_ranks(words, len(words) // max(len(array), 1), first, last)
             self.columns[name] = array[:count]
 
@@ -241,11 +228,12 @@ class Steered:
         self.velocity, self.heading, self.position = (a[:count] for a in (self.velocity, self.heading, self.position))
         self.memory = {name: array[:count] for name, array in self.memory.items()}
 
-    def begin(self, state: AgentState) -> None:
-        """Start the step from the frozen state, so that rows no model touches stay as they are."""
-        _begin(*(a.reshape(-1) for a in (state.heading, state.position, self.velocity, self.heading, self.position)))
+    def begin(self, state: AgentState, *, places: bool = True) -> None:
+        """Start the step from the frozen state, so that rows no model touches stay as they are.
+
+        Without `places` positions are not begun: where no model moves itself, `integrate` writes all of them.
+        """
+        position = self.position.reshape(-1)[: None if places else 0]
+        _begin(*(a.reshape(-1) for a in (state.heading, state.position, self.velocity, self.heading)), position)
         for name, array in self.memory.items():
-            if array.size < _MANY:
-                np.copyto(array, state.columns[name])
-            else:
-                _copy(_as_words(state.columns[name]), _as_words(array))
+            copy(state.columns[name], array)
