@@ -16,6 +16,8 @@ from tropel.pictures.backdrop import set_stage
 from tropel.pictures.film import Film
 from tropel.pictures.recorded_speeds import speeds_in_frame
 from tropel.recording import Scene
+from tropel.recording.frames import RecordedEvent
+from tropel.world.motion import Waypoints, stored_motion
 
 
 class Shown:
@@ -146,6 +148,22 @@ def test_obstacles_move(tmp_path: Path) -> None:
     for k in (0, 10, 19):
         assert distance(film.at(run, k, 2.0 + 0.3 * k, 3.0), rgb(style.OBSTACLE)) < 12
         assert distance(film.at(run, k, 2.0 + 0.3 * k - 0.6, 3.0), rgb(style.FLOOR)) < 12
+
+
+def test_a_moving_target_is_drawn_where_it_is_until_it_is_taken_away(tmp_path: Path) -> None:
+    motion = Waypoints(points=((2.0, 2.0), (8.0, 2.0)), speed=1.0)
+    entry = {"path": [list(place) for place in motion.path()], "motion": stored_motion(motion), "radius": 0.3}
+    removed = RecordedEvent(step=30, frame=15, event={"kind": "remove_target", "name": "guide"})
+    run = MemoryTrajectory(scene(targets={"guide": entry}), [at([])] * 20, events=[removed])
+    film = shown(run, tmp_path)
+    for k in (0, 10, 14):
+        x, y = motion.at(run.time(k))[:2]
+        assert distance(film.at(run, k, x, y), rgb(style.TARGET)) < 12
+    assert distance(film.at(run, 16, *motion.at(run.time(16))[:2]), rgb(style.FLOOR)) < 12
+    # Of its way, which is dotted, something is seen as long as it goes it.
+    way = [[film.at(run, k, x, 2.0) for x in np.linspace(6.0, 7.5, 60)] for k in (0, 16)]
+    seen = [any(distance(colour, rgb(style.TARGET)) < 60 for colour in colours) for colours in way]
+    assert seen == [True, False]
 
 
 def test_the_time_is_written_on_every_frame(tmp_path: Path) -> None:

@@ -33,6 +33,10 @@ _LEAST_FOR_EDGE = 3.0
 _LEAST_FOR_HEADING = 4.0
 #: Where discs that are just large enough to be seen would cover more of the map than this, agents are dots of a pixel.
 _MOST_COVERED = 0.3
+#: Radius of a moving target's star [pixels], and its ten points.
+_STAR = 8.5
+_TURNS = np.pi * (np.arange(10) / 5.0 - 0.5)
+_POINTS = np.column_stack([np.cos(_TURNS), np.sin(_TURNS)]) * np.where(np.arange(10) % 2, 0.45, 1.0)[:, None]
 _DARK = "#333333"
 _LIGHT = "#f4f4f4"
 
@@ -45,6 +49,7 @@ class Crowd:
     colour: NDArray[np.int64]  #: of each agent, an index into the colours
     obstacles: Sequence[tuple[Place, float]]
     hazards: Sequence[HazardDisc] = ()
+    targets: Sequence[Place] = ()  #: those that move
     dead: NDArray[np.bool_] | None = None  #: who of them; None when nobody is
 
 
@@ -119,6 +124,8 @@ class Projectionist:
         begin, end = 2.0 * place[large], 2.0 * (place[large] + ahead)
         for a, b, colour in zip(begin.tolist(), end.tolist(), shapes.colour[large].tolist(), strict=True):
             draw.line((*a, *b), fill=self._tick[colour], width=3)
+        for star in shapes.targets - corner:
+            draw.polygon((2.0 * (star + _STAR * _POINTS)).ravel().tolist(), fill=style.TARGET, outline="white", width=2)
         name_hazards(draw, crowd.hazards, view, box[:2], _font(24))
         return part.reduce(2)
 
@@ -159,6 +166,7 @@ class _Discs:
     dead_radius: NDArray[np.float64]
     hazards: NDArray[np.float64]
     hazard_radius: NDArray[np.float64]
+    targets: NDArray[np.float64]
 
     @classmethod
     def of(cls, crowd: Crowd, view: View) -> _Discs:
@@ -182,16 +190,18 @@ class _Discs:
             hazards=_pixels(np.array([hazard.centre for hazard in crowd.hazards]), view),
             # With room for the name above a small one.
             hazard_radius=np.array([max(h.outer, h.inner + 24 / view.scale) * view.scale for h in crowd.hazards]),
+            targets=_pixels(np.array(crowd.targets), view),
         )
 
     def covered(self, view: View) -> tuple[int, int, int, int] | None:
         """The smallest box of whole pixels on the map that holds all discs; None if there is nothing to draw."""
-        centres = np.concatenate([self.agents, self.obstacles, self.dead, self.hazards])
-        reach = np.concatenate([self.radius, self.obstacle_radius, self.dead_radius, self.hazard_radius])[:, None] + 2.0
+        centres = np.concatenate([self.agents, self.obstacles, self.dead, self.hazards, self.targets])
+        stars = np.full(len(self.targets), _STAR)
+        reach = np.concatenate([self.radius, self.obstacle_radius, self.dead_radius, self.hazard_radius, stars]) + 2.0
         if len(centres) == 0:
             return None
-        low = np.clip(np.floor((centres - reach).min(axis=0)), 0, [view.width, view.height]).astype(int)
-        high = np.clip(np.ceil((centres + reach).max(axis=0)), 0, [view.width, view.height]).astype(int)
+        low = np.clip(np.floor((centres - reach[:, None]).min(axis=0)), 0, [view.width, view.height]).astype(int)
+        high = np.clip(np.ceil((centres + reach[:, None]).max(axis=0)), 0, [view.width, view.height]).astype(int)
         return (int(low[0]), int(low[1]), int(high[0]), int(high[1])) if (low < high).all() else None
 
 

@@ -219,4 +219,5 @@ def as_declared(scene: Scene) -> Moment:
         exits=dict.fromkeys(scene.exits, True),
         obstacles={name: (tuple(o["position"]), float(o["radius"])) for name, o in scene.obstacles.items()},
         targets={name: tuple(t["position"]) for name, t in scene.targets.items() if "position" in t},
+        ways=tuple(name for name, t in scene.targets.items() if "path" in t),
     )

@@ -59,6 +59,7 @@ class Film:
                 colour=self._colour(k, data),
                 obstacles=list(moment.obstacles.values()),
                 hazards=list(moment.hazards.values()),
+                targets=list(moment.moving_targets.values()),
                 dead=dead if lying else None,
             ),
             time=f"{self._trajectory.time(k):.1f} s",

@@ -159,7 +159,7 @@ def _draw_door(axes: Axes, line: Any, is_open: bool) -> None:
 def _draw_targets(axes: Axes, scene: Scene, moment: Moment, view: View) -> list[Label]:
     labels = []
     for name, entry in scene.targets.items():
-        if "path" in entry:
+        if name in moment.ways:
             way = view.flat(entry["path"])
             axes.plot(way[:, 0], way[:, 1], color=style.TARGET, linewidth=1.0, linestyle=":", zorder=8)
             labels.append(Label(text=name, box=(*way[0], *way[0]), colour=style.TARGET))

@@ -29,13 +29,16 @@ class Moment:
     doors: dict[str, bool]  #: whether they are open
     exits: dict[str, bool]
     obstacles: dict[str, tuple[Place, float]]  #: centre and radius [m]
-    targets: dict[str, Place]
+    targets: dict[str, Place]  #: those that stand
+    moving_targets: dict[str, Place] = field(default_factory=dict)  #: those that move by themselves, where it is known
+    ways: tuple[str, ...] = ()  #: of which targets, in the scene, lead on
     hazards: dict[str, HazardDisc] = field(default_factory=dict)
 
     @property
     def fixtures(self) -> tuple[Any, ...]:
         """What a background shows; moments with equal fixtures have the same background."""
-        return (self.area_wkt, *(tuple(d.items()) for d in (self.doors, self.exits, self.targets)))
+        standing = (tuple(d.items()) for d in (self.doors, self.exits, self.targets))
+        return (self.area_wkt, *standing, self.ways)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,6 +75,7 @@ class Moments:
             obstacles=self.with_images(self.obstacles(frame)),
             hazards=self.hazards(frame),
             targets=_targets({n: t["position"] for n, t in scene.targets.items() if "position" in t}, past),
+            **self._moving_targets(frame),
         )
 
     def area(self, frame: int) -> str:
@@ -123,15 +127,19 @@ class Moments:
                     seen[f"{name} beyond {shift}"] = image, radius
         return seen
 
-    def moving_targets(self, frame: int) -> dict[str, Place]:
-        """Where targets are that move by themselves, as long as no event has put them elsewhere."""
+    def _moving_targets(self, frame: int) -> dict[str, Any]:
+        """Which targets move by themselves, and where they are, as long as no event has put them elsewhere."""
         time = self._trajectory.time(frame)
         touched = {
             entry.event.get("name")
             for entry in self._events
             if entry.frame <= frame and str(entry.event.get("kind", "")).endswith("_target")
         }
-        return {name: motion.at(time) for name, motion in self._motions.items() if name not in touched}
+        targets = self._trajectory.scene.targets
+        return {
+            "moving_targets": {name: motion.at(time) for name, motion in self._motions.items() if name not in touched},
+            "ways": tuple(name for name, entry in targets.items() if "path" in entry and name not in touched),
+        }
 
     def hazards(self, frame: int) -> dict[str, HazardDisc]:
         return read_hazards(self._trajectory.hazards(frame))

@@ -82,7 +82,7 @@ class RecordedFrames:
         with self._reading:
             data = self.trajectory.frame(k)
             moment = self._moments.at(k)
-            moment = dataclasses.replace(moment, targets=moment.targets | self._moments.moving_targets(k))
+            moment = dataclasses.replace(moment, targets=moment.targets | moment.moving_targets)
             value = self._values(colour, k, data)
         return self._drawn(index, k, data, moment, value)
 
