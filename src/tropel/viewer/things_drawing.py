@@ -38,6 +38,7 @@ class ThingsDrawing:
     ) -> None:
         self._server = server
         self._scene = scene
+        self._wall_width, self._wall_height = wall_width(scene), wall_height(scene)
         self._draggable = draggable
         self._drawn: dict[str, Any] = {}
         self._labels: dict[str, tuple[list[str], list[Any]]] = {}  # texts and their nodes, by what they name
@@ -74,8 +75,8 @@ class ThingsDrawing:
             high += [0.08 if is_open else 1.2] * len(pieces)
         if not lines:
             return
-        turns, places, sizes = along_lines(np.concatenate(lines), width=1.6 * wall_width(self._scene), height=1.0)
-        sizes[:, 2] = np.array(high) * wall_height(self._scene)
+        turns, places, sizes = along_lines(np.concatenate(lines), width=1.6 * self._wall_width, height=1.0)
+        sizes[:, 2] = np.array(high) * self._wall_height
         add_boxes(self._server, "/world/doors", turns, places, sizes, rgb_array(colours))
 
     def _draw_exits(self, exits: dict[str, bool]) -> None:
@@ -85,7 +86,7 @@ class ThingsDrawing:
 
     def _draw_obstacles(self, discs: Discs) -> None:
         colours = rgb_array([style.OBSTACLE] * len(discs.names))
-        node = self._add_round("/things/obstacles", discs, discs.radius, colours, height=wall_height(self._scene))
+        node = self._add_round("/things/obstacles", discs, discs.radius, colours, height=self._wall_height)
         self._let_drag(node, "obstacle", discs)
 
     def _draw_hazards(self, discs: Discs) -> None:

@@ -23,9 +23,10 @@ from tropel.viewer.shapes3d import (
     unit_box,
 )
 
-#: Walls, as thick and as high as they are drawn, in parts of the world's extent, and at most so many metres.
-_WALL_WIDTH, _WIDEST_WALL = 0.004, 0.25
-_WALL_HEIGHT, _HIGHEST_WALL = 0.02, 1.2
+#: Walls, as thick and as high as they are drawn, in parts of the world's extent, at most so many metres, and at most in
+#: parts of the room between walls: those of rows of seats would hide who sits there.
+_WALL_WIDTH, _WIDEST_WALL, _WIDTH_OF_ROOM = 0.004, 0.25, 0.15
+_WALL_HEIGHT, _HIGHEST_WALL, _HEIGHT_OF_ROOM = 0.02, 1.2, 0.6
 _LABEL_HEIGHT = 0.3
 
 
@@ -36,11 +37,21 @@ def extent(scene: Scene) -> float:
 
 
 def wall_width(scene: Scene) -> float:
-    return min(_WALL_WIDTH * extent(scene), _WIDEST_WALL)
+    return min(_WALL_WIDTH * extent(scene), _WIDEST_WALL, _WIDTH_OF_ROOM * _room_between_walls(scene))
 
 
 def wall_height(scene: Scene) -> float:
-    return min(_WALL_HEIGHT * extent(scene), _HIGHEST_WALL)
+    return min(_WALL_HEIGHT * extent(scene), _HIGHEST_WALL, _HEIGHT_OF_ROOM * _room_between_walls(scene))
+
+
+def _walls(scene: Scene) -> list[Any]:
+    return [shapely.from_wkt(wkt) for wkt in (scene.walkable_wkt, scene.walls_wkt) if wkt]
+
+
+def _room_between_walls(scene: Scene) -> float:
+    """Area per length of wall [m]."""
+    length = sum(wall.length for wall in _walls(scene))
+    return float(shapely.from_wkt(scene.area_wkt()).area / length) if length > 0.0 else math.inf
 
 
 def draw_world(server: Any, scene: Scene) -> None:
@@ -50,9 +61,7 @@ def draw_world(server: Any, scene: Scene) -> None:
         return
     ground = shapely.from_wkt(scene.area_wkt())
     add_filled(server, "/world/ground", ground, GROUND, style.FLOOR)
-    walls = [shapely.from_wkt(scene.walkable_wkt)] if scene.walkable_wkt else []
-    walls += [shapely.from_wkt(scene.walls_wkt)] if scene.walls_wkt else []
-    lines = np.concatenate([np.empty((0, 4)), *(lines_of(wall) for wall in walls)])
+    lines = np.concatenate([np.empty((0, 4)), *(lines_of(wall) for wall in _walls(scene))])
     if len(lines):
         turns, places, sizes = along_lines(lines, width=wall_width(scene), height=wall_height(scene))
         add_boxes(server, "/world/walls", turns, places, sizes, rgb_array([style.WALL] * len(lines)))
