@@ -107,6 +107,22 @@ def take(client: Any, pose: Pose) -> None:
         client.camera.look_at = pose.look_at
 
 
+def frame_pages(server: Any, scene: Scene) -> None:
+    """Show all of a plan in each window, also when its shape changes, until somebody moves the camera."""
+    framed: dict[int, Framed] = {}
+
+    def opened(client: Any) -> None:
+        framed[client.client_id] = Framed(scene, client)
+
+    def closed(client: Any) -> None:
+        if client.client_id in framed:
+            framed.pop(client.client_id).leave_alone()
+
+    if scene.dim == 2:
+        server.on_client_connect(opened)
+        server.on_client_disconnect(closed)
+
+
 class Framed:
     """A page's view of the whole plan, which follows the shape of its window until somebody moves the camera.
 
@@ -137,6 +153,11 @@ class Framed:
         with self._keeping:
             if self._page_has_told() and not self._is_moved():
                 self._keep()
+
+    def leave_alone(self) -> None:
+        """Ask nothing more of the page."""
+        with self._keeping:
+            self._tries_left = 0
 
     def _keep(self) -> None:
         aspect = float(self._client.camera.aspect)
@@ -182,8 +203,10 @@ class Framed:
             self._hairs_left -= self._page_has_told()
             self._tries_left -= 1
             if self._hairs_left > 0 and self._tries_left > 0 and not self._is_moved():
-                x, y, z = self._pose.position
-                self._pose = dataclasses.replace(self._pose, position=(x, y - _HAIR * z, z))
+                # To and fro, so that a page that is asked often stays where it is.
+                x, y, z = self._framings[-1]
+                hair = _HAIR * z if self._pose.position[1] == y else 0.0
+                self._pose = dataclasses.replace(self._pose, position=(float(x), float(y - hair), float(z)))
                 self._set()
                 self._wait()
 

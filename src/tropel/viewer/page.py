@@ -75,15 +75,10 @@ class Page:
         self.agents = AgentsDrawing(self.server, dim=self.scene.dim, extent=extent(self.scene))
         self.panel = Panel(self)
         self.things = ThingsDrawing(self.server, self.scene, draggable=self.panel.tools.let_drag)
-        self.server.on_client_connect(self._frame_world)
+        camera.frame_pages(self.server, self.scene)
         # Before the first step, which may take a minute where kernels have to be compiled.
         self._draw(frame_of(live.sim), "")
         self._thread = threading.Thread(target=self._draw_frames, name="tropel page", daemon=True)
-
-    def _frame_world(self, client: Any) -> None:
-        """Show all of a plan in each window, also when its shape changes, until somebody moves the camera."""
-        if self.scene.dim == 2:
-            camera.Framed(self.scene, client)
 
     @property
     def address(self) -> str:

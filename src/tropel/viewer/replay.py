@@ -14,7 +14,7 @@ from typing import Any
 
 from tropel.errors import TropelError
 from tropel.recording import Trajectory, read_trajectory
-from tropel.viewer.camera import Framed
+from tropel.viewer.camera import frame_pages
 from tropel.viewer.colours import GROUP
 from tropel.viewer.extra import import_viser
 from tropel.viewer.frame import Frame
@@ -62,16 +62,11 @@ class Replay:
             self.pulse = Pulse(self.server)
             self.panel = ReplayPanel(self)
             self._draw(0)
-            if self.stage.scene.dim == 2:
-                self.server.on_client_connect(self._frame_world)
+            frame_pages(self.server, self.stage.scene)
         except BaseException:
             stop_server(self.server)
             raise
         self._thread = threading.Thread(target=self._play, name="tropel replay", daemon=True)
-
-    def _frame_world(self, client: Any) -> None:
-        """Show all of a plan in each window, also when its shape changes, until somebody moves the camera."""
-        Framed(self.stage.scene, client)
 
     @property
     def address(self) -> str:
