@@ -58,7 +58,10 @@ def _keep_on_cells_some(first, last, position, velocity, dead, walls, target, ou
         if dead[i]:
             out_velocity[i, 0], out_velocity[i, 1] = velocity[i, 0], velocity[i, 1]
         faults += np.int64(target[i, 0] - target[i, 0] != 0.0) | np.int64(target[i, 1] - target[i, 1] != 0.0)
-        _step_to_cell(i, position, target, walls, target, out_velocity)
+        if _is_barred(i, position, target, walls):
+            # The targets are the new positions, so that nothing is written for all the others.
+            target[i, 0], target[i, 1] = position[i, 0], position[i, 1]
+            out_velocity[i, 0] = out_velocity[i, 1] = 0.0
     return faults
 
 
@@ -74,20 +77,18 @@ def _keep_on_cells(position, velocity, dead, walls, target, out_velocity):
 
 
 @inlined_kernel
-def _step_to_cell(i, position, target, walls, out_position, out_velocity):
-    """Move who stands on a cell, or not, where a wall is in the way. Nothing pushes it off, into somebody else's cell.
+def _is_barred(i, position, target, walls):
+    """Whether a wall is in the way of somebody on a cell, who stays then: nobody is pushed off, into another's cell.
 
     The displacement is nothing or a whole cell; the velocity of the move that it is part of is written already.
     """
     x, y = position[i, 0], position[i, 1]
     px, py = target[i, 0], target[i, 1]
-    if walls.segments.shape[0] > 0 and (px != x or py != y):
-        cell = np.uint64(cell_at(x, y, walls.origin, walls.inverse_cell, walls.shape))
-        near = walls.start[cell] < walls.start[cell + np.uint64(1)] or abs(px - x) + abs(py - y) > walls.reach
-        if near and chord_blocked(x, y, px, py, walls):
-            px, py = x, y
-            out_velocity[i, 0] = out_velocity[i, 1] = 0.0
-    out_position[i, 0], out_position[i, 1] = px, py
+    if walls.segments.shape[0] == 0 or (px == x and py == y):
+        return False
+    cell = np.uint64(cell_at(x, y, walls.origin, walls.inverse_cell, walls.shape))
+    near = walls.start[cell] < walls.start[cell + np.uint64(1)] or abs(px - x) + abs(py - y) > walls.reach
+    return near and chord_blocked(x, y, px, py, walls)
 
 
 @kernel
@@ -102,7 +103,10 @@ def _move_some(first, last, position, velocity, target, radius, still, on_cells,
                 out_velocity[i, axis] = velocity[i, axis]
             continue
         if on_cells.size > 0 and on_cells[i]:
-            _step_to_cell(i, position, target, walls, out_position, out_velocity)
+            barred = _is_barred(i, position, target, walls)
+            for axis in range(dim):
+                p[axis] = position[i, axis] if barred else target[i, axis]
+                out_velocity[i, axis] = 0.0 if barred else out_velocity[i, axis]
             continue
         for axis in range(dim):
             p[axis] = target[i, axis]

@@ -16,6 +16,9 @@ from tropel.world import World
 
 STAYS = -1
 
+#: Agents per unit of parallel work.
+_CHUNK = 512
+
 
 @kernel
 def _write_boxes(goals, box):
@@ -41,18 +44,19 @@ def _is_at(g, i, position, goals, box):
         return inside_edges(x, y, goals.edges, goals.edge_start[g], goals.edge_start[g + 1])
     away2 = 0.0
     for axis in range(position.shape[1]):
-        away2 += nearest_image(position[i, axis] - goals.position[g, axis], goals.period[axis]) ** 2
+        along = nearest_image(position[i, axis] - goals.position[g, axis], goals.period[axis])
+        if abs(along) > goals.radius[g]:
+            return False
+        away2 += along**2
     return math.sqrt(away2) <= goals.radius[g]
 
 
-@parallel_kernel
-def _arrived(position, goal, dead, goals, takes_out, box, out):
-    """Write through which goal everybody leaves; returns how many do."""
+@kernel
+def _arrived_some(first, last, position, goal, dead, goals, takes_out, box, out):
     leaving = 0
-    _write_boxes(goals, box)
-    for i in numba.prange(position.shape[0]):
+    for i in range(np.uint64(first), np.uint64(last)):
         out[i] = STAYS
-        wanted = goal[i]
+        wanted = np.int64(goal[i])
         if dead[i] or wanted == NO_GOAL:
             continue
         for g in range(max(wanted, 0), wanted + 1 if wanted >= 0 else takes_out.size):
@@ -61,6 +65,18 @@ def _arrived(position, goal, dead, goals, takes_out, box, out):
                 out[i] = g
                 leaving += 1
                 break
+    return leaving
+
+
+@parallel_kernel
+def _arrived(position, goal, dead, goals, takes_out, box, out):
+    """Write through which goal everybody leaves; returns how many do."""
+    leaving = 0
+    count = position.shape[0]
+    _write_boxes(goals, box)
+    for chunk in numba.prange((count + _CHUNK - 1) // _CHUNK):
+        leaving += _arrived_some(chunk * _CHUNK, min((chunk + 1) * _CHUNK, count), position, goal, dead, goals,
+                                 takes_out, box, out)  # fmt: skip
     return leaving
 
 
