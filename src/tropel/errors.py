@@ -74,7 +74,12 @@ def suggest(name: str, known: Iterable[str]) -> str:
 
 
 def named_parameters(cls: _C) -> _C:
-    """Class decorator for dataclasses of parameters: an unknown keyword is an error that suggests the near miss."""
+    """Class decorator for dataclasses of parameters: an unknown keyword is an error that suggests the near miss.
+
+    Numbers that fields declare (`quantities.number`) are checked before `__post_init__` sees them.
+    """
+    from tropel.quantities import check_numbers
+
     original = cls.__init__  # type: ignore[misc]
 
     @functools.wraps(original)
@@ -83,6 +88,7 @@ def named_parameters(cls: _C) -> _C:
         for name in named:
             if name not in known:
                 raise ParameterError(f"{cls.__name__} has no parameter '{name}'; {suggest(name, known)}")
+        check_numbers(type(self), {**dict(zip(known, values, strict=False)), **named})
         original(self, *values, **named)
 
     cls.__init__ = checked  # type: ignore[misc]
