@@ -17,7 +17,7 @@ from rich.markup import escape
 
 from tropel.cli_list import list_scenarios
 from tropel.cli_measure import measure
-from tropel.cli_options import InterruptedRunError, NoCache, Out, Quiet, Until, show, warm_up_if_cold
+from tropel.cli_options import AllowImports, InterruptedRunError, NoCache, Out, Quiet, Until, show, warm_up_if_cold
 from tropel.cli_plan import plan
 from tropel.cli_plot import plot
 from tropel.cli_report import report
@@ -63,11 +63,13 @@ app.command("list")(list_scenarios)
 
 
 @app.command()
-def validate(file: Annotated[Path, typer.Argument(help="A scenario file (TOML).")]) -> None:
+def validate(
+    file: Annotated[Path, typer.Argument(help="A scenario file (TOML).")], allow_imports: AllowImports = None
+) -> None:
     """Check a scenario file, including its geometry and whether everybody finds room."""
     from tropel.scenario import load_scenario
 
-    sim = load_scenario(file).build(threads=1)
+    sim = load_scenario(file, allow_imports=allow_imports or ()).build(threads=1)
     size = f"{len(sim.agents):,} agents at the start, {len(sim.population.sources)} sources, {len(sim.events)} events"
     show(f"[green]{escape(str(file))} is fine[/]: {size}")
 
@@ -96,6 +98,7 @@ def sweep(
     out: Out = None,
     until: Until = None,
     workers: Annotated[int | None, typer.Option(min=1, help="Processes; one per core when left out.")] = None,
+    allow_imports: AllowImports = None,
     no_cache: NoCache = False,
     quiet: Quiet = False,
 ) -> None:
@@ -106,7 +109,7 @@ def sweep(
     from tropel.scenario import sweep as sweeps
 
     is_builtin = not file.exists() and str(file) in builtin_names()
-    scenario = load_builtin(str(file)) if is_builtin else load_scenario(file)
+    scenario = load_builtin(str(file)) if is_builtin else load_scenario(file, allow_imports=allow_imports or ())
     folder = out or Path("out") / f"{scenario.name}-sweep"
     scenario.build(threads=1)
     warm_up_if_cold(quiet)

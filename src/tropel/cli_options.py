@@ -28,6 +28,14 @@ View = Annotated[bool, typer.Option("--view", help="Show it in the browser while
 Port = Annotated[int, typer.Option(min=0, max=65535, help="Port of the page; the next free one if it is in use.")]
 Host = Annotated[str, typer.Option(help="Address of the page; others than 127.0.0.1 let other machines steer the run.")]
 Browser = Annotated[bool, typer.Option(help="Open the page in a browser.")]
+AllowImports = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--allow-imports",
+        metavar="PACKAGE",
+        help="Let the file name classes of this Python package (package.module:Class), whose code then runs.",
+    ),
+]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress bar.")]
 
 

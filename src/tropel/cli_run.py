@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tropel.cli_options import (
+    AllowImports,
     Browser,
     Events,
     Host,
@@ -88,13 +89,14 @@ def run(
     port: Port = 8080,
     host: Host = "127.0.0.1",
     browser: Browser = True,
+    allow_imports: AllowImports = None,
     no_cache: NoCache = False,
     quiet: Quiet = False,
 ) -> None:
     """Run a scenario file: trajectory, checkpoint, summary and picture go into one folder."""
     from tropel.scenario import load_scenario
 
-    scenario = load_scenario(file)
+    scenario = load_scenario(file, allow_imports=allow_imports or ())
     _run_and_draw(
         scenario,
         out=out,
@@ -176,6 +178,7 @@ def _again(scenario: Scenario, summary: Summary, outputs: Outputs) -> str:
     whole = all((outputs.folder / name).is_file() for name in scenario.files())
     parts: list[object] = [outputs.scenario if whole else scenario.source, "--events", outputs.folder]
     parts += ["--until", f"{summary.simulated_time:.12g}"]
+    parts += [part for package in scenario.allow_imports for part in ("--allow-imports", package)]
     parts += ["--seed", summary.seed] if summary.seed != scenario.spec.seed else []
     parts += ["--out", outputs.folder.with_name(f"{outputs.folder.name}-again")]
     return shlex.join(map(str, parts))

@@ -6,14 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, ConfigDict
 
-from tropel.agents.distributions import Distribution, Finite
 from tropel.errors import ParameterError, readable_errors, suggest
 
 if TYPE_CHECKING:
     from tropel.simulation import Simulation
-
-#: A parameter as events and files give it.
-Value = Finite | Distribution
 
 
 @readable_errors

@@ -13,8 +13,9 @@ from pydantic import Field, TypeAdapter
 
 from tropel.errors import EventError, ParameterError, TropelError
 from tropel.event_base import Event
-from tropel.events import KINDS, AddAgents
+from tropel.events import AddAgents
 from tropel.gradual_events import UnderWay
+from tropel.registry import EVENTS
 
 if TYPE_CHECKING:
     from tropel.simulation import Simulation
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 EventLike = Event | Callable[["Simulation"], None]
 
 # Built at run time, which type checkers do not follow.
-_AnyEvent: Any = Annotated[Union[(*KINDS, UnderWay)], Field(discriminator="kind")]
+_AnyEvent: Any = Annotated[Union[(*(entry.load() for entry in EVENTS.values()), UnderWay)], Field(discriminator="kind")]
 _any_event: Any = TypeAdapter(_AnyEvent)
 
 

@@ -9,24 +9,48 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import (
-    Field,
-    NonNegativeFloat,
-    PositiveFloat,
-    PositiveInt,
-)
+from pydantic import Field
 
-from tropel.agents.presets import PersonalityField
+from tropel.agents.personal_fields import PersonalFields, Value
 from tropel.errors import ParameterError
-from tropel.event_base import Event, Value, known, known_group
+from tropel.event_base import Event, known, known_group
 from tropel.gradual_events import Alarm, Drift, Surge, Tire
 from tropel.hazard_events import AddHazard, GrowHazard, MoveHazard, RemoveHazard
 from tropel.layer_events import AddLayer, RemoveLayer
+from tropel.number_fields import NotNegative, Positive, PositiveWhole
 from tropel.world import Obstacle, Target, World
 from tropel.world.motion import Motion, PointField
 
 if TYPE_CHECKING:
     from tropel.simulation import Simulation
+
+__all__ = [
+    "AddAgents",
+    "AddHazard",
+    "AddLayer",
+    "AddObstacle",
+    "AddTarget",
+    "Alarm",
+    "CloseDoor",
+    "CloseExit",
+    "Drift",
+    "GrowHazard",
+    "MoveHazard",
+    "MoveObstacle",
+    "MoveTarget",
+    "OpenDoor",
+    "OpenExit",
+    "RemoveAgents",
+    "RemoveHazard",
+    "RemoveLayer",
+    "RemoveObstacle",
+    "RemoveTarget",
+    "SetBehaviour",
+    "SetGoal",
+    "SetParameter",
+    "Surge",
+    "Tire",
+]
 
 
 class OpenDoor(Event):
@@ -88,7 +112,7 @@ class AddObstacle(Event):
 
     kind: Literal["add_obstacle"] = "add_obstacle"
     name: str
-    radius: PositiveFloat
+    radius: Positive
     position: PointField | None = None
     motion: Motion | None = None
     type: str = "obstacle"
@@ -131,7 +155,7 @@ class AddTarget(Event):
     name: str
     position: PointField | None = None
     motion: Motion | None = None
-    radius: NonNegativeFloat = 0.5
+    radius: NotNegative = 0.5
     absorbs: bool = False
 
     def check(self, sim: Simulation) -> None:
@@ -196,7 +220,7 @@ class SetParameter(Event):
 
     def check(self, sim: Simulation) -> None:
         known_group(self.group, sim)
-        sim.check_parameter(self.name)
+        sim.check_parameter(self.name, self.value)
 
     def apply(self, sim: Simulation) -> None:
         sim.set_parameter(self.name, self.value, group=self.group)
@@ -219,24 +243,15 @@ class SetBehaviour(Event):
         sim.set_behaviour(self.name, self.on, by_budget=self.by == "budget")
 
 
-class AddAgents(Event):
+class AddAgents(Event, PersonalFields):
     """Let agents appear in a region, where there is room for them."""
 
     kind: Literal["add_agents"] = "add_agents"
     group: str
-    count: PositiveInt
+    count: PositiveWhole
     region: str | None = None
     around: Annotated[PointField | None, Field(description="a place, instead of a region")] = None
-    within: Annotated[PositiveFloat, Field(description="how far from that place they appear [m]")] = 2.0
-    goal: str = "nearest exit"
-    radius: Value = 0.2
-    desired_speed: Value = 1.34
-    sense_radius: Value = 3.0
-    delay: Value = 0.0
-    personality: PersonalityField | None = None
-    parameters: dict[str, Value] = Field(default_factory=dict)
-    families: Annotated[int | None, Field(ge=2, description="people in a family")] = None
-    follow: Annotated[str | None, Field(description="a group, whose nearest agent is followed")] = None
+    within: Annotated[Positive, Field(description="how far from that place they appear [m]")] = 2.0
 
     def check(self, sim: Simulation) -> None:
         known_group(self.group, sim)
@@ -251,11 +266,8 @@ class AddAgents(Event):
 
     def what(self, world: World) -> dict[str, Any]:
         """The fields of the `Group` that is added."""
-        told = {name: getattr(self, name) for name in type(self).model_fields if name not in _ADD}
-        return told if self.around is None else {**told, "region": world.disc(self.around, self.within)}
-
-
-_ADD = ("kind", "group", "around", "within")
+        region = self.region if self.around is None else world.disc(self.around, self.within)
+        return {**self.personal(), "count": self.count, "region": region}
 
 
 class RemoveAgents(Event):
@@ -272,33 +284,3 @@ class RemoveAgents(Event):
 
     def apply(self, sim: Simulation) -> None:
         sim.remove_agents(group=self.group, region=self.region)
-
-
-#: Every kind of event that a file can hold.
-KINDS = (
-    OpenDoor,
-    CloseDoor,
-    OpenExit,
-    CloseExit,
-    AddObstacle,
-    MoveObstacle,
-    RemoveObstacle,
-    AddHazard,
-    MoveHazard,
-    GrowHazard,
-    RemoveHazard,
-    AddTarget,
-    MoveTarget,
-    RemoveTarget,
-    SetGoal,
-    SetParameter,
-    Drift,
-    Surge,
-    Tire,
-    Alarm,
-    SetBehaviour,
-    AddAgents,
-    RemoveAgents,
-    AddLayer,
-    RemoveLayer,
-)

@@ -10,10 +10,11 @@ from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
 from tropel.agents.distributions import draw
+from tropel.agents.personal_fields import Value
 from tropel.agents.personality import PERSONALITY
 from tropel.errors import ParameterError
-from tropel.event_base import Event, Value, known_group
-from tropel.world.motion import PositiveFinite
+from tropel.event_base import Event, known_group
+from tropel.number_fields import Positive
 
 if TYPE_CHECKING:
     from tropel.simulation import Simulation
@@ -31,7 +32,7 @@ class _Shift(Event):
     share: Annotated[
         float | None, Field(gt=0.0, le=1.0, description="of the way from the agent's own value to `to`")
     ] = None
-    factor: Annotated[PositiveFinite | None, Field(description="instead of `to`: times the agent's own value")] = None
+    factor: Annotated[Positive | None, Field(description="instead of `to`: times the agent's own value")] = None
     group: str | None = None
 
     @model_validator(mode="after")
@@ -45,8 +46,6 @@ class _Shift(Event):
     def check(self, sim: Simulation) -> None:
         known_group(self.group, sim)
         sim.check_parameter(self.name)
-        if sim.agents.declared[self.name].vector:
-            raise ParameterError(f"{self.name} is a vector, which cannot be moved gradually; move a single number")
         if _is_trait(self.name, sim) and self.factor is not None and self.factor > 1.0:
             raise ParameterError(f"{self.name} lies between 0 and 1; raise it with to = 1 and a share, not by a factor")
         if isinstance(self.to, float):
@@ -54,16 +53,11 @@ class _Shift(Event):
 
     def check_reachable(self, goals: NDArray[np.float64], sim: Simulation) -> None:
         """Raise when one of the values to move to is none that the parameter can have."""
-        if _is_trait(self.name, sim):
-            wrong, allowed = (goals < 0.0) | (goals > 1.0), "lies between 0 and 1"
-        elif self.name == "radius":
-            wrong, allowed = goals <= 0.0, "must be positive"
-        elif self.name in _NOT_NEGATIVE:
-            wrong, allowed = goals < 0.0, "must not be negative"
-        else:
-            return
+        column = sim.agents.declared[self.name]
+        wrong = column.is_wrong(goals)
         if wrong.any():
-            raise ParameterError(f"{self.name} {allowed}, so it cannot move to {goals[np.argmax(wrong)]:g}")
+            first = goals[np.argmax(wrong)]
+            raise ParameterError(f"{self.name} must be {column.allowed}, so it cannot move to {first:g}")
 
     def apply(self, sim: Simulation) -> None:
         shift = cast("Drift | Surge", self)
@@ -86,7 +80,7 @@ class Drift(_Shift):
     """Move a parameter evenly, in `over` seconds, to a value (or a share of the way there), or to a multiple."""
 
     kind: Literal["drift"] = "drift"
-    over: PositiveFinite
+    over: Positive
 
     def left(self, elapsed: float) -> float:
         return 1.0 - self.reach * min(elapsed / self.over, 1.0)
@@ -99,7 +93,7 @@ class Surge(_Shift):
     """Change a parameter at once, then let it fade back to what each agent had, with the time constant `fade` [s]."""
 
     kind: Literal["surge"] = "surge"
-    fade: PositiveFinite
+    fade: Positive
 
     @model_validator(mode="after")
     def _way_back(self) -> Surge:
@@ -120,7 +114,6 @@ class Surge(_Shift):
 _LARGEST_SURGE = 0.99
 #: Time constants after which nothing is left of a surge: exp(-30) is 1e-13.
 _FADED = 30.0
-_NOT_NEGATIVE = frozenset({"radius", "desired_speed", "sense_radius"})
 
 
 class UnderWay(Event):
@@ -146,8 +139,8 @@ class UnderWay(Event):
             shift.check_reachable(goal, sim)
         column = sim.agents.columns[shift.name]
         moved = goal + (column[rows] - goal) * (shift.left(elapsed) / before)
-        # On the way back to zero, rounding may pass it.
-        column[rows] = np.maximum(moved, 0.0) if shift.name in _NOT_NEGATIVE or _is_trait(shift.name, sim) else moved
+        # On the way back to its least value, rounding may pass it.
+        column[rows] = np.maximum(moved, sim.agents.declared[shift.name].low)
         if not shift.over_after(elapsed):
             sim.events.add(sim.step_number + 1, self)
 
@@ -173,7 +166,7 @@ class Tire(_State):
     """Fatigue: within `over` seconds people become slower, and slower to change their speed."""
 
     kind: Literal["tire"] = "tire"
-    over: PositiveFinite
+    over: Positive
     speed: Annotated[float, Field(gt=0.0, le=1.0, description="what is left of the desired speed")] = 0.6
     mass: Annotated[float, Field(ge=0.0, le=1.0, description="share of the way to a mass of 1")] = 0.5
 
@@ -187,7 +180,7 @@ class Alarm(_State):
     """Adrenaline: people are faster, braver and more agile at once, and calm down with the time constant `fade` [s]."""
 
     kind: Literal["alarm"] = "alarm"
-    fade: PositiveFinite = 30.0
+    fade: Positive = 30.0
     speed: Annotated[float, Field(ge=1.0, allow_inf_nan=False, description="times the desired speed")] = 1.5
     courage: Annotated[float, Field(ge=0.0, le=_LARGEST_SURGE, description="share of the way to a courage of 1")] = 0.6
     agility: Annotated[float, Field(ge=0.0, le=_LARGEST_SURGE, description="share of the way to an agility of 1")] = 0.6

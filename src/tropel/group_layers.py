@@ -7,6 +7,7 @@ answered here.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,13 +15,14 @@ from numpy.typing import NDArray
 
 from tropel import layers
 from tropel.agents.bonds import check_has_bonds
-from tropel.agents.groups import Personal
+from tropel.agents.groups import Personal, parameter_named
 from tropel.agents.presets import check_has_traits
 from tropel.agents.state import AgentState, Column
 from tropel.bodies import Bodies
 from tropel.errors import ParameterError, suggest
 from tropel.layers import Environment, Planner, Steering
 from tropel.planning.laid_layers import LaidLayers
+from tropel.quantities import is_number
 from tropel.turns import Turn, in_order_of_preparing, reads_ground, turns_of, ways_to_plan
 from tropel.world import World
 
@@ -67,7 +69,12 @@ class GroupLayers:
     # What they declare ------------------------------------------------------------------------------------------
 
     def columns(self) -> list[Column]:
-        return [column for layer in self.all() for column in layers.columns_of(layer)]
+        """Parameters and memory; nobody but its layer sets what is memory."""
+        return [
+            replace(column, kept=True) if column.name in layers.memory_of(layer) else column
+            for layer in self.all()
+            for column in layers.columns_of(layer)
+        ]
 
     def memory(self) -> list[str]:
         return sorted({name for layer in self.all() for name in layers.memory_of(layer)})
@@ -112,7 +119,12 @@ class GroupLayers:
             return
         number = self.groups.index(group)
         model = self.models[number]
-        columns = {c.name for layer in (self.planners[number], model) for c in layers.columns_of(layer)}
+        declared = {c.name: c for layer in (self.planners[number], model) for c in layers.columns_of(layer)}
+        for name, value in told.parameters.items():
+            column = parameter_named(name, declared, f"group '{group}'")
+            if is_number(value):
+                column.check(value, f"group '{group}'")
+        columns = set(declared)
         check_has_traits(told.personality, group=group, model=type(model).__name__, columns=columns)
         check_has_bonds(told.families, told.follow, group=group, model=type(model).__name__, columns=columns)
 

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from tropel.event_base import Event
+from tropel.number_fields import Finite, Positive
 from tropel.world import Hazard
-from tropel.world.motion import Finite, Motion, PointField, PositiveFinite
+from tropel.world.motion import Motion, PointField
 
 if TYPE_CHECKING:
     from tropel.simulation import Simulation
@@ -21,15 +22,15 @@ class HazardFields(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    inner: Annotated[PositiveFinite, Field(description="who is within it dies [m]")]
-    outer: Annotated[PositiveFinite | None, Field(description="avoided up to here [m]; 4 times inner")] = None
+    inner: Annotated[Positive, Field(description="who is within it dies [m]")]
+    outer: Annotated[Positive | None, Field(description="avoided up to here [m]; 4 times inner")] = None
     position: PointField | None = None
     motion: Motion | None = None
     intensity: Annotated[NotNegative, Field(description="how sharply it is avoided; 1 is mild")] = 1.0
     type: Annotated[str, Field(description='what it is: "fire", "rubble", "explosion", …')] = "fire"
     growth: Annotated[NotNegative, Field(description="of the inner radius [m/s]; the outer keeps its ratio")] = 0.0
-    largest: Annotated[PositiveFinite | None, Field(description="inner radius at which it stops growing [m]")] = None
-    until: Annotated[PositiveFinite | None, Field(description="simulated time at which it is over [s]")] = None
+    largest: Annotated[Positive | None, Field(description="inner radius at which it stops growing [m]")] = None
+    until: Annotated[Positive | None, Field(description="simulated time at which it is over [s]")] = None
     replan: Annotated[bool, Field(description="planners look for ways around it")] = False
     deadly: bool = True
 
@@ -74,8 +75,8 @@ class GrowHazard(Event):
 
     kind: Literal["grow_hazard"] = "grow_hazard"
     name: str
-    inner: PositiveFinite
-    outer: PositiveFinite | None = None
+    inner: Positive
+    outer: Positive | None = None
 
     def check(self, sim: Simulation) -> None:
         Hazard(inner=self.inner, outer=self.outer, position=(0.0, 0.0))

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from pydantic import Field
 
 from tropel.event_base import Event, known_group
-from tropel.world.motion import Finite, Motion, PositiveFinite
+from tropel.number_fields import Finite, Positive
+from tropel.world.motion import Motion
 from tropel.world.user_layers import Disc, Layer, Openness
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ class AddLayer(Event):
     name: str
     values: tuple[tuple[_Worth, ...], ...] | _Profile
     origin: _Place | None = None
-    cell: PositiveFinite | None = None
+    cell: Positive | None = None
     position: _Place | None = None
     motion: Motion | None = None
     group: str | None = None

@@ -16,7 +16,7 @@ import dataclasses
 import math
 import reprlib
 from dataclasses import dataclass
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -30,7 +30,7 @@ class Quantity:
     """A number: what it is, what it is when nobody says so, and what it may be."""
 
     name: str
-    default: float | None = 0.0
+    default: Any = 0.0
     unit: str = ""
     about: str = ""
     low: float = -math.inf  #: the least value allowed
@@ -73,18 +73,34 @@ class Quantity:
             wrong |= values != np.floor(values)
         return np.asarray(wrong, dtype=np.bool_)
 
+    def allows(self, value: Any) -> bool:
+        """Whether a single value, whatever it is, is allowed."""
+        if value is None:
+            return self.optional
+        try:
+            return is_number(value) and not self.is_wrong(np.array(float(value)))
+        except OverflowError:
+            return False
+
     def check(self, value: Any, who: str) -> None:
         """Raise unless a value is allowed; `who` has it, and begins the message."""
-        if value is None and self.optional:
-            return
-        if not is_number(value) or (self.whole and not isinstance(value, Integral) and float(value) % 1 != 0):
+        if not self.allows(value):
             raise ParameterError(f"{who}: {self.name} must be {self.allowed}, not {reprlib.repr(value)}")
-        try:
-            wrong = bool(self.is_wrong(np.array(float(value))))
-        except OverflowError:
-            wrong = True
-        if wrong:
-            raise ParameterError(f"{who}: {self.name} must be {self.allowed}, not {reprlib.repr(value)}")
+
+    @property
+    def help(self) -> str:
+        """A line for people: what it is, and its unit."""
+        return f"{self.about} [{self.unit}]" if self.unit else self.about
+
+    def limits_in_schema(self) -> dict[str, float]:
+        """Its limits in the words of JSON schema."""
+        limits = {
+            "exclusiveMinimum": self.above,
+            "exclusiveMaximum": self.below,
+            "minimum": self.low if math.isfinite(self.low) and self.above is None else None,
+            "maximum": self.high if math.isfinite(self.high) and self.below is None else None,
+        }
+        return {name: limit for name, limit in limits.items() if limit is not None}
 
 
 def is_number(value: object) -> bool:

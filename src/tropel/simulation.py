@@ -282,9 +282,9 @@ class Simulation:
         """Give a group, or everybody, a new value of a parameter: a number, a distribution or "default"."""
         self.population.set_parameter(name, value, group=group, step=self.step_number)
 
-    def check_parameter(self, name: str) -> None:
-        """Raise when agents have no settable parameter of that name."""
-        self.population.check_parameter(name)
+    def check_parameter(self, name: str, value: Any = "default") -> None:
+        """Raise when agents have no settable parameter of that name, or when it cannot have the value."""
+        self.population.check_parameter(name, value)
 
     def check_newcomers(self, told: Personal | AddAgents, *, group: str) -> None:
         """Raise when a group's planner and steering model have no use for the personality or bonds it is given."""

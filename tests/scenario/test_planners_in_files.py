@@ -99,7 +99,10 @@ def test_a_painted_image_is_looked_for_beside_the_scenario_file(
 @pytest.mark.parametrize(
     ("planning", "message"),
     [
-        ('model = "flow_feild"', r"line 12: planning\.model: 'flow_feild' is unknown; did you mean 'flow_field'"),
+        (
+            'model = "flow_feild"',
+            r"line 12: planning\.model: there is no planner 'flow_feild'; did you mean",
+        ),
         (
             'model = "vector_field"\nimage = "none.png"\ncell = 1.0',
             r"line 11: planning: there is no image '.*none\.png'",

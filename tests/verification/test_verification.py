@@ -222,7 +222,7 @@ def test_all_models_that_scenario_files_know_are_verified_unless_told_otherwise(
     [
         ({"tests": ["rimea_2"]}, "no verification test 'rimea_2'; did you mean"),
         ({"models": ["sek"]}, "no steering model 'sek'; did you mean 'seek'"),
-        ({"models": ["tropel.nothing:Here"]}, "cannot load the steering model 'tropel.nothing:Here'"),
+        ({"models": ["tropel.nothing:Here"]}, "cannot import 'tropel.nothing:Here'"),
     ],
 )
 def test_unknown_names_are_refused_before_anything_runs(what: dict[str, Any], says: str) -> None:

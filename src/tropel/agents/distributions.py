@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import math
+import reprlib
 from statistics import NormalDist
 from typing import Annotated, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import ConfigDict, Field, NonNegativeFloat, model_validator
+from pydantic import ConfigDict, Field, model_validator
 from pydantic.dataclasses import dataclass
 
 from tropel._kernels.philox import normals, random_key, uniforms
 from tropel.errors import ParameterError, readable_errors
-
-Finite = Annotated[float, Field(allow_inf_nan=False)]
+from tropel.number_fields import Finite, NotNegative
+from tropel.quantities import Quantity, is_number
 
 _MOST_REDRAWS = 200
 
@@ -28,7 +29,7 @@ class Normal:
     """A normal distribution; values outside [low, high] are drawn again, so the cut does not pile up at the ends."""
 
     mean: Finite
-    sd: Annotated[NonNegativeFloat, Field(allow_inf_nan=False)]
+    sd: NotNegative
     low: Finite | None = None
     high: Finite | None = None
     kind: Literal["normal"] = "normal"
@@ -98,11 +99,30 @@ def draw(value: Any, *, seed: int, purpose: str, ids: NDArray[np.int64]) -> NDAr
     if isinstance(value, Normal | Uniform):
         return value.draw(random_key(seed, purpose), ids)
     try:
-        values = np.broadcast_to(np.asarray(value, dtype=np.float64), (len(ids),)).copy()
-    except (TypeError, ValueError) as error:
+        given = np.asarray(value)
+        if given.dtype.kind not in "iuf":
+            raise TypeError("no numbers")
+        values = np.broadcast_to(given.astype(np.float64), (len(ids),)).copy()
+    except (TypeError, ValueError, OverflowError) as error:
         raise ParameterError(
-            f"{purpose}: expected a number, Normal(…), Uniform(…) or {len(ids)} values, got {value!r}"
+            f"{purpose}: expected a number, Normal(…), Uniform(…) or {len(ids)} values, got {reprlib.repr(value)}"
         ) from error
     if not np.isfinite(values).all():
         raise ParameterError(f"{purpose}: the value for agent {int(ids[np.argmin(np.isfinite(values))])} is not finite")
+    return values
+
+
+def draw_quantity(
+    quantity: Quantity, value: Any, *, seed: int, purpose: str, ids: NDArray[np.int64], who: str
+) -> NDArray[np.float64]:
+    """Values of a quantity for the given agents, all of them allowed; `who` begins the message if one is not."""
+    if is_number(value):
+        quantity.check(value, who)  # also where nobody is there yet to have it
+    values = draw(value, seed=seed, purpose=purpose, ids=ids)
+    wrong = quantity.is_wrong(values)
+    if wrong.any():
+        first = int(np.argmax(wrong))
+        drew = f"but agent {int(ids[first])} drew {values[first]:g}; give the distribution a 'low' and a 'high'"
+        got = drew if isinstance(value, Normal | Uniform) else f"not {values[first]:g}"
+        raise ParameterError(f"{who}: {quantity.name} must be {quantity.allowed}, {got}")
     return values

@@ -12,16 +12,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tropel.agents.bonds import check_bonds
-from tropel.agents.distributions import draw
+from tropel.agents.distributions import draw_quantity
 from tropel.agents.presets import Personality, draw_personality, shares_of
-from tropel.agents.state import NEAREST_EXIT, NEAREST_TARGET, NO_GOAL
+from tropel.agents.state import (
+    DESIRED_SPEED,
+    NEAREST_EXIT,
+    NEAREST_TARGET,
+    NO_GOAL,
+    RADIUS,
+    SENSE_RADIUS,
+    Column,
+)
 from tropel.errors import ParameterError, named_parameters, suggest
+from tropel.quantities import Quantity
 from tropel.world import World
 from tropel.world.shapes import ShapeLike
 
-#: Parameters of the body and the walk that must be positive (or at least not negative) for every agent.
-_POSITIVE = ("radius",)
-_NOT_NEGATIVE = ("desired_speed", "sense_radius", "delay")
+DELAY = Quantity(name="delay", unit="s", low=0.0, high=1e12, about="stands still for so long first")
+#: What every agent has by fields of its group, not as one of its `parameters`.
+_PERSONAL: tuple[Quantity, ...] = (RADIUS, DESIRED_SPEED, SENSE_RADIUS, DELAY)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,29 +38,34 @@ class Personal:
     """What differs from agent to agent; each value is a number, a distribution or an array with a value each."""
 
     goal: str = "nearest exit"  #: an exit or target by name, "nearest exit", "nearest target" or "none"
-    radius: Any = 0.2  #: of the body [m]
-    desired_speed: Any = 1.34  #: when nothing is in the way [m/s]
-    sense_radius: Any = 3.0  #: how far others are noticed, centre to centre [m]
-    delay: Any = 0.0  #: stands still for so long first [s]
+    radius: Any = RADIUS.default  #: of the body [m]
+    desired_speed: Any = DESIRED_SPEED.default  #: when nothing is in the way [m/s]
+    sense_radius: Any = SENSE_RADIUS.default  #: how far others are noticed, centre to centre [m]
+    delay: Any = DELAY.default  #: stands still for so long first [s]
     personality: Personality | None = None  #: a preset such as "cautious", or shares; `parameters` go before it
     parameters: Mapping[str, Any] = field(default_factory=dict)  #: columns that planners or steering models declare
     families: int | None = None  #: people in a family: neighbours are cut into families that keep together
     follow: str | None = None  #: a group of whose agents the nearest is followed
 
-    def values(self, *, world: World, seed: int, group: str, ids: NDArray[np.int64], time: float) -> dict[str, Any]:
-        """Columns for new agents with the given ids."""
+    def values(
+        self,
+        *,
+        world: World,
+        columns: Mapping[str, Column],
+        seed: int,
+        group: str,
+        ids: NDArray[np.int64],
+        time: float,
+    ) -> dict[str, Any]:
+        """Columns for new agents with the given ids, each within the limits that `columns` declare."""
         drawn: dict[str, Any] = {}
-        for name in (*_POSITIVE, *_NOT_NEGATIVE):
-            values = draw(getattr(self, name), seed=seed, purpose=f"{group}/{name}", ids=ids)
-            least = 0.0
-            if (values < least).any() or (name in _POSITIVE and (values == least).any()):
-                worst = int(np.argmin(values))
-                kind = "positive" if name in _POSITIVE else "not negative"
-                raise ParameterError(
-                    f"group '{group}': {name} must be {kind}, but agent {int(ids[worst])} drew {values[worst]:g}; "
-                    f"give the distribution a 'low'"
-                )
-            drawn[name] = values
+        who = f"group '{group}'"
+
+        def one_each(quantity: Quantity, value: Any) -> NDArray[np.float64]:
+            return draw_quantity(quantity, value, seed=seed, purpose=f"{group}/{quantity.name}", ids=ids, who=who)
+
+        for quantity in _PERSONAL:
+            drawn[quantity.name] = one_each(quantity, getattr(self, quantity.name))
         drawn["start_time"] = time + drawn.pop("delay")
         drawn["goal"] = goal_number(world, self.goal, group)
         if self.personality is not None:
@@ -59,8 +73,22 @@ class Personal:
             drawn["desired_speed"] = drawn["desired_speed"] * speed
             drawn |= traits
         for name, value in self.parameters.items():
-            drawn[name] = draw(value, seed=seed, purpose=f"{group}/{name}", ids=ids)
+            drawn[name] = one_each(parameter_named(name, columns, who), value)
         return drawn
+
+
+def parameter_named(name: str, columns: Mapping[str, Column], who: str) -> Column:
+    """The column that `parameters` of a group name; raises when there is none, or it is not given that way."""
+    if name in PERSONAL_NAMES:
+        raise ParameterError(f"{who}: {name} is not one of the parameters but stands beside them, as  {name} = …")
+    settable = {key: column for key, column in columns.items() if column.settable and key not in PERSONAL_NAMES}
+    if name not in settable:
+        raise ParameterError(f"{who}: agents have no parameter '{name}'; {suggest(name, settable)}")
+    return settable[name]
+
+
+#: Fields of `Personal` that are columns or become one.
+PERSONAL_NAMES = frozenset({"goal", *(quantity.name for quantity in _PERSONAL)})
 
 
 @named_parameters

@@ -28,9 +28,11 @@ _LEAST_D0 = 1e-3
 
 #: What models with a personality declare.
 PERSONALITY = (
-    Column(name="agility", default=1.0, about="0 turns like a ship, 1 turns at once"),
-    Column(name="mass", default=0.0, about="0 changes speed at once, 1 changes it like a ship"),
-    Column(name="courage", default=0.5, about="0 keeps far from obstacles, 1 walks right up to them"),
+    Column(name="agility", default=1.0, low=0.0, high=1.0, about="0 turns like a ship, 1 turns at once"),
+    Column(name="mass", default=0.0, low=0.0, high=1.0, about="0 changes speed at once, 1 changes it like a ship"),
+    Column(
+        name="courage", default=0.5, low=0.0, high=1.0, about="0 keeps far from obstacles, 1 walks right up to them"
+    ),
 )
 TRAITS = tuple(column.name for column in PERSONALITY)
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from tropel.agents.bonds import FIRST_NUMBER, cut_into_families, nearest_of
 from tropel.agents.deaths import killed_now
-from tropel.agents.distributions import draw
+from tropel.agents.distributions import draw_quantity
 from tropel.agents.groups import Group, Personal, goal_number
 from tropel.agents.sources import Source
 from tropel.agents.spawn import check_positions, check_region, count_for_density, spawn_positions
@@ -19,13 +19,9 @@ from tropel.agents.spawn_cells import CellRoom
 from tropel.agents.state import AgentState, Column
 from tropel.agents.towards_goal import towards_goal
 from tropel.errors import ParameterError, SpawnError, suggest
+from tropel.quantities import is_number
 from tropel.world import World, shapes
 
-#: Columns that the engine keeps, which no event may set.
-_NOT_SETTABLE = frozenset(
-    {"id", "group", "position", "velocity", "heading", "goal", "start_time", "held", "collided", "dead"}
-)
-_NOT_NEGATIVE = frozenset({"radius", "desired_speed", "sense_radius"})
 #: Instead of a number: what agents have whom nothing is said of.
 DEFAULT = "default"
 
@@ -88,7 +84,11 @@ class Population:
         if source.follow is not None:
             self._number(source.follow)
         nobody = np.empty(0, dtype=np.int64)
-        self.state.add(0, source.values(world=self.world, seed=self.seed, group=source.group, ids=nobody, time=0.0))
+        source.values(ids=nobody, time=0.0, **self._declared_for(source.group))
+
+    def _declared_for(self, group: str) -> dict[str, Any]:
+        """What newcomers of a group need to know to have values."""
+        return {"world": self.world, "columns": self.state.declared, "seed": self.seed, "group": group}
 
     def members(self, numbers: Sequence[int]) -> NDArray[np.int64]:
         """Sorted rows of the living who belong to the groups with these numbers."""
@@ -150,7 +150,7 @@ class Population:
         else:
             count = int(group.count or 0)
         ids = np.arange(self.state.next_id, self.state.next_id + count, dtype=np.int64)
-        values = group.values(world=self.world, seed=self.seed, group=group.name, ids=ids, time=time)
+        values = group.values(ids=ids, time=time, **self._declared_for(group.name))
         if group.positions is None:
             positions = self._places(number, values["radius"], group.region, group.name, first_draw=step)
         return number, positions, values
@@ -235,7 +235,7 @@ class Population:
                 continue
             count = self.waiting[number]
             ids = np.arange(self.state.next_id, self.state.next_id + count, dtype=np.int64)
-            values = source.values(world=self.world, seed=self.seed, group=source.group, ids=ids, time=step * dt)
+            values = source.values(ids=ids, time=step * dt, **self._declared_for(source.group))
             group, who = self._number(source.group), f"source {number} of {source.group}"
             positions = self._places(group, values["radius"], source.region, who, first_draw=step, partial=True)
             placed = len(positions)
@@ -344,14 +344,17 @@ class Population:
             usual = goal_number(self.world, self.declared_goal(group), group)
             self.state.goal[there & (self.state.group == number)] = usual
 
-    def settable(self) -> list[str]:
-        """Names of the parameters that can be set while it runs."""
-        return [name for name in self.state.declared if name not in _NOT_SETTABLE]
+    def settable(self) -> dict[str, Column]:
+        """The parameters that can be set while it runs, by name."""
+        return {name: column for name, column in self.state.declared.items() if column.settable}
 
-    def check_parameter(self, name: str) -> None:
+    def check_parameter(self, name: str, value: Any = DEFAULT) -> None:
+        """Raise when agents have no such parameter, or when it cannot have the value."""
         settable = self.settable()
         if name not in settable:
-            raise ParameterError(f"agents have no parameter '{name}' to set; {suggest(name, settable)}")
+            raise ParameterError(f"agents have no parameter '{name}' to set; {suggest(str(name), settable)}")
+        if is_number(value):
+            settable[name].check(value, "set_parameter")
 
     def set_parameter(self, name: str, value: Any, *, group: str | None, step: int) -> None:
         self.check_parameter(name)
@@ -363,12 +366,9 @@ class Population:
             self.state.columns[name][rows] = column.default
             return
         purpose = f"{group or 'everybody'}/{name}/{step}"
-        values = draw(value, seed=self.seed, purpose=purpose, ids=self.state.id[rows])
-        if name in _NOT_NEGATIVE and (values < 0.0).any():
-            raise ParameterError(f"{name} must not be negative, got {values.min():g}")
-        if name == "radius" and (values == 0.0).any():
-            raise ParameterError("radius must be positive, got 0")
-        self.state.columns[name][rows] = column.checked(values)
+        ids = self.state.id[rows]
+        values = draw_quantity(column, value, seed=self.seed, purpose=purpose, ids=ids, who="set_parameter")
+        self.state.columns[name][rows] = values
 
     # Checkpoints ------------------------------------------------------------------------------------------------
 

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from tropel._kernels.bulk import as_words, copy
 from tropel._kernels.compile import kernel, parallel_kernel
 from tropel.errors import ParameterError, suggest
+from tropel.quantities import Quantity
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -29,45 +30,70 @@ NO_GOAL = -3
 
 
 @dataclass(frozen=True, kw_only=True)
-class Column:
-    """A named per-agent array: what it holds, its default and unit."""
+class Column(Quantity):
+    """A named per-agent array: a quantity of which every agent has its own."""
 
-    name: str
     dtype: str = "float64"
     vector: bool = False  #: as many numbers per agent as the world has dimensions
     width: int = 0  #: that many numbers per agent; 0 means one
-    default: float = 0.0
-    unit: str = ""
-    about: str = ""
-    reach: tuple[float, float] | None = None  #: of values that make sense, for sliders; None: not known
+    kept: bool = False  #: by the engine, or as a layer's memory: neither groups nor events set it
+
+    def __post_init__(self) -> None:
+        if np.dtype(self.dtype).kind in "iu":
+            # No value of a file may be cut off or wrap around: kernels take whole numbers for indices.
+            ends = np.iinfo(self.dtype)
+            object.__setattr__(self, "whole", True)
+            object.__setattr__(self, "low", max(self.low, float(ends.min)))
+            most = float(ends.max)
+            object.__setattr__(self, "high", min(self.high, most if int(most) <= ends.max else np.nextafter(most, 0.0)))
+
+    @property
+    def settable(self) -> bool:
+        """Whether groups and events may give it, as one number per agent."""
+        return not (self.kept or self.vector or self.width)
 
     def filled(self, count: int, dim: int) -> NDArray[Any]:
         shape = (count, dim) if self.vector else (count, self.width) if self.width else (count,)
         return np.full(shape, self.default, dtype=self.dtype)
 
-    def checked(self, values: Any) -> Any:
-        """The same values, or an error where a column of whole numbers would cut off their fractions."""
-        if np.dtype(self.dtype).kind in "iu" and (np.asarray(values) % 1 != 0).any():
-            raise ParameterError(f"{self.name} is a whole number, not {np.ravel(values)[0]:g}")
-        return values
 
+RADIUS = Column(name="radius", default=0.2, unit="m", above=0.0, high=1e6, about="of the body")
+DESIRED_SPEED = Column(
+    name="desired_speed", default=1.34, unit="m/s", low=0.0, high=1e6, about="when nothing is in the way"
+)
+SENSE_RADIUS = Column(
+    name="sense_radius",
+    default=3.0,
+    unit="m",
+    low=0.0,
+    high=1e9,
+    about="others are near when their centres are within it",
+)
 
 CORE_COLUMNS = (
-    Column(name="id", dtype="int64", about="stable, never reused; rows are in this order"),
-    Column(name="group", dtype="int32", about="number of the group"),
-    Column(name="position", vector=True, unit="m"),
+    Column(name="id", dtype="int64", kept=True, about="stable, never reused; rows are in this order"),
+    Column(name="group", dtype="int32", kept=True, about="number of the group"),
+    Column(name="position", vector=True, kept=True, unit="m"),
     Column(
-        name="velocity", vector=True, unit="m/s", about="displacement of the last step over dt; on cells, of the move"
+        name="velocity",
+        vector=True,
+        kept=True,
+        unit="m/s",
+        about="displacement of the last step over dt; on cells, of the move",
     ),
-    Column(name="heading", vector=True, about="unit vector the body faces"),
-    Column(name="radius", default=0.2, unit="m", about="of the body"),
-    Column(name="desired_speed", default=1.34, unit="m/s", about="when nothing is in the way"),
-    Column(name="sense_radius", default=3.0, unit="m", about="others are near when their centres are within it"),
-    Column(name="goal", dtype="int32", default=NEAREST_EXIT, about="number of a goal of the world, or NEAREST_…"),
-    Column(name="start_time", unit="s", about="stands still until then (pre-movement delay)"),
-    Column(name="held", unit="s", about="for how long a solid body has made no headway"),
-    Column(name="collided", dtype="uint8", about="1 when the body overlapped another's during the last step"),
-    Column(name="dead", dtype="uint8", about="1 for those who have died: they lie where they are for ever"),
+    Column(name="heading", vector=True, kept=True, about="unit vector the body faces"),
+    RADIUS,
+    DESIRED_SPEED,
+    SENSE_RADIUS,
+    Column(
+        name="goal", dtype="int32", kept=True, default=NEAREST_EXIT, about="number of a goal of the world, or NEAREST_…"
+    ),
+    Column(name="start_time", kept=True, unit="s", about="stands still until then (pre-movement delay)"),
+    Column(name="held", kept=True, unit="s", about="for how long a solid body has made no headway"),
+    Column(
+        name="collided", dtype="uint8", kept=True, about="1 when the body overlapped another's during the last step"
+    ),
+    Column(name="dead", dtype="uint8", kept=True, about="1 for those who have died: they lie where they are for ever"),
 )
 
 
@@ -153,7 +179,7 @@ class AgentState:
             elif name == "heading" and name not in values:
                 fresh[:, 0] = 1.0
             elif name in values:
-                fresh[:] = column.checked(values[name])
+                fresh[:] = values[name]
             self.columns[name] = np.concatenate([self.columns[name], fresh])
         self.next_id += count
         return ids

@@ -269,7 +269,13 @@ class CollisionFreeSpeed:
         self.parameters = CollisionFreeSpeedParameters(**parameters)
         self.solid_bodies = self.parameters.solid_bodies
         self.columns = (
-            Column(name="time_gap", default=self.parameters.time_gap, unit="s", about="time kept to whoever is ahead"),
+            Column(
+                name="time_gap",
+                default=self.parameters.time_gap,
+                above=0.0,
+                unit="s",
+                about="time kept to whoever is ahead",
+            ),
         )
 
     def prepare(self, state: AgentState, world: World, seed: int) -> None:

@@ -323,8 +323,9 @@ class Dynamical:
             name="view_angle",
             default=2.0 * math.pi,
             unit="rad",
+            low=0.0,
+            high=2.0 * math.pi,
             about="what lies outside this cone is not seen",
-            reach=(0.0, 2.0 * math.pi),
         ),
     )
 

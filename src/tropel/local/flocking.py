@@ -57,7 +57,13 @@ class Flocking:
     bodies_may_overlap = True
     columns = (
         *(trait.column for trait in TRAITS),
-        Column(name="leader", dtype="int64", default=NO_LEADER, about="id of the agent to follow; -1 for none"),
+        Column(
+            name="leader",
+            dtype="int64",
+            default=NO_LEADER,
+            low=NO_LEADER,
+            about="id of the agent to follow; -1 for none",
+        ),
     )
 
     def __init__(self, **parameters: Any) -> None:

@@ -88,8 +88,10 @@ class Trait(NamedTuple):
     @property
     def column(self) -> Column:
         about = f"{self.about}; nan: as the model says"
-        reach = (0.01 if self.above_zero else 0.0, self.most)
-        return Column(name=self.name, default=math.nan, unit=self.unit, about=about, reach=reach)
+        above = 0.0 if self.above_zero else None
+        return Column(
+            name=self.name, default=math.nan, unit=self.unit, about=about, low=0.0, above=above, high=self.most
+        )
 
     def check(self, value: Any, who: str) -> None:
         if is_finite(value) and 0.0 <= value <= self.most and not (self.above_zero and value == 0.0):

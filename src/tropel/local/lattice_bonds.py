@@ -34,8 +34,14 @@ _NONE = -1
 
 #: How agents say whom they are bound to.
 BOND_COLUMNS = (
-    Column(name="family", dtype="int32", default=_NONE, about="agents with the same number keep together; -1 for none"),
-    Column(name="leader", dtype="int64", default=_NONE, about="id of the agent to follow; -1 for none"),
+    Column(
+        name="family",
+        dtype="int32",
+        default=_NONE,
+        low=_NONE,
+        about="agents with the same number keep together; -1 for none",
+    ),
+    Column(name="leader", dtype="int64", default=_NONE, low=_NONE, about="id of the agent to follow; -1 for none"),
 )
 
 

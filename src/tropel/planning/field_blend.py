@@ -7,7 +7,6 @@ shorter vector, and people go slower there.
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -15,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tropel.agents.state import AgentState
-from tropel.errors import ParameterError, suggest
-from tropel.planning import PLANNERS
+from tropel.errors import ParameterError
+from tropel.registry import PLANNERS
 from tropel.world import World
 
 
@@ -124,17 +123,6 @@ class Wrapped:
 
 def planner_named(planner: Any) -> Any:
     """A planner by its short name, or by a table of its name as `model` and its parameters; others as they are."""
-    if isinstance(planner, Mapping):
-        named = {key: value for key, value in planner.items() if key != "model"}
-        model = planner.get("model")
-    elif isinstance(planner, str):
-        named, model = {}, planner
-    else:
-        return planner
-    if model not in PLANNERS:
-        raise ParameterError(f"there is no planner '{model}'; {suggest(str(model), PLANNERS)}")
-    module, _, name = PLANNERS[model].partition(":")
-    try:
-        return getattr(importlib.import_module(module), name)(**named)
-    except TypeError as error:
-        raise ParameterError(f"planner '{model}': {error}") from None
+    if isinstance(planner, str):
+        planner = {"model": planner}
+    return PLANNERS.make(planner) if isinstance(planner, Mapping) else planner

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import importlib
 import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,27 +15,14 @@ from pydantic import BaseModel, ValidationError
 
 from tropel.agents.groups import Group
 from tropel.agents.sources import Source
-from tropel.errors import ScenarioError, TropelError, suggest
-from tropel.planning import PLANNERS
+from tropel.errors import ParameterError, ScenarioError, TropelError, suggest
+from tropel.registry import ENVIRONMENTS, MODELS, PLANNERS, Kind
 from tropel.scenario import schema
 from tropel.scenario.locate import dotted, line_of
 from tropel.scenario.world_builder import WorldBuilder
 from tropel.simulation import Simulation
 from tropel.world import World
 
-#: Layers that files know by a short name; any other is given as "package.module:Class".
-ENVIRONMENTS = {"grid": "tropel.environment.grid:Grid"}
-MODELS = {
-    "seek": "tropel.local.seek:Seek",
-    "dynamical": "tropel.local.dynamical:Dynamical",
-    "lattice": "tropel.local.lattice:Lattice",
-    "flocking": "tropel.local.flocking:Flocking",
-    "sequential_flock": "tropel.local.sequential_flock:SequentialFlock",
-    "collision_free_speed": "tropel.local.collision_free_speed:CollisionFreeSpeed",
-}
-
-#: The names of the planner that reads an image.
-_PAINTED = ("vector_field", PLANNERS["vector_field"])
 _LARGEST_FILE = 64 << 20
 
 
@@ -48,6 +34,7 @@ class Scenario:
     source: str  #: the file, or "built-in NAME"
     text: str
     folder: Path
+    allow_imports: tuple[str, ...] = ()  #: packages of whose classes it may make layers
 
     @property
     def name(self) -> str:
@@ -123,8 +110,12 @@ def load_builtin(name: str) -> Scenario:
     return parse_scenario(text, source=f"built-in {name}", folder=Path(str(folder)))
 
 
-def load_scenario(path: str | Path) -> Scenario:
-    """Read and check a scenario file (TOML)."""
+def load_scenario(path: str | Path, *, allow_imports: Sequence[str] = ()) -> Scenario:
+    """Read and check a scenario file (TOML).
+
+    A file names tropel's own layers. Where it names a class of yours (`package.module:Class`), Python code runs that
+    the file chooses, so `allow_imports` must list the package.
+    """
     file = Path(path)
     try:
         size = file.stat().st_size
@@ -140,11 +131,13 @@ def load_scenario(path: str | Path) -> Scenario:
         raise ScenarioError(
             f"cannot read {file}: {reason}; give a TOML file, or see `tropel list` for built-in scenarios"
         ) from error
-    return parse_scenario(text, source=str(file), folder=file.resolve().parent)
+    return parse_scenario(text, source=str(file), folder=file.resolve().parent, allow_imports=allow_imports)
 
 
-def parse_scenario(text: str, *, source: str, folder: Path) -> Scenario:
-    """Check the text of a scenario."""
+def parse_scenario(text: str, *, source: str, folder: Path, allow_imports: Sequence[str] = ()) -> Scenario:
+    """Check the text of a scenario; `allow_imports` as for `load_scenario`."""
+    if isinstance(allow_imports, str) or not all(isinstance(package, str) for package in allow_imports):
+        raise ParameterError(f"allow_imports is a list of names of packages, not {allow_imports!r}")
     try:
         raw = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -155,7 +148,7 @@ def parse_scenario(text: str, *, source: str, folder: Path) -> Scenario:
         spec = schema.ScenarioSpec.model_validate(raw)
     except ValidationError as error:
         raise ScenarioError(_explain(error, raw, text, source)) from error
-    return Scenario(spec=spec, source=source, text=text, folder=folder)
+    return Scenario(spec=spec, source=source, text=text, folder=folder, allow_imports=tuple(allow_imports))
 
 
 # Building -------------------------------------------------------------------------------------------------------
@@ -166,7 +159,7 @@ class _Builder:
         self.scenario = scenario
         self.spec = scenario.spec
         self.worlds = WorldBuilder(scenario)
-        self._made: list[tuple[schema.LayerSpec, Mapping[str, str], Any]] = []
+        self._made: list[tuple[schema.LayerSpec, Kind, Any]] = []
 
     def simulation(self, seed: int, threads: int | None) -> Simulation:
         spec = self.spec
@@ -202,7 +195,7 @@ class _Builder:
             density=spec.density,
             positions=spec.positions,
             region=self.worlds.region(spec.region, path),
-            **_personal(spec),
+            **spec.personal(),
         )
 
     def _source(self, spec: schema.SourceSpec) -> Source:
@@ -215,10 +208,10 @@ class _Builder:
             end=spec.end,
             total=spec.total,
             arrivals=spec.arrivals,
-            **_personal(spec),
+            **spec.personal(),
         )
 
-    def _per_group(self, which: str, known: Mapping[str, str], groups: list[str]) -> Any:
+    def _per_group(self, which: str, known: Kind, groups: list[str]) -> Any:
         """One layer for all, or one per group where groups have their own."""
         shared = self._layer(getattr(self.spec, which), known, (which,))
         own = {
@@ -228,47 +221,36 @@ class _Builder:
         }
         return shared if not own else {name: own.get(name, shared) for name in groups}
 
-    def _layer(self, spec: schema.LayerSpec, known: Mapping[str, str], path: Sequence[str | int]) -> Any:
+    def _layer(self, spec: schema.LayerSpec, known: Kind, path: Sequence[str | int]) -> Any:
         """The layer of a spec. Groups with equal specs share one, which a crowd on cells and its planner must."""
-        for equal, table, layer in self._made:
-            if equal == spec and table is known:
+        for equal, kind, layer in self._made:
+            if equal == spec and kind is known:
                 return layer
-        layer = self._new_layer(spec, known, path)
+        told = {"model": spec.model, **(spec.model_extra or {})}
+        try:
+            known.find(spec.model, allow_imports=self.scenario.allow_imports)
+        except TropelError as error:
+            raise self.scenario.error((*path, "model"), str(error)) from error
+        try:
+            layer = known.make(self._made_inside(told), allow_imports=self.scenario.allow_imports)
+        except TropelError as error:
+            raise self.scenario.error(path, str(error)) from error
         self._made.append((spec, known, layer))
         return layer
 
-    def _new_layer(self, spec: schema.LayerSpec, known: Mapping[str, str], path: Sequence[str | int]) -> Any:
-        address = known.get(spec.model, spec.model)
-        if ":" not in address:
-            raise self.scenario.error(
-                (*path, "model"), f"'{spec.model}' is unknown; {suggest(spec.model, known)} (or 'package.module:Class')"
-            )
-        module, _, name = address.partition(":")
-        try:
-            kind = getattr(importlib.import_module(module), name)
-        except (ImportError, AttributeError, ValueError) as error:
-            raise self.scenario.error((*path, "model"), f"cannot load '{spec.model}': {error}") from error
-        told = _beside_the_file({"model": spec.model, **(spec.model_extra or {})}, self.scenario.folder)
-        try:
-            return kind(**{key: value for key, value in told.items() if key != "model"})
-        except (TropelError, TypeError, ValueError) as error:
-            raise self.scenario.error(path, str(error)) from error
+    def _made_inside(self, told: Mapping[str, Any]) -> dict[str, Any]:
+        """The same table with planners inside it made, as those of a blend, and its image beside the scenario file."""
+        found = {key: self._made_planners(value) for key, value in told.items()}
+        if PLANNERS.entry(told["model"]) is PLANNERS["vector_field"] and isinstance(told.get("image"), str):
+            found["image"] = self.scenario.folder / told["image"]
+        return found
 
-
-def _beside_the_file(told: Any, folder: Path) -> Any:
-    """The same with images of painted fields looked for beside the scenario file, also those of planners within."""
-    if isinstance(told, list):
-        return [_beside_the_file(part, folder) for part in told]
-    if not isinstance(told, Mapping):
-        return told
-    found = {key: _beside_the_file(value, folder) for key, value in told.items()}
-    if found.get("model") in _PAINTED and isinstance(found.get("image"), str):
-        found["image"] = folder / found["image"]
-    return found
-
-
-def _personal(spec: schema.PersonalSpec) -> dict[str, Any]:
-    return {name: getattr(spec, name) for name in schema.PersonalSpec.model_fields}
+    def _made_planners(self, value: Any) -> Any:
+        if isinstance(value, list):
+            return [self._made_planners(part) for part in value]
+        if isinstance(value, Mapping) and "model" in value:
+            return PLANNERS.make(self._made_inside(value), allow_imports=self.scenario.allow_imports)
+        return value
 
 
 # Explaining -----------------------------------------------------------------------------------------------------

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import importlib
 import itertools
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -16,9 +15,9 @@ import numpy as np
 from tropel.agents.groups import goal_number
 from tropel.agents.state import NO_GOAL, AgentState
 from tropel.errors import GeometryError, ParameterError, ScenarioError, suggest
-from tropel.planning import PLANNERS
 from tropel.planning.field_planner import FieldPlanner
 from tropel.planning.grid_field import GridField
+from tropel.registry import PLANNERS
 from tropel.scenario.loading import Scenario, builtin_names, load_builtin, load_scenario
 from tropel.simulation import Simulation
 from tropel.world import Target, World, shapes
@@ -158,10 +157,8 @@ def make_plan(
         name = said = "nearest target"
     else:
         raise ParameterError("this world has no exits and no targets; give the goal as x,y in metres")
-    module, _, kind = PLANNERS[planner].partition(":")
-    layer = getattr(importlib.import_module(module), kind)(
-        cell=_fitting_cell(world) if cell is None else cell, clearance=clearance
-    )
+    cell = _fitting_cell(world) if cell is None else cell
+    layer = PLANNERS.make({"model": planner, "cell": cell, "clearance": clearance})
     begun = perf_counter()
     layer.prepare(AgentState(world.dim), world, 0)
     field = layer.field(name)
@@ -233,13 +230,12 @@ def draw_scenario_fields(scenario: Scenario, folder: Path) -> list[Path]:
 
 def _fields(sim: Simulation) -> Iterator[tuple[str, str, GridField]]:
     """Every field once: the name of its planner, its goal, and itself."""
-    names = {address: name for name, address in PLANNERS.items()}
     seen = set()
     for group, followed in sim.planners.items():
         newcomers = [source.goal for source in sim.population.sources if source.group == group]
         for planner in _field_planners([followed]):
             kind = type(planner)
-            name = names.get(f"{kind.__module__}:{kind.__name__}", kind.__name__)
+            name = PLANNERS.name_of(kind) or kind.__name__
             for goal in newcomers:
                 if goal_number(sim.world, goal, group) != NO_GOAL:
                     planner.field(goal)

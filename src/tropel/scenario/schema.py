@@ -7,26 +7,17 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, Union
 
 import shapely
-from pydantic import (
-    BaseModel,
-    ConfigDict,
-    Field,
-    NonNegativeFloat,
-    PositiveFloat,
-    PositiveInt,
-    create_model,
-    model_validator,
-)
+from pydantic import BaseModel, ConfigDict, Field, create_model, model_validator
 
-from tropel import events
-from tropel.agents.distributions import Distribution, Finite
-from tropel.agents.presets import PersonalityField
+from tropel.agents.personal_fields import PersonalFields, Value
 from tropel.budget import Budget
 from tropel.hazard_events import HazardFields
+from tropel.number_fields import EndTime, Finite, NotNegative, NotNegativeWhole, Positive, PositiveWhole, Whole
+from tropel.registry import ENVIRONMENTS, EVENTS, MODELS, PLANNERS
+from tropel.scenario.layer_tables import layer_tables
 from tropel.world.maps import FloorPlan, read_plan
 from tropel.world.motion import Motion, PointField
 
-Value = Finite | Distribution
 XY = tuple[Finite, Finite]
 
 
@@ -43,7 +34,7 @@ class Shape(Model):
     polygon: Annotated[list[XY], Field(min_length=3)] | None = None
     holes: list[list[XY]] = []
     circle: Annotated[
-        tuple[Finite, Finite, PositiveFloat] | None, Field(description="center x, center y, radius; as a 32-gon")
+        tuple[Finite, Finite, Positive] | None, Field(description="center x, center y, radius; as a 32-gon")
     ] = None
     wkt: str | None = None
     file: Annotated[str | None, Field(description="a .wkt or .geojson file, relative to the scenario file")] = None
@@ -98,7 +89,7 @@ class DoorSpec(Model):
 class ObstacleSpec(Model):
     """A round obstacle, standing at a position or moving."""
 
-    radius: PositiveFloat
+    radius: Positive
     position: PointField | None = None
     motion: Motion | None = None
     type: Annotated[str, Field(description="what it is, such as fire; models may treat types differently")] = "obstacle"
@@ -111,22 +102,22 @@ class HazardSpec(HazardFields):
 class ScatterSpec(Model):
     """Round obstacles at random places, named after their entry: stones_1, stones_2, …"""
 
-    count: PositiveInt
+    count: PositiveWhole
     radius: Value
     region: Annotated[
         str | Shape | BoxSpec | None, Field(description="where their centres lie; anywhere when left out")
     ] = None
     gap: Annotated[
-        NonNegativeFloat, Field(description="kept free between them, and to walls, exits, targets and obstacles [m]")
+        NotNegative, Field(description="kept free between them, and to walls, exits, targets and obstacles [m]")
     ] = 0.0
-    seed: Annotated[int, Field(description="of places and radii; that of the run does not change them")] = 0
+    seed: Annotated[Whole, Field(description="of places and radii; that of the run does not change them")] = 0
     type: Annotated[str, Field(description="what they are, such as fire")] = "obstacle"
 
 
 class ColumnsSpec(Model):
     """Columns of a 3D box, from its floor to its ceiling, as stacks of balls named after their entry."""
 
-    radius: PositiveFloat
+    radius: Positive
     places: Annotated[list[XY], Field(min_length=1, description="x and y of each")]
 
 
@@ -135,7 +126,7 @@ class TargetSpec(Model):
 
     position: PointField | None = None
     motion: Motion | None = None
-    radius: NonNegativeFloat = 0.5
+    radius: NotNegative = 0.5
     absorbs: bool = False
 
 
@@ -143,13 +134,11 @@ class MapSpec(Model):
     """A Moving AI .map file or a PNG floor plan (dark pixels are walls)."""
 
     file: Annotated[str, Field(description="a .map or .png file, relative to the scenario file")]
-    scale: Annotated[PositiveFloat | None, Field(description="metres per cell or pixel; a .map has cells of 1 m")] = (
-        None
-    )
-    wall_below: Annotated[float | None, Field(gt=0.0, lt=1.0, description="PNG: darker pixels are walls; 0.5")] = None
+    scale: Annotated[Positive | None, Field(description="metres per cell or pixel; a .map has cells of 1 m")] = None
+    wall_below: Annotated[Positive | None, Field(lt=1.0, description="PNG: darker pixels are walls; 0.5")] = None
     exits: Annotated[dict[str, str], Field(description='PNG: names and colours, such as out = "#00ff00"')] = {}
     straighten: Annotated[
-        NonNegativeFloat | None, Field(description="PNG: slanted walls may move by so many pixels to be straight")
+        NotNegative | None, Field(description="PNG: slanted walls may move by so many pixels to be straight")
     ] = None
 
     def plan(self, folder: Path) -> FloorPlan:
@@ -205,42 +194,34 @@ class WorldSpec(Model):
 
 
 class LayerSpec(BaseModel):
-    """A layer by name (or "package.module:Class") and its parameters."""
+    """A layer by name (or "package.module:Class", where that is allowed) and its parameters."""
 
     model_config = ConfigDict(extra="allow", frozen=True)
     model: str
 
 
-class PersonalSpec(Model):
-    """What may differ from agent to agent: numbers or distributions."""
-
-    goal: Annotated[str, Field(description='an exit or target, "nearest exit", "nearest target" or "none"')] = (
-        "nearest exit"
-    )
-    radius: Value = 0.2
-    desired_speed: Value = 1.34
-    sense_radius: Value = 3.0
-    delay: Annotated[Value, Field(description="stands still for so long first [s]")] = 0.0
-    personality: Annotated[
-        PersonalityField | None, Field(description='such as "cautious", or shares: { cautious = 0.7, hasty = 0.3 }')
-    ] = None
-    parameters: Annotated[dict[str, Value], Field(description="columns of the planner or steering model")] = {}
-    families: Annotated[
-        int | None, Field(ge=2, description="people in a family: neighbours are cut into families that keep together")
-    ] = None
-    follow: Annotated[str | None, Field(description="a group, whose nearest agent is followed")] = None
+class PlannerSpec(LayerSpec):
+    __get_pydantic_json_schema__ = layer_tables(PLANNERS)
 
 
-class GroupSpec(PersonalSpec):
+class EnvironmentSpec(LayerSpec):
+    __get_pydantic_json_schema__ = layer_tables(ENVIRONMENTS)
+
+
+class ModelSpec(LayerSpec):
+    __get_pydantic_json_schema__ = layer_tables(MODELS)
+
+
+class GroupSpec(PersonalFields):
     """Agents that are there at the start."""
 
     name: str
-    count: Annotated[int | None, Field(ge=0)] = None
-    density: PositiveFloat | None = None
+    count: NotNegativeWhole | None = None
+    density: Positive | None = None
     positions: list[PointField] | None = None
     region: str | Shape | BoxSpec | None = None
-    planning: LayerSpec | None = None
-    local: LayerSpec | None = None
+    planning: PlannerSpec | None = None
+    local: ModelSpec | None = None
 
     @model_validator(mode="after")
     def _how_many(self) -> GroupSpec:
@@ -249,24 +230,24 @@ class GroupSpec(PersonalSpec):
         return self
 
 
-class SourceSpec(PersonalSpec):
+class SourceSpec(PersonalFields):
     """Agents that come in while the simulation runs."""
 
     group: str
-    rate: Annotated[PositiveFloat, Field(description="per second")]
+    rate: Annotated[Positive, Field(description="per second")]
     region: str | Shape | BoxSpec
-    begin: NonNegativeFloat = 0.0
-    end: float = float("inf")
-    total: Annotated[int | None, Field(ge=0)] = None
+    begin: NotNegative = 0.0
+    end: EndTime = float("inf")
+    total: NotNegativeWhole | None = None
     arrivals: Literal["even", "random"] = "even"
 
 
 class RecordingSpec(Model):
     """What is written of a run."""
 
-    fps: Annotated[PositiveFloat, Field(description="frames per simulated second")] = 10.0
+    fps: Annotated[Positive, Field(description="frames per simulated second")] = 10.0
     format: Annotated[Literal["sqlite", "parquet"] | None, Field(description="sqlite in 2D, parquet in 3D")] = None
-    checkpoint_every: Annotated[PositiveFloat, Field(description="simulated seconds")] = 60.0
+    checkpoint_every: Annotated[Positive, Field(description="simulated seconds")] = 60.0
     colours: Annotated[
         Literal["group", "speed", "heading"] | None,
         Field(description="of agents in animations; by group, or by speed if there is only one, when left out"),
@@ -276,14 +257,14 @@ class RecordingSpec(Model):
 class BudgetSpec(Model):
     """Leave behaviours out where a run would otherwise be slower than wanted; sweeps leave nothing out."""
 
-    steps_per_second: Annotated[PositiveFloat, Field(description="of wall time")] = 60.0
-    window: Annotated[PositiveInt, Field(description="steps over which the rate is measured")] = 30
-    settle: Annotated[int, Field(ge=0, description="steps after a switch that do not count")] = 3
+    steps_per_second: Annotated[Positive, Field(description="of wall time")] = 60.0
+    window: Annotated[PositiveWhole, Field(description="steps over which the rate is measured")] = 30
+    settle: Annotated[NotNegativeWhole, Field(description="steps after a switch that do not count")] = 3
     room: Annotated[
-        float, Field(ge=0.0, lt=1.0, description="a behaviour comes back when this share of the time is to spare")
+        NotNegative, Field(lt=1.0, description="a behaviour comes back when this share of the time is to spare")
     ] = 0.1
     patience: Annotated[
-        PositiveInt, Field(description="quiet windows before something is tried that is not known to fit")
+        PositiveWhole, Field(description="quiet windows before something is tried that is not known to fit")
     ] = 4
     order: Annotated[
         tuple[str, ...] | None, Field(description="behaviours that may be left out, those missed least first")
@@ -294,11 +275,10 @@ class BudgetSpec(Model):
 
 
 def _timed(kind: type[Any]) -> Any:
-    return create_model(f"{kind.__name__}At", __base__=kind, __doc__=kind.__doc__, at=(NonNegativeFloat, ...))
+    return create_model(f"{kind.__name__}At", __base__=kind, __doc__=kind.__doc__, at=(NotNegative, ...))
 
 
-_KINDS = {kind.model_fields["kind"].default: kind for kind in events.KINDS}
-_TIMED = tuple(_timed(kind) for kind in events.KINDS)
+_TIMED = tuple(_timed(entry.load()) for entry in EVENTS.values())
 # Built at run time, which type checkers do not follow.
 TimedEvent: Any = Annotated[Union[_TIMED], Field(discriminator="kind")]  # noqa: UP007
 
@@ -309,18 +289,18 @@ class ScenarioSpec(Model):
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]+$", description="short; names the output folder")]
     title: str = ""
     about: Annotated[str, Field(description="a sentence or two for `tropel list`")] = ""
-    seed: int = 0
-    dt: Annotated[PositiveFloat, Field(allow_inf_nan=False, description="time step [s]")] = 0.05
-    until: Annotated[NonNegativeFloat | Literal["empty"], Field(description='seconds, or "empty"')] = "empty"
-    limit: Annotated[PositiveFloat, Field(description="the run ends then in any case [s]")] = 600.0
+    seed: Whole = 0
+    dt: Annotated[Positive, Field(description="time step [s]")] = 0.05
+    until: Annotated[NotNegative | Literal["empty"], Field(description='seconds, or "empty"')] = "empty"
+    limit: Annotated[Positive, Field(description="the run ends then in any case [s]")] = 600.0
     world: WorldSpec
     hazards: Annotated[dict[str, HazardSpec], Field(description="those that are there at the start")] = {}
     groups: list[GroupSpec] = []
     sources: list[SourceSpec] = []
     events: list[TimedEvent] = []
-    planning: LayerSpec = LayerSpec(model="direct")
-    environment: LayerSpec = LayerSpec(model="grid")
-    local: LayerSpec = LayerSpec(model="seek")
+    planning: PlannerSpec = PlannerSpec(model="direct")
+    environment: EnvironmentSpec = EnvironmentSpec(model="grid")
+    local: ModelSpec = ModelSpec(model="seek")
     recording: RecordingSpec = RecordingSpec()
     budget: BudgetSpec | None = None
     watch_collisions: Annotated[
@@ -337,4 +317,4 @@ class ScenarioSpec(Model):
 
 def plain_event(timed: Any) -> Any:
     """A timed event of the file as the event it is."""
-    return _KINDS[timed.kind].model_validate(timed.model_dump(exclude={"at"}))
+    return EVENTS[timed.kind].load().model_validate(timed.model_dump(exclude={"at"}))

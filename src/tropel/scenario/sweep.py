@@ -67,7 +67,7 @@ def sweep(
         writer = csv.DictWriter(file, fieldnames=COLUMNS)
         writer.writeheader()
         file.flush()
-        task = (scenario.text, scenario.source, str(scenario.folder), until)
+        task = (scenario.text, scenario.source, str(scenario.folder), scenario.allow_imports, until)
         waiting = {pool.submit(run_seed, *task, seed): seed for seed in seeds}
         try:
             for future in as_completed(waiting):
@@ -86,9 +86,11 @@ def sweep(
     return done
 
 
-def run_seed(text: str, source: str, folder: str, until: float | None, seed: int) -> SeedResult:
+def run_seed(
+    text: str, source: str, folder: str, allow_imports: Sequence[str], until: float | None, seed: int
+) -> SeedResult:
     """One run, in a process of its own."""
-    scenario = parse_scenario(text, source=source, folder=Path(folder))
+    scenario = parse_scenario(text, source=source, folder=Path(folder), allow_imports=allow_imports)
     sim = scenario.build(seed=seed, threads=1)
     spec = scenario.spec
     summary = sim.run(until=spec.until if until is None else until, limit=max(spec.limit, until or 0.0))

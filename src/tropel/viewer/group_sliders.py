@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tropel import events, layers
+from tropel import events
 from tropel.agents.personality import TRAITS
 from tropel.agents.state import CORE_COLUMNS, Column
 from tropel.errors import TropelError
@@ -26,6 +26,8 @@ _UP_TO = 3.0
 _STEPS = 100
 #: Sliders follow the run this often, but not the one that somebody has moved just now [s].
 _FOLLOW_EVERY, _LEFT_ALONE = 1.0, 3.0
+#: How far above a limit that is excluded a slider begins, where a hundredth is not it.
+_LEAST_ABOVE = {"radius": 0.05}
 #: Of a period, how far agents may see, and fly in a step (step and radius together have a quarter); of a cell, how far
 #: they may walk in one.
 _SIGHT, _STEP, _JUMP = 0.49, 0.12, 0.99
@@ -147,9 +149,7 @@ def offered(sim: Simulation, group: str) -> list[Column]:
 
 def all_offered(sim: Simulation) -> list[Column]:
     """What any group is offered. What models only remember is not."""
-    memory = {name for layer in sim.all_layers() for name in layers.memory_of(layer)}
-    settable = [sim.agents.declared[name] for name in sim.population.settable() if name not in memory]
-    single = [c for c in settable if not c.vector and not c.width and np.dtype(c.dtype).kind == "f"]
+    single = [column for column in sim.population.settable().values() if not column.whole]
     bodies = {column.name for column in CORE_COLUMNS}
     return sorted(single, key=lambda c: (c.name != "desired_speed", c.name not in TRAITS, c.name in bodies))
 
@@ -166,18 +166,15 @@ def in_force(name: str, sim: Simulation, group: str) -> Floats:
 
 def reach_of(column: Column, sim: Simulation) -> tuple[float, float]:
     """From where to where a slider goes: never to values that the layers would refuse."""
-    if column.name in TRAITS:
-        return 0.0, 1.0
     values = np.concatenate([in_force(column.name, sim, group) for group in sim.groups])
     values = np.append(values, column.default)
     values = values[np.isfinite(values)]
     most = float(np.abs(values).max(initial=0.0))
     high = _readable(_UP_TO * most) if most > 0.0 else 1.0
-    low = 0.05 if column.name == "radius" else 0.0
-    if column.reach is not None:
-        low, high = max(low, column.reach[0]), min(high, column.reach[1])
-    elif (values < 0.0).any():
-        low = -high
+    low = 0.0 if math.isfinite(column.low) or not (values < 0.0).any() else -high
+    if column.above is not None:
+        low = column.above + _LEAST_ABOVE.get(column.name, 0.01)
+    low, high = max(low, column.low), min(high, column.high)
     return low, min(high, *(_readable(limit) for limit in _limits(column.name, sim)))
 
 

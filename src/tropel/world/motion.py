@@ -16,10 +16,9 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from tropel.errors import GeometryError, readable_errors
+from tropel.number_fields import Finite, Positive
 
 Point = tuple[float, ...]
-Finite = Annotated[float, Field(allow_inf_nan=False)]
-PositiveFinite = Annotated[float, Field(gt=0.0, allow_inf_nan=False)]
 PointField = Annotated[tuple[Finite, ...], Field(min_length=2, max_length=3)]
 
 
@@ -33,7 +32,7 @@ class Waypoints(_Motion):
 
     kind: Literal["waypoints"] = "waypoints"
     points: Annotated[tuple[PointField, ...], Field(min_length=2)]
-    speed: PositiveFinite
+    speed: Positive
     repeat: Literal["once", "cycle", "back_and_forth"] = "back_and_forth"
 
     @model_validator(mode="after")
@@ -78,8 +77,8 @@ class Orbit(_Motion):
 
     kind: Literal["orbit"] = "orbit"
     center: PointField
-    radius: PositiveFinite
-    period: Annotated[float, Field(allow_inf_nan=False, description="seconds a turn; negative runs clockwise")]
+    radius: Positive
+    period: Annotated[Finite, Field(description="seconds a turn; negative runs clockwise")]
     phase: Annotated[Finite, Field(description="angle at time zero, in radians")] = 0.0
 
     @model_validator(mode="after")

@@ -24,10 +24,10 @@ from numpy.typing import ArrayLike, NDArray
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from tropel.errors import ParameterError, readable_errors
+from tropel.number_fields import NotNegative, Positive
 from tropel.world.motion import (
     MotionLike,
     Orbit,
-    PositiveFinite,
     Waypoints,
     position_at,
     restored_motion,
@@ -49,9 +49,9 @@ class Disc(_Profile):
     """Something to keep away from: 0 within `inner` [m], then ((d - inner) / (outer - inner))^intensity, 1 beyond."""
 
     kind: Literal["disc"] = "disc"
-    inner: Annotated[float, Field(ge=0.0, allow_inf_nan=False)] = 0.0
-    outer: PositiveFinite
-    intensity: PositiveFinite = 1.0
+    inner: NotNegative = 0.0
+    outer: Positive
+    intensity: Positive = 1.0
 
     @model_validator(mode="after")
     def _outer_is_outside(self) -> Disc:
@@ -64,7 +64,7 @@ class Openness(_Profile):
     """Open ground: worth `least` at a wall, rising evenly to 1 at a distance of `reach` [m] from the nearest one."""
 
     kind: Literal["openness"] = "openness"
-    reach: PositiveFinite = 1.2
+    reach: Positive = 1.2
     least: Annotated[float, Field(gt=0.0, le=1.0)] = 0.3
 
 

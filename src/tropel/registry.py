@@ -1,0 +1,213 @@
+"""What files may name: tropel's own planners, environments, steering models, events and distributions.
+
+This table is the only way from a name to a class. It serves scenario files, blends, recorded events, the JSON schema,
+`tropel verify`, `tropel warmup` and their tests. Nothing is imported before it is asked for.
+
+A file must not run code, so a class that is not in the table is imported only when somebody outside the file has
+allowed its package (`allow_imports`, `--allow-imports`). It is called only after it has turned out to be a layer.
+"""
+
+from __future__ import annotations
+
+import importlib
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from tropel.errors import ParameterError, TropelError, suggest
+
+_ADDRESS = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*")
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One class that files know by a short name."""
+
+    name: str
+    where: str  #: package.module:Class
+    parameters: str = ""  #: the dataclass of its parameters, beside the class; empty: those of its constructor
+    warm_up: str = ""  #: the part of `tropel warmup` that compiles its kernels; empty: it has none
+
+    def load(self) -> type[Any]:
+        module, _, name = self.where.partition(":")
+        loaded: type[Any] = getattr(importlib.import_module(module), name)
+        return loaded
+
+    def load_parameters(self) -> type[Any] | None:
+        """The dataclass of its parameters, if it has one."""
+        module, _, name = self.parameters.partition(":")
+        return getattr(importlib.import_module(module), name) if name else None
+
+
+class Kind(Mapping[str, Entry]):
+    """The entries of one kind of thing, by name. A layer is known by the one method that does its work."""
+
+    def __init__(self, what: str, method: str, entries: Iterable[Entry]) -> None:
+        self.what = what
+        self.method = method
+        self._entries = {entry.name: entry for entry in entries}
+
+    def __getitem__(self, name: str) -> Entry:
+        return self._entries[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._entries)
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def name_of(self, made: type) -> str | None:
+        """The short name of a class; None for classes of the user's own."""
+        where = f"{made.__module__}:{made.__qualname__}"
+        return next((entry.name for entry in self.values() if entry.where == where), None)
+
+    def entry(self, name: object) -> Entry | None:
+        """The entry that a short name or an address means; None for classes of the user's own."""
+        return next((entry for entry in self.values() if name in (entry.name, entry.where)), None)
+
+    def find(self, name: object, *, allow_imports: Iterable[str] = ()) -> type[Any]:
+        """The class with a short name, or at an address (package.module:Class) whose package is allowed."""
+        if (entry := self.entry(name)) is not None:
+            return entry.load()
+        if not isinstance(name, str) or ":" not in name:
+            raise ParameterError(f"there is no {self.what} '{name}'; {suggest(str(name), self)}")
+        return self._own_class(name, tuple(allow_imports))
+
+    def _own_class(self, address: str, allowed: tuple[str, ...]) -> type[Any]:
+        if not _ADDRESS.fullmatch(address):
+            raise ParameterError(
+                f"'{address}' is no address of a class; write package.module:Class, or one of {', '.join(self)}"
+            )
+        module, _, name = address.partition(":")
+        if not any(module == package or module.startswith(f"{package}.") for package in allowed):
+            package = module.partition(".")[0]
+            raise ParameterError(
+                f"'{address}' would run the Python code of '{package}'; if you trust it, allow it with "
+                f"--allow-imports {package} (in Python: allow_imports=['{package}'])"
+            )
+        try:
+            found = getattr(importlib.import_module(module), name)
+        except Exception as error:
+            plain = isinstance(error, ImportError | AttributeError)
+            reason = str(error) if plain else f"{type(error).__name__}: {error}"
+            raise ParameterError(f"cannot import '{address}': {reason}; is it installed or on PYTHONPATH?") from error
+        if not (isinstance(found, type) and callable(getattr(found, self.method, None))):
+            raise ParameterError(f"'{address}' is no {self.what}: it is not a class with a method {self.method}(…)")
+        return found
+
+    def make(self, told: Mapping[str, Any], *, allow_imports: Iterable[str] = ()) -> Any:
+        """The layer that a table describes: its name as `model`, and its parameters."""
+        if "model" not in told:
+            raise ParameterError(f"a table that describes a {self.what} needs its name, as  model = …")
+        kind = self.find(told["model"], allow_imports=allow_imports)
+        named = {key: value for key, value in told.items() if key != "model"}
+        try:
+            return kind(**named)
+        except TropelError:
+            raise
+        except Exception as error:
+            said = re.sub(r"^[\w.<>]+\(\) ", "", str(error)) if isinstance(error, TypeError) else repr(error)
+            raise ParameterError(f"{self.what} '{told['model']}': {said}") from error
+
+
+PLANNERS = Kind(
+    "planner",
+    "direct",
+    [
+        Entry("direct", "tropel.planning.direct:Direct", warm_up="a crowd in a room"),
+        Entry("flow_field", "tropel.planning.flow_field:FlowField", warm_up="flow fields"),
+        Entry("path_plans", "tropel.planning.path_plans:PathPlans", warm_up="a crowd on cells"),
+        Entry("harmonic", "tropel.planning.harmonic:Harmonic", warm_up="harmonic fields"),
+        Entry("vector_field", "tropel.planning.vector_field:VectorField", warm_up="painted fields"),
+        Entry("blend", "tropel.planning.field_blend:Blend", warm_up="painted fields"),
+    ],
+)
+
+ENVIRONMENTS = Kind(
+    "environment", "sense", [Entry("grid", "tropel.environment.grid:Grid", warm_up="a crowd in a room")]
+)
+
+MODELS = Kind(
+    "steering model",
+    "steer",
+    [
+        Entry(
+            "seek",
+            "tropel.local.seek:Seek",
+            parameters="tropel.local.seek:SeekParameters",
+            warm_up="a crowd in a room",
+        ),
+        Entry(
+            "dynamical",
+            "tropel.local.dynamical:Dynamical",
+            parameters="tropel.local.dynamical_parameters:DynamicalParameters",
+            warm_up="competing behaviours",
+        ),
+        Entry(
+            "lattice",
+            "tropel.local.lattice:Lattice",
+            parameters="tropel.local.lattice:LatticeParameters",
+            warm_up="a crowd on cells",
+        ),
+        Entry(
+            "flocking",
+            "tropel.local.flocking:Flocking",
+            parameters="tropel.local.flocking_parameters:FlockingParameters",
+            warm_up="flocks",
+        ),
+        Entry(
+            "sequential_flock",
+            "tropel.local.sequential_flock:SequentialFlock",
+            parameters="tropel.local.sequential_flock:SequentialFlockParameters",
+            warm_up="flocks one after the other",
+        ),
+        Entry(
+            "collision_free_speed",
+            "tropel.local.collision_free_speed:CollisionFreeSpeed",
+            parameters="tropel.local.collision_free_speed:CollisionFreeSpeedParameters",
+            warm_up="a collision-free crowd",
+        ),
+    ],
+)
+
+DISTRIBUTIONS = Kind(
+    "distribution",
+    "draw",
+    [
+        Entry("normal", "tropel.agents.distributions:Normal"),
+        Entry("uniform", "tropel.agents.distributions:Uniform"),
+    ],
+)
+
+EVENTS = Kind(
+    "event",
+    "apply",
+    [
+        Entry("open_door", "tropel.events:OpenDoor"),
+        Entry("close_door", "tropel.events:CloseDoor"),
+        Entry("open_exit", "tropel.events:OpenExit"),
+        Entry("close_exit", "tropel.events:CloseExit"),
+        Entry("add_obstacle", "tropel.events:AddObstacle"),
+        Entry("move_obstacle", "tropel.events:MoveObstacle"),
+        Entry("remove_obstacle", "tropel.events:RemoveObstacle"),
+        Entry("add_hazard", "tropel.hazard_events:AddHazard"),
+        Entry("move_hazard", "tropel.hazard_events:MoveHazard"),
+        Entry("grow_hazard", "tropel.hazard_events:GrowHazard"),
+        Entry("remove_hazard", "tropel.hazard_events:RemoveHazard"),
+        Entry("add_target", "tropel.events:AddTarget"),
+        Entry("move_target", "tropel.events:MoveTarget"),
+        Entry("remove_target", "tropel.events:RemoveTarget"),
+        Entry("set_goal", "tropel.events:SetGoal"),
+        Entry("set_parameter", "tropel.events:SetParameter"),
+        Entry("drift", "tropel.gradual_events:Drift"),
+        Entry("surge", "tropel.gradual_events:Surge"),
+        Entry("tire", "tropel.gradual_events:Tire"),
+        Entry("alarm", "tropel.gradual_events:Alarm"),
+        Entry("set_behaviour", "tropel.events:SetBehaviour"),
+        Entry("add_agents", "tropel.events:AddAgents"),
+        Entry("remove_agents", "tropel.events:RemoveAgents"),
+        Entry("add_layer", "tropel.layer_events:AddLayer"),
+        Entry("remove_layer", "tropel.layer_events:RemoveLayer"),
+    ],
+)
