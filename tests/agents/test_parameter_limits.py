@@ -108,6 +108,22 @@ def test_parameters_are_those_of_the_layers_of_the_group() -> None:
         simulation(tropel.Group("a", count=2, parameters={"cohesion": 1.0}), tropel.Group("b", count=2), local=models)
 
 
+@pytest.mark.parametrize("goal", [10**6, -9])
+def test_a_number_that_is_no_goal_leads_nowhere(goal: int) -> None:
+    """Whoever writes into the column itself is not asked by name, and kernels look goals up by number."""
+    walls = [(0, 0), (20, 0), (20, 20), (0, 20)]
+    world = tropel.World(walls, exits={"out": [(19, 9), (20, 9), (20, 11), (19, 11)]})
+    straight = tropel.Simulation(world, tropel.Group("a", count=2))
+    straight.agents.goal[:] = goal
+    before = straight.agents.position.copy()
+    straight.step()
+    assert (straight.agents.position == before).all()
+    planned = tropel.Simulation(world, tropel.Group("a", count=2), planning=tropel.FlowField())
+    planned.agents.goal[:] = goal
+    with pytest.raises(TropelError, match=f"goal is {goal}, which is the number of no goal"):
+        planned.run(until=1.0)
+
+
 ROOM = """
 name = "room"
 [world]

@@ -59,7 +59,7 @@ def _arrived_some(first, last, position, goal, dead, goals, takes_out, box, out)
         wanted = np.int64(goal[i])
         if dead[i] or wanted == NO_GOAL:
             continue
-        for g in range(max(wanted, 0), wanted + 1 if wanted >= 0 else takes_out.size):
+        for g in range(max(wanted, 0), min(wanted + 1, takes_out.size) if wanted >= 0 else takes_out.size):
             means = wanted >= 0 or wanted == (NEAREST_EXIT if goals.is_exit[g] else NEAREST_TARGET)
             if takes_out[g] and means and _is_at(g, i, position, goals, box):
                 out[i] = g

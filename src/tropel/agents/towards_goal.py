@@ -23,7 +23,8 @@ def _to_goal(i, position, goal, goals):
     best = math.inf
     dx = dy = dz = 0.0
     if goal[i] >= 0:
-        first, last = np.int64(goal[i]), np.int64(goal[i]) + 1
+        # Whoever writes into the column may write a number that no goal has.
+        first, last = np.int64(goal[i]), min(np.int64(goal[i]) + 1, np.int64(goals.is_exit.size))
     else:
         first, last = np.int64(0), goals.is_exit.size
     for g in range(first, last):

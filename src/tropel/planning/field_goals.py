@@ -14,7 +14,7 @@ from tropel._kernels.compile import kernel
 from tropel._kernels.grid_raster import fill_inside
 from tropel._kernels.walls import chord_blocked
 from tropel.agents.state import NEAREST_EXIT, NEAREST_TARGET, NO_GOAL
-from tropel.errors import GeometryError
+from tropel.errors import GeometryError, ModelError
 from tropel.world import World
 from tropel.world.raster import Raster, half_diagonal
 from tropel.world.shapes import segments_of
@@ -28,6 +28,7 @@ _RUN = 256
 
 @kernel
 def _note_goals(goal, seen):
+    """Mark the values that occur. Returns one that means no goal of the world, or NO_GOAL when there is none."""
     # Rows beside each other mostly have the same goal, and whether a run has takes a fraction of the time to see.
     for first in range(0, goal.size, _RUN):
         last = min(first + _RUN, goal.size)
@@ -35,13 +36,22 @@ def _note_goals(goal, seen):
         for k in range(first, last):
             odd |= goal[k] ^ goal[first]
         for k in range(first, last if odd else first + 1):
-            seen[goal[k] - NO_GOAL] = 1
+            place = np.int64(goal[k]) - NO_GOAL
+            if place < 0 or place >= seen.size:
+                return np.int64(goal[k])
+            seen[place] = 1
+    return np.int64(NO_GOAL)
 
 
 def goals_among(goal: NDArray[np.int32], members: NDArray[np.int64], world: World) -> list[int]:
     """The values of the `goal` column that members have, ascending."""
     seen = np.zeros(len(world.goal_numbers) - NO_GOAL, dtype=np.uint8)
-    _note_goals(goal if len(members) == len(goal) else goal[members], seen)
+    unknown = _note_goals(goal if len(members) == len(goal) else goal[members], seen)
+    if unknown != NO_GOAL:
+        raise ModelError(
+            f"an agent's goal is {unknown}, which is the number of no goal of this world; send agents by name, with "
+            f"set_goal or the event SetGoal"
+        )
     return (np.flatnonzero(seen) + NO_GOAL).tolist()
 
 
