@@ -19,20 +19,22 @@ LAYERS = ("planning", "environment", "local")
 #: What a part may import of tropel besides itself. Parts that are not named are free, but see `KNOW_ALL_LAYERS`.
 MAY_IMPORT: dict[str, set[str]] = {
     "_kernels": set(),
-    "errors": {"quantities"},
+    "errors": {"arguments", "quantities"},
     "quantities": {"errors"},
-    "world": {"_kernels", "errors", "quantities"},
-    "agents": {"_kernels", "errors", "quantities", "world"},
+    "arguments": {"errors", "quantities"},
+    "field_types": {"arguments"},
+    "world": {"_kernels", "arguments", "errors", "field_types", "quantities"},
+    "agents": {"_kernels", "arguments", "errors", "field_types", "quantities", "world"},
     "behaviours": {"errors", "quantities"},
-    "planning": {"_kernels", "errors", "quantities", "world", "agents", "behaviours"},
-    "environment": {"_kernels", "errors", "quantities", "world", "agents"},
-    "local": {"_kernels", "errors", "quantities", "world", "agents", "behaviours"},
+    "planning": {"_kernels", "arguments", "errors", "field_types", "quantities", "world", "agents", "behaviours"},
+    "environment": {"_kernels", "arguments", "errors", "field_types", "quantities", "world", "agents"},
+    "local": {"_kernels", "arguments", "errors", "field_types", "quantities", "world", "agents", "behaviours"},
     "layers": {"errors", "quantities", "world", "agents"},
     "pressing": {"_kernels", "agents"},
     "bodies": {"_kernels", "errors", "agents", "pressing"},
     "integrate": {"_kernels", "errors", "world", "agents", "bodies", "pressing"},
     "timing": set(),
-    "analysis": {"_kernels", "errors", "recording"},
+    "analysis": {"_kernels", "arguments", "errors", "recording"},
 }
 #: The simulation puts the layers together; the others name them to build simulations.
 KNOW_ALL_LAYERS = {"simulation", "scenario", "cli", "warmup"}

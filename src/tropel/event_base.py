@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, ConfigDict
 
-from tropel.agents.distributions import Distribution, Finite
+from tropel.agents.distributions import Distribution
 from tropel.errors import ParameterError, readable_errors, suggest
+from tropel.field_types import Finite
 
 if TYPE_CHECKING:
     from tropel.simulation import Simulation

@@ -11,14 +11,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import (
     Field,
-    NonNegativeFloat,
-    PositiveFloat,
-    PositiveInt,
 )
 
 from tropel.agents.presets import PersonalityField
 from tropel.errors import ParameterError
 from tropel.event_base import Event, Value, known, known_group
+from tropel.field_types import NotNegative, PositiveFinite, WholeNumber
 from tropel.gradual_events import Alarm, Drift, Surge, Tire
 from tropel.hazard_events import AddHazard, GrowHazard, MoveHazard, RemoveHazard
 from tropel.layer_events import AddLayer, RemoveLayer
@@ -88,7 +86,7 @@ class AddObstacle(Event):
 
     kind: Literal["add_obstacle"] = "add_obstacle"
     name: str
-    radius: PositiveFloat
+    radius: PositiveFinite
     position: PointField | None = None
     motion: Motion | None = None
     type: str = "obstacle"
@@ -131,7 +129,7 @@ class AddTarget(Event):
     name: str
     position: PointField | None = None
     motion: Motion | None = None
-    radius: NonNegativeFloat = 0.5
+    radius: NotNegative = 0.5
     absorbs: bool = False
 
     def check(self, sim: Simulation) -> None:
@@ -224,10 +222,10 @@ class AddAgents(Event):
 
     kind: Literal["add_agents"] = "add_agents"
     group: str
-    count: PositiveInt
+    count: Annotated[WholeNumber, Field(gt=0)]
     region: str | None = None
     around: Annotated[PointField | None, Field(description="a place, instead of a region")] = None
-    within: Annotated[PositiveFloat, Field(description="how far from that place they appear [m]")] = 2.0
+    within: Annotated[PositiveFinite, Field(description="how far from that place they appear [m]")] = 2.0
     goal: str = "nearest exit"
     radius: Value = 0.2
     desired_speed: Value = 1.34
@@ -235,7 +233,7 @@ class AddAgents(Event):
     delay: Value = 0.0
     personality: PersonalityField | None = None
     parameters: dict[str, Value] = Field(default_factory=dict)
-    families: Annotated[int | None, Field(ge=2, description="people in a family")] = None
+    families: Annotated[WholeNumber | None, Field(ge=2, description="people in a family")] = None
     follow: Annotated[str | None, Field(description="a group, whose nearest agent is followed")] = None
 
     def check(self, sim: Simulation) -> None:

@@ -13,7 +13,7 @@ from tropel.agents.distributions import draw
 from tropel.agents.personality import PERSONALITY
 from tropel.errors import ParameterError
 from tropel.event_base import Event, Value, known_group
-from tropel.world.motion import PositiveFinite
+from tropel.field_types import Finite, PositiveFinite
 
 if TYPE_CHECKING:
     from tropel.simulation import Simulation
@@ -174,8 +174,8 @@ class Tire(_State):
 
     kind: Literal["tire"] = "tire"
     over: PositiveFinite
-    speed: Annotated[float, Field(gt=0.0, le=1.0, description="what is left of the desired speed")] = 0.6
-    mass: Annotated[float, Field(ge=0.0, le=1.0, description="share of the way to a mass of 1")] = 0.5
+    speed: Annotated[Finite, Field(gt=0.0, le=1.0, description="what is left of the desired speed")] = 0.6
+    mass: Annotated[Finite, Field(ge=0.0, le=1.0, description="share of the way to a mass of 1")] = 0.5
 
     def shifts(self) -> list[Drift]:
         slower = Drift(name="desired_speed", factor=self.speed, over=self.over, group=self.group)
@@ -188,9 +188,11 @@ class Alarm(_State):
 
     kind: Literal["alarm"] = "alarm"
     fade: PositiveFinite = 30.0
-    speed: Annotated[float, Field(ge=1.0, allow_inf_nan=False, description="times the desired speed")] = 1.5
-    courage: Annotated[float, Field(ge=0.0, le=_LARGEST_SURGE, description="share of the way to a courage of 1")] = 0.6
-    agility: Annotated[float, Field(ge=0.0, le=_LARGEST_SURGE, description="share of the way to an agility of 1")] = 0.6
+    speed: Annotated[Finite, Field(ge=1.0, description="times the desired speed")] = 1.5
+    courage: Annotated[Finite, Field(ge=0.0, le=_LARGEST_SURGE, description="share of the way to a courage of 1")] = 0.6
+    agility: Annotated[Finite, Field(ge=0.0, le=_LARGEST_SURGE, description="share of the way to an agility of 1")] = (
+        0.6
+    )
 
     def shifts(self) -> list[Surge]:
         faster = Surge(name="desired_speed", factor=self.speed, fade=self.fade, group=self.group)

@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from tropel.event_base import Event
+from tropel.field_types import NotNegative, PositiveFinite
 from tropel.world import Hazard
-from tropel.world.motion import Finite, Motion, PointField, PositiveFinite
+from tropel.world.motion import Motion, PointField
 
 if TYPE_CHECKING:
     from tropel.simulation import Simulation
-
-NotNegative = Annotated[Finite, Field(ge=0.0)]
 
 
 class HazardFields(BaseModel):

@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from pydantic import Field
 
 from tropel.event_base import Event, known_group
-from tropel.world.motion import Finite, Motion, PositiveFinite
+from tropel.field_types import Finite, PositiveFinite
+from tropel.world.motion import Motion
 from tropel.world.user_layers import Disc, Layer, Openness
 
 if TYPE_CHECKING:
     from tropel.simulation import Simulation
 
-_Worth = Annotated[float, Field(ge=0.0, le=1.0)]
+_Worth = Annotated[Finite, Field(ge=0.0, le=1.0)]
 _Profile = Annotated[Disc | Openness, Field(discriminator="kind")]
 _Place = tuple[Finite, Finite]
 

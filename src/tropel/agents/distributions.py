@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import math
+import reprlib
 from statistics import NormalDist
 from typing import Annotated, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import ConfigDict, Field, NonNegativeFloat, model_validator
+from pydantic import ConfigDict, Field, model_validator
 from pydantic.dataclasses import dataclass
 
 from tropel._kernels.philox import normals, random_key, uniforms
+from tropel.arguments import numbers_in
 from tropel.errors import ParameterError, readable_errors
-
-Finite = Annotated[float, Field(allow_inf_nan=False)]
+from tropel.field_types import Finite as Finite
+from tropel.field_types import NotNegative
 
 _MOST_REDRAWS = 200
+#: Nothing about an agent is larger; squares and sums of such values stay finite.
+_LARGEST = 1e12
 
 
 _CONFIG = ConfigDict(extra="forbid")
@@ -28,7 +32,7 @@ class Normal:
     """A normal distribution; values outside [low, high] are drawn again, so the cut does not pile up at the ends."""
 
     mean: Finite
-    sd: Annotated[NonNegativeFloat, Field(allow_inf_nan=False)]
+    sd: NotNegative
     low: Finite | None = None
     high: Finite | None = None
     kind: Literal["normal"] = "normal"
@@ -97,12 +101,15 @@ def draw(value: Any, *, seed: int, purpose: str, ids: NDArray[np.int64]) -> NDAr
     """Values for the given agents; the same (seed, purpose, id) always gives the same value."""
     if isinstance(value, Normal | Uniform):
         return value.draw(random_key(seed, purpose), ids)
-    try:
-        values = np.broadcast_to(np.asarray(value, dtype=np.float64), (len(ids),)).copy()
-    except (TypeError, ValueError) as error:
+    given = numbers_in(value)
+    if given is None or given.shape not in ((), (1,), (len(ids),)):
         raise ParameterError(
-            f"{purpose}: expected a number, Normal(…), Uniform(…) or {len(ids)} values, got {value!r}"
-        ) from error
-    if not np.isfinite(values).all():
-        raise ParameterError(f"{purpose}: the value for agent {int(ids[np.argmin(np.isfinite(values))])} is not finite")
+            f"{purpose}: expected a number, Normal(…), Uniform(…) or {len(ids)} values, got {reprlib.repr(value)}"
+        )
+    values = np.broadcast_to(given, (len(ids),)).copy()
+    good = np.abs(values) <= _LARGEST
+    if not good.all():
+        row = int(np.argmin(good))
+        why = f"larger than {_LARGEST:g}" if np.isfinite(values[row]) else "not finite"
+        raise ParameterError(f"{purpose}: the value for agent {int(ids[row])} is {why}")
     return values

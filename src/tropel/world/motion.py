@@ -15,11 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from tropel.arguments import CHECKED_ELSEWHERE
 from tropel.errors import GeometryError, readable_errors
+from tropel.field_types import Finite, PositiveFinite
 
 Point = tuple[float, ...]
-Finite = Annotated[float, Field(allow_inf_nan=False)]
-PositiveFinite = Annotated[float, Field(gt=0.0, allow_inf_nan=False)]
 PointField = Annotated[tuple[Finite, ...], Field(min_length=2, max_length=3)]
 
 
@@ -79,7 +79,7 @@ class Orbit(_Motion):
     kind: Literal["orbit"] = "orbit"
     center: PointField
     radius: PositiveFinite
-    period: Annotated[float, Field(allow_inf_nan=False, description="seconds a turn; negative runs clockwise")]
+    period: Annotated[Finite, Field(description="seconds a turn; negative runs clockwise")]
     phase: Annotated[Finite, Field(description="angle at time zero, in radians")] = 0.0
 
     @model_validator(mode="after")
@@ -101,6 +101,9 @@ class Orbit(_Motion):
 
 #: A motion that a file can hold.
 Motion = Annotated[Waypoints | Orbit, Field(discriminator="kind")]
+
+#: Where a thing stands; the world it comes into says how many coordinates it has, and checks them.
+Place = Annotated[Sequence[float], CHECKED_ELSEWHERE]
 
 #: What moves a thing: a motion, or any pure function of time that returns a point.
 MotionLike = Waypoints | Orbit | Callable[[float], Sequence[float]]
