@@ -19,22 +19,25 @@ LAYERS = ("planning", "environment", "local")
 #: What a part may import of tropel besides itself. Parts that are not named are free, but see `KNOW_ALL_LAYERS`.
 MAY_IMPORT: dict[str, set[str]] = {
     "_kernels": set(),
-    "errors": {"quantities"},
+    "errors": {"arguments", "quantities"},
     "quantities": {"errors"},
-    "number_fields": set(),
+    "arguments": {"errors", "quantities"},
+    "field_types": {"arguments"},
     "registry": {"errors"},
-    "world": {"_kernels", "errors", "quantities", "number_fields"},
-    "agents": {"_kernels", "errors", "quantities", "number_fields", "registry", "world"},
+    "world": {"_kernels", "arguments", "errors", "field_types", "quantities"},
+    "agents": {"_kernels", "arguments", "errors", "field_types", "quantities", "registry", "world"},
     "behaviours": {"errors", "quantities"},
-    "planning": {"_kernels", "errors", "quantities", "registry", "world", "agents", "behaviours"},
-    "environment": {"_kernels", "errors", "quantities", "world", "agents"},
-    "local": {"_kernels", "errors", "quantities", "world", "agents", "behaviours"},
+    "planning": {
+        *("_kernels", "arguments", "errors", "field_types", "quantities", "registry", "world", "agents", "behaviours")
+    },
+    "environment": {"_kernels", "arguments", "errors", "field_types", "quantities", "world", "agents"},
+    "local": {"_kernels", "arguments", "errors", "field_types", "quantities", "world", "agents", "behaviours"},
     "layers": {"errors", "quantities", "world", "agents"},
     "pressing": {"_kernels", "agents"},
     "bodies": {"_kernels", "errors", "agents", "pressing"},
     "integrate": {"_kernels", "errors", "world", "agents", "bodies", "pressing"},
     "timing": set(),
-    "analysis": {"_kernels", "errors", "recording"},
+    "analysis": {"_kernels", "arguments", "errors", "recording"},
 }
 #: The simulation puts the layers together; the others name them to build simulations.
 KNOW_ALL_LAYERS = {"simulation", "scenario", "cli", "warmup"}

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 
 from tropel.errors import ParameterError, named_parameters, suggest
 from tropel.events import SetBehaviour
+from tropel.quantities import number
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -42,25 +43,23 @@ _LONGEST_WAIT = 64
 class Budget:
     """How many steps per second of wall time a run should make, and how it is kept to that."""
 
-    steps_per_second: float = 60.0
-    window: int = 30  #: steps over which the rate is measured
-    settle: int = 3  #: steps after a switch that do not count, because switching itself takes time
-    room: float = 0.1  #: a behaviour comes back when this share of the time is to spare
-    patience: int = 4  #: quiet windows before something is tried that is not known to fit
+    steps_per_second: float = number(60.0, above=0.0, unit="1/s", about="of wall time")
+    window: int = number(30, whole=True, low=1, about="steps over which the rate is measured")
+    settle: int = number(
+        3, whole=True, low=0, about="steps after a switch that do not count, because switching itself takes time"
+    )
+    room: float = number(
+        0.1, low=0.0, below=1.0, about="a behaviour comes back when this share of the time is to spare"
+    )
+    patience: int = number(
+        4, whole=True, low=1, about="quiet windows before something is tried that is not known to fit"
+    )
     order: tuple[str, ...] | None = None  #: what is left out first and what last; `ORDER` if not given
     clock: Callable[[], float] = field(default=perf_counter, repr=False)  #: wall time [s]
 
     def __post_init__(self) -> None:
-        if not (math.isfinite(self.steps_per_second) and self.steps_per_second > 0.0):
-            raise ParameterError(f"Budget: steps_per_second must be a positive number, not {self.steps_per_second!r}")
-        for name, least in (("window", 1), ("settle", 0), ("patience", 1)):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int) or value < least:
-                raise ParameterError(f"Budget: {name} must be a whole number, at least {least}, not {value!r}")
-        if not 0.0 <= self.room < 1.0:
-            raise ParameterError(f"Budget: room is a share of the time, from 0 to below 1, not {self.room!r}")
         if self.order is not None:
-            if isinstance(self.order, str) or len(set(self.order)) != len(tuple(self.order)):
+            if len(set(self.order)) != len(tuple(self.order)):
                 raise ParameterError(f"Budget: order names each behaviour once, not {self.order!r}")
             object.__setattr__(self, "order", tuple(self.order))
 

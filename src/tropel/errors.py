@@ -33,6 +33,12 @@ class ParameterError(TropelError):
     """A parameter outside its meaning: a negative radius, a time step of zero, an unknown name."""
 
 
+class UnknownNameError(ParameterError, KeyError):
+    """A name that nothing has, in what can be asked by name."""
+
+    __str__ = Exception.__str__  # that of KeyError would put the message between quotes
+
+
 class ScenarioError(TropelError):
     """A scenario file that cannot be read or does not make sense."""
 
@@ -76,8 +82,10 @@ def suggest(name: str, known: Iterable[str]) -> str:
 def named_parameters(cls: _C) -> _C:
     """Class decorator for dataclasses of parameters: an unknown keyword is an error that suggests the near miss.
 
-    Numbers that fields declare (`quantities.number`) are checked before `__post_init__` sees them.
+    Numbers that fields declare (`quantities.number`), and the types of all others (`arguments.py`), are checked before
+    `__post_init__` sees them, which need only look at what values mean.
     """
+    from tropel.arguments import check_values, plain_values
     from tropel.quantities import check_numbers
 
     original = cls.__init__  # type: ignore[misc]
@@ -88,8 +96,12 @@ def named_parameters(cls: _C) -> _C:
         for name in named:
             if name not in known:
                 raise ParameterError(f"{cls.__name__} has no parameter '{name}'; {suggest(name, known)}")
-        check_numbers(type(self), {**dict(zip(known, values, strict=False)), **named})
-        original(self, *values, **named)
+        given = {**dict(zip(known, values, strict=False)), **named}
+        check_numbers(type(self), given)
+        check_values(type(self), given)
+        given = plain_values(type(self), given)
+        ordered = [given[name] for name in known[: len(values)]]
+        original(self, *ordered, *values[len(ordered) :], **{name: given[name] for name in named})
 
     cls.__init__ = checked  # type: ignore[misc]
     return cls
@@ -192,4 +204,7 @@ def _classes_in(annotation: Any) -> list[str]:
 
 def is_finite(value: object) -> bool:
     """Whether it is a number, and neither infinite nor nan; for checks of parameters that may be anything."""
-    return isinstance(value, Real) and math.isfinite(value)
+    try:
+        return isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)
+    except OverflowError:  # a whole number too large for any other
+        return False

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Union
 
 from pydantic import Field, TypeAdapter
 
+from tropel.arguments import CHECKED_ELSEWHERE
 from tropel.errors import EventError, ParameterError, TropelError
 from tropel.event_base import Event
 from tropel.events import AddAgents
@@ -20,7 +21,7 @@ from tropel.registry import EVENTS
 if TYPE_CHECKING:
     from tropel.simulation import Simulation
 
-EventLike = Event | Callable[["Simulation"], None]
+EventLike = Annotated[Event | Callable[["Simulation"], None], CHECKED_ELSEWHERE]
 
 # Built at run time, which type checkers do not follow.
 _AnyEvent: Any = Annotated[Union[(*(entry.load() for entry in EVENTS.values()), UnderWay)], Field(discriminator="kind")]
@@ -162,8 +163,6 @@ def step_at(time: float, dt: float) -> int:
 
 def due_step(event: EventLike, time: float, sim: Simulation) -> int:
     """The step at which an event of the time [s] is due; raises when it can be seen that it cannot happen."""
-    if not math.isfinite(time):
-        raise ParameterError(f"an event needs a finite time, not {time!r}")
     step = step_at(time, sim.dt)
     if step < sim.step_number:
         raise ParameterError(f"t = {time:g} s is over already (it is {sim.time:g} s now)")
@@ -176,7 +175,7 @@ def due_step(event: EventLike, time: float, sim: Simulation) -> int:
 
 def repeated(function: Callable[[Simulation], None], *, begin: float, seconds: float, dt: float) -> Repeated:
     """A function to be called every so many seconds, which no step must miss."""
-    if not (math.isfinite(seconds) and seconds > dt * (1.0 - 1e-9)):
+    if not seconds > dt * (1.0 - 1e-9):
         raise ParameterError(f"every: the time between two calls must be at least dt = {dt:g} s, not {seconds!r}")
     if not callable(function) or isinstance(function, type):
         raise ParameterError(f"every: expected a function of the simulation, not {function!r}")

@@ -14,10 +14,10 @@ from pydantic import Field
 from tropel.agents.personal_fields import PersonalFields, Value
 from tropel.errors import ParameterError
 from tropel.event_base import Event, known, known_group
+from tropel.field_types import NotNegative, PositiveFinite, PositiveWhole
 from tropel.gradual_events import Alarm, Drift, Surge, Tire
 from tropel.hazard_events import AddHazard, GrowHazard, MoveHazard, RemoveHazard
 from tropel.layer_events import AddLayer, RemoveLayer
-from tropel.number_fields import NotNegative, Positive, PositiveWhole
 from tropel.world import Obstacle, Target, World
 from tropel.world.motion import Motion, PointField
 
@@ -112,7 +112,7 @@ class AddObstacle(Event):
 
     kind: Literal["add_obstacle"] = "add_obstacle"
     name: str
-    radius: Positive
+    radius: PositiveFinite
     position: PointField | None = None
     motion: Motion | None = None
     type: str = "obstacle"
@@ -251,7 +251,7 @@ class AddAgents(Event, PersonalFields):
     count: PositiveWhole
     region: str | None = None
     around: Annotated[PointField | None, Field(description="a place, instead of a region")] = None
-    within: Annotated[Positive, Field(description="how far from that place they appear [m]")] = 2.0
+    within: Annotated[PositiveFinite, Field(description="how far from that place they appear [m]")] = 2.0
 
     def check(self, sim: Simulation) -> None:
         known_group(self.group, sim)

@@ -14,7 +14,7 @@ from tropel.agents.personal_fields import Value
 from tropel.agents.personality import PERSONALITY
 from tropel.errors import ParameterError
 from tropel.event_base import Event, known_group
-from tropel.number_fields import Positive
+from tropel.field_types import Finite, PositiveFinite
 
 if TYPE_CHECKING:
     from tropel.simulation import Simulation
@@ -32,7 +32,7 @@ class _Shift(Event):
     share: Annotated[
         float | None, Field(gt=0.0, le=1.0, description="of the way from the agent's own value to `to`")
     ] = None
-    factor: Annotated[Positive | None, Field(description="instead of `to`: times the agent's own value")] = None
+    factor: Annotated[PositiveFinite | None, Field(description="instead of `to`: times the agent's own value")] = None
     group: str | None = None
 
     @model_validator(mode="after")
@@ -80,7 +80,7 @@ class Drift(_Shift):
     """Move a parameter evenly, in `over` seconds, to a value (or a share of the way there), or to a multiple."""
 
     kind: Literal["drift"] = "drift"
-    over: Positive
+    over: PositiveFinite
 
     def left(self, elapsed: float) -> float:
         return 1.0 - self.reach * min(elapsed / self.over, 1.0)
@@ -93,7 +93,7 @@ class Surge(_Shift):
     """Change a parameter at once, then let it fade back to what each agent had, with the time constant `fade` [s]."""
 
     kind: Literal["surge"] = "surge"
-    fade: Positive
+    fade: PositiveFinite
 
     @model_validator(mode="after")
     def _way_back(self) -> Surge:
@@ -166,9 +166,9 @@ class Tire(_State):
     """Fatigue: within `over` seconds people become slower, and slower to change their speed."""
 
     kind: Literal["tire"] = "tire"
-    over: Positive
-    speed: Annotated[float, Field(gt=0.0, le=1.0, description="what is left of the desired speed")] = 0.6
-    mass: Annotated[float, Field(ge=0.0, le=1.0, description="share of the way to a mass of 1")] = 0.5
+    over: PositiveFinite
+    speed: Annotated[Finite, Field(gt=0.0, le=1.0, description="what is left of the desired speed")] = 0.6
+    mass: Annotated[Finite, Field(ge=0.0, le=1.0, description="share of the way to a mass of 1")] = 0.5
 
     def shifts(self) -> list[Drift]:
         slower = Drift(name="desired_speed", factor=self.speed, over=self.over, group=self.group)
@@ -180,10 +180,12 @@ class Alarm(_State):
     """Adrenaline: people are faster, braver and more agile at once, and calm down with the time constant `fade` [s]."""
 
     kind: Literal["alarm"] = "alarm"
-    fade: Positive = 30.0
-    speed: Annotated[float, Field(ge=1.0, allow_inf_nan=False, description="times the desired speed")] = 1.5
-    courage: Annotated[float, Field(ge=0.0, le=_LARGEST_SURGE, description="share of the way to a courage of 1")] = 0.6
-    agility: Annotated[float, Field(ge=0.0, le=_LARGEST_SURGE, description="share of the way to an agility of 1")] = 0.6
+    fade: PositiveFinite = 30.0
+    speed: Annotated[Finite, Field(ge=1.0, description="times the desired speed")] = 1.5
+    courage: Annotated[Finite, Field(ge=0.0, le=_LARGEST_SURGE, description="share of the way to a courage of 1")] = 0.6
+    agility: Annotated[Finite, Field(ge=0.0, le=_LARGEST_SURGE, description="share of the way to an agility of 1")] = (
+        0.6
+    )
 
     def shifts(self) -> list[Surge]:
         faster = Surge(name="desired_speed", factor=self.speed, fade=self.fade, group=self.group)

@@ -7,14 +7,12 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from tropel.event_base import Event
-from tropel.number_fields import Finite, Positive
+from tropel.field_types import NotNegative, PositiveFinite
 from tropel.world import Hazard
 from tropel.world.motion import Motion, PointField
 
 if TYPE_CHECKING:
     from tropel.simulation import Simulation
-
-NotNegative = Annotated[Finite, Field(ge=0.0)]
 
 
 class HazardFields(BaseModel):
@@ -22,15 +20,15 @@ class HazardFields(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    inner: Annotated[Positive, Field(description="who is within it dies [m]")]
-    outer: Annotated[Positive | None, Field(description="avoided up to here [m]; 4 times inner")] = None
+    inner: Annotated[PositiveFinite, Field(description="who is within it dies [m]")]
+    outer: Annotated[PositiveFinite | None, Field(description="avoided up to here [m]; 4 times inner")] = None
     position: PointField | None = None
     motion: Motion | None = None
     intensity: Annotated[NotNegative, Field(description="how sharply it is avoided; 1 is mild")] = 1.0
     type: Annotated[str, Field(description='what it is: "fire", "rubble", "explosion", …')] = "fire"
     growth: Annotated[NotNegative, Field(description="of the inner radius [m/s]; the outer keeps its ratio")] = 0.0
-    largest: Annotated[Positive | None, Field(description="inner radius at which it stops growing [m]")] = None
-    until: Annotated[Positive | None, Field(description="simulated time at which it is over [s]")] = None
+    largest: Annotated[PositiveFinite | None, Field(description="inner radius at which it stops growing [m]")] = None
+    until: Annotated[PositiveFinite | None, Field(description="simulated time at which it is over [s]")] = None
     replan: Annotated[bool, Field(description="planners look for ways around it")] = False
     deadly: bool = True
 
@@ -75,8 +73,8 @@ class GrowHazard(Event):
 
     kind: Literal["grow_hazard"] = "grow_hazard"
     name: str
-    inner: Positive
-    outer: Positive | None = None
+    inner: PositiveFinite
+    outer: PositiveFinite | None = None
 
     def check(self, sim: Simulation) -> None:
         Hazard(inner=self.inner, outer=self.outer, position=(0.0, 0.0))

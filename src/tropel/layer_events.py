@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from pydantic import Field
 
 from tropel.event_base import Event, known_group
-from tropel.number_fields import Finite, Positive
+from tropel.field_types import Finite, PositiveFinite
 from tropel.world.motion import Motion
 from tropel.world.user_layers import Disc, Layer, Openness
 
 if TYPE_CHECKING:
     from tropel.simulation import Simulation
 
-_Worth = Annotated[float, Field(ge=0.0, le=1.0)]
+_Worth = Annotated[Finite, Field(ge=0.0, le=1.0)]
 _Profile = Annotated[Disc | Openness, Field(discriminator="kind")]
 _Place = tuple[Finite, Finite]
 
@@ -26,7 +26,7 @@ class AddLayer(Event):
     name: str
     values: tuple[tuple[_Worth, ...], ...] | _Profile
     origin: _Place | None = None
-    cell: Positive | None = None
+    cell: PositiveFinite | None = None
     position: _Place | None = None
     motion: Motion | None = None
     group: str | None = None

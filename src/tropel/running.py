@@ -124,8 +124,6 @@ class Run:
         self.record = None if record is None else Path(record)
         self.fps = fps
         self.checkpoint = None if checkpoint is None else Path(checkpoint)
-        if not (math.isfinite(checkpoint_every) and checkpoint_every > 0):
-            raise ParameterError(f"checkpoint_every must be a positive number of seconds, not {checkpoint_every!r}")
         self.checkpoint_steps = max(1, round(checkpoint_every / sim.dt))
         self.progress = progress
         if budget is not None and sim.replayed is not None:

@@ -7,12 +7,10 @@ crowd on cells shares the world with others, the part from environment to integr
 
 from __future__ import annotations
 
-import math
 import os
 from collections.abc import Callable, Iterable, Mapping
-from numbers import Real
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +24,7 @@ from tropel.agents.groups import Group, Personal
 from tropel.agents.population import Population
 from tropel.agents.sources import Source
 from tropel.agents.state import AgentState, Steered
+from tropel.arguments import CHECKED_ELSEWHERE, Moment, PositiveCount, Seconds, checked_arguments
 from tropel.budget import Budget
 from tropel.environment.collisions import CollisionLog, CollisionWatch, cells_before
 from tropel.errors import ModelError, ParameterError, TropelError
@@ -35,7 +34,8 @@ from tropel.group_layers import GroupLayers
 from tropel.integrate import integrate
 from tropel.layers import Environment, Planner, Steering
 from tropel.planning.laid_layers import LaidLayers
-from tropel.recording.recorder import Recorder, scene_of
+from tropel.quantities import Quantity
+from tropel.recording.recorder import FPS, Recorder, scene_of
 from tropel.replay import Replay
 from tropel.running import Run, Summary
 from tropel.snapshot import digest_of_setup, hash_simulation, restore_simulation, save_simulation
@@ -47,7 +47,11 @@ from tropel.world.user_layers import Layer
 if TYPE_CHECKING:
     from tropel.viewer.view import View
 
-Until = float | str | Callable[["Simulation"], bool]
+Until = Annotated[float | str | Callable[["Simulation"], bool], CHECKED_ELSEWHERE]
+Limit = Annotated[float | None, CHECKED_ELSEWHERE]
+
+#: The length of a step: what moves in less, or more, is not what is simulated here.
+STEP = Quantity(name="dt", above=0.0, high=1000.0, unit="s")
 
 
 class Simulation:
@@ -58,17 +62,18 @@ class Simulation:
     column `collided`, unless `watch_collisions` is false, or is left out and all models say that bodies may overlap.
     """
 
+    @checked_arguments
     def __init__(
         self,
         world: World,
-        agents: Iterable[Group | Source] | Group,
+        agents: Iterable[Group | Source] | Group | Source,
         *,
         planning: Planner | Mapping[str, Planner] | None = None,
         environment: Environment | None = None,
         local: Steering | Mapping[str, Steering] | None = None,
-        dt: float = 0.05,
+        dt: Annotated[float, STEP] = 0.05,
         seed: int = 0,
-        threads: int | None = None,
+        threads: PositiveCount | None = None,
         title: str = "",
         watch_collisions: bool | None = None,
     ) -> None:
@@ -76,15 +81,10 @@ class Simulation:
         from tropel.local.seek import Seek
         from tropel.planning.direct import Direct
 
-        is_number: bool = isinstance(dt, Real)
-        if not (is_number and math.isfinite(dt) and dt > 0):
-            raise ParameterError(f"dt must be a positive number of seconds, not {dt!r}")
-        if threads is not None and threads < 1:
-            raise ParameterError(f"threads must be at least 1, not {threads}")
         self.world = world
         self.dt = float(dt)
         self.seed = int(seed)
-        self.threads = threads or os.cpu_count() or 1
+        self.threads = int(threads or os.cpu_count() or 1)
         self.title = title
         self.step_number = 0
         self._yield_key = random_key(self.seed, "who gives way")
@@ -98,7 +98,7 @@ class Simulation:
             world=world,
         )
         for item in declared:
-            self.check_newcomers(item, group=item.name if isinstance(item, Group) else item.group)
+            self.layers.check_newcomers(item, group=item.name if isinstance(item, Group) else item.group)
         self.population.spawn_all(self.layers.columns(), self.layers.cells())
         self.events = EventQueue()
         self.replayed: Replay | None = None
@@ -249,11 +249,13 @@ class Simulation:
 
     # What can be changed ----------------------------------------------------------------------------------------
 
-    def at(self, time: float, event: EventLike) -> None:
+    @checked_arguments
+    def at(self, time: Moment, event: EventLike) -> None:
         """Schedule an event, or a function of the simulation, for a time [s]."""
         self.events.add(due_step(event, time, self), event)
 
-    def every(self, seconds: float, function: Callable[[Simulation], None], *, begin: float | None = None) -> None:
+    @checked_arguments
+    def every(self, seconds: Seconds, function: Callable[[Simulation], None], *, begin: Moment | None = None) -> None:
         """Call a function of the simulation at `begin` (now when left out) and every so many seconds after.
 
         A resumed run must schedule it again before `restore`, with the same `begin`. It does not keep a run going that
@@ -262,26 +264,31 @@ class Simulation:
         first = self.time if begin is None else float(begin)
         self.at(first, repeated(function, begin=first, seconds=seconds, dt=self.dt))
 
+    @checked_arguments
     def add_agents(self, group: str, **what: Any) -> NDArray[np.int64]:
         """Add agents of a group now (the fields of `Group`); returns their ids."""
         newcomers = Group(group, **what)
         self.check_newcomers(newcomers, group=group)
         return self.population.add(newcomers, time=self.time, step=self.step_number)
 
+    @checked_arguments
     def remove_agents(
         self, *, group: str | None = None, region: Any = None, ids: Iterable[int] | None = None
     ) -> NDArray[np.int64]:
         """Take out agents that meet all given conditions; returns their ids."""
         return self.population.remove(group=group, region=region, ids=ids)
 
+    @checked_arguments
     def set_goal(self, goal: str, *, group: str | None = None) -> None:
         """Send a group, or everybody, to an exit or target by name, "nearest exit", "nearest target" or "none"."""
         self.population.set_goal(goal, group=group)
 
+    @checked_arguments
     def set_parameter(self, name: str, value: Any, *, group: str | None = None) -> None:
         """Give a group, or everybody, a new value of a parameter: a number, a distribution or "default"."""
         self.population.set_parameter(name, value, group=group, step=self.step_number)
 
+    @checked_arguments
     def check_parameter(self, name: str, value: Any = "default") -> None:
         """Raise when agents have no settable parameter of that name, or when it cannot have the value."""
         self.population.check_parameter(name, value)
@@ -289,11 +296,14 @@ class Simulation:
     def check_newcomers(self, told: Personal | AddAgents, *, group: str) -> None:
         """Raise when a group's planner and steering model have no use for the personality or bonds it is given."""
         self.layers.check_newcomers(told, group=group)
+        self.population.check_follow(group, told.follow)
 
+    @checked_arguments
     def add_layer(self, name: str, layer: Layer) -> None:
         """Lay down a layer of one's own for a lattice crowd."""
         self.layers_on_the_ground().add(name, layer)
 
+    @checked_arguments
     def remove_layer(self, name: str) -> None:
         """Take a layer of one's own away."""
         self.layers_on_the_ground().remove(name)
@@ -307,10 +317,12 @@ class Simulation:
         """What layers do that can be switched off, and whether it is on."""
         return self.layers.behaviours
 
+    @checked_arguments
     def check_behaviour(self, name: str) -> None:
         """Raise when no layer has a behaviour of that name."""
         self.layers.check_behaviour(name)
 
+    @checked_arguments
     def set_behaviour(self, name: str, on: bool, *, by_budget: bool = False) -> None:
         """Switch a behaviour on or off; a budget switches on again only what it has switched off itself."""
         self.layers.set_behaviour(name, on)
@@ -318,21 +330,23 @@ class Simulation:
         if by_budget and not on:
             self.spared.add(name)
 
+    @checked_arguments
     def clear_doorway(self, door: str) -> None:
         """Nobody may stand exactly on the line of a door that closes: such agents step back to where they came from."""
         step_off(self.agents, self.world, door, dt=self.dt)
 
     # Running ----------------------------------------------------------------------------------------------------
 
+    @checked_arguments
     def run(
         self,
         *,
         until: Until | None = None,
-        limit: float | None = None,
+        limit: Limit = None,
         record: str | os.PathLike[str] | None = None,
-        fps: float = 10.0,
+        fps: Annotated[float, FPS] = 10.0,
         checkpoint: str | os.PathLike[str] | None = None,
-        checkpoint_every: float = 60.0,
+        checkpoint_every: Seconds = 60.0,
         progress: bool | Callable[[Simulation], None] = False,
         budget: Budget | None = None,
     ) -> Summary:
@@ -355,6 +369,7 @@ class Simulation:
             budget=budget,
         ).go()
 
+    @checked_arguments
     def replay(self, record: str | os.PathLike[str]) -> None:
         """Let what happened in a recorded run happen again: at each step, the events that its file holds.
 
@@ -389,10 +404,12 @@ class Simulation:
     def _when(self) -> str:
         return f"step {self.step_number} (t = {self.time:g} s), stage '{self.timing.stage}'"
 
+    @checked_arguments
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write a checkpoint, atomically."""
         save_simulation(self, Path(path))
 
+    @checked_arguments
     def restore(self, path: str | os.PathLike[str]) -> None:
         """Continue from a checkpoint that a simulation built in the same way has written."""
         restore_simulation(self, Path(path))

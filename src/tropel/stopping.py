@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
-from numbers import Real
+import reprlib
 from typing import TYPE_CHECKING, Any
 
-from tropel.errors import ParameterError
+from tropel.arguments import LATEST
+from tropel.errors import ParameterError, is_finite
 from tropel.event_queue import step_at
+from tropel.quantities import is_number
 
 if TYPE_CHECKING:
     from tropel.simulation import Simulation
@@ -39,19 +41,26 @@ class StopRule:
 
 
 def _checked(sim: Simulation, until: Any, limit: float | None) -> tuple[Any, float]:
-    if limit is not None and not limit > 0:
-        raise ParameterError(f"limit must be a positive number of seconds, not {limit!r}")
-    last = math.inf if limit is None or math.isinf(limit) else step_at(limit, sim.dt)
-    if isinstance(until, Real):
-        until = float(until)
-    if until is None or isinstance(until, float):
-        if until is None and limit is None:
+    never = limit is None or (is_number(limit) and limit == math.inf)
+    if not (never or (is_finite(limit) and 0 < limit <= LATEST)):  # type: ignore[operator]
+        raise ParameterError(
+            f"limit must be a positive number of seconds, infinite or at most {LATEST:g}, not {reprlib.repr(limit)}"
+        )
+    last = math.inf if never else step_at(float(limit), sim.dt)  # type: ignore[arg-type]
+    if until is None:
+        if limit is None:
             raise ParameterError("say when to stop: until= seconds, 'empty' or a predicate, or limit= seconds")
-        if until is not None and not (math.isfinite(until) and until >= 0):
-            raise ParameterError(f"until must be a finite number of seconds that is not negative, not {until!r}")
-        return None, min(last, math.inf if until is None else step_at(until, sim.dt))
-    if until != "empty" and not callable(until):
-        raise ParameterError(f"until is a time in seconds, 'empty' or a predicate of the simulation, not {until!r}")
+        return None, last
+    if is_number(until):
+        if not (is_finite(until) and 0 <= until <= LATEST):
+            raise ParameterError(
+                f"until must be a finite number of seconds that is not negative, at most {LATEST:g}, not {until!r}"
+            )
+        return None, min(last, step_at(float(until), sim.dt))
+    if not (isinstance(until, str) and until == "empty") and (not callable(until) or isinstance(until, type)):
+        raise ParameterError(
+            f"until is a time in seconds, 'empty' or a predicate of the simulation, not {reprlib.repr(until)}"
+        )
     if limit is None:
         raise ParameterError("give a limit in seconds too: a run until 'empty' may otherwise never end")
     return until, last

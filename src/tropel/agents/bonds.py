@@ -6,6 +6,7 @@ are filled in for groups that are declared with `families` or `follow`.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from numbers import Integral
 from typing import Any
 
@@ -29,6 +30,25 @@ def check_bonds(families: Any, follow: Any, parameters: Any, *, group: str, who:
     for told, column in COLUMN_OF.items():
         if (families if told == "families" else follow) is not None and column in parameters:
             raise ParameterError(f"{who}: give either {told} or the parameter {column}, which it sets")
+
+
+def check_no_circle(follows: Mapping[str, set[str]]) -> None:
+    """Raise when a group follows itself through others: nobody of them would lead."""
+    for begin in follows:
+        came_from: dict[str, str] = {}
+        waiting = [begin]
+        while waiting:
+            group = waiting.pop()
+            for leader in follows.get(group, ()):
+                if leader not in came_from:
+                    came_from[leader] = group
+                    waiting.append(leader)
+        if begin in came_from:
+            way = [begin, came_from[begin]]
+            while way[-1] != begin:
+                way.append(came_from[way[-1]])
+            circle = "', which follows '".join(reversed(way))
+            raise ParameterError(f"group '{circle}': one of them must lead; leave its follow out")
 
 
 def check_has_bonds(families: Any, follow: Any, *, group: str, model: str, columns: set[str]) -> None:

@@ -13,11 +13,14 @@ from pydantic import ConfigDict, Field, model_validator
 from pydantic.dataclasses import dataclass
 
 from tropel._kernels.philox import normals, random_key, uniforms
+from tropel.arguments import numbers_in
 from tropel.errors import ParameterError, readable_errors
-from tropel.number_fields import Finite, NotNegative
+from tropel.field_types import Finite, NotNegative
 from tropel.quantities import Quantity, is_number
 
 _MOST_REDRAWS = 200
+#: Nothing about an agent is larger; squares and sums of such values stay finite.
+_LARGEST = 1e12
 
 
 _CONFIG = ConfigDict(extra="forbid")
@@ -98,17 +101,17 @@ def draw(value: Any, *, seed: int, purpose: str, ids: NDArray[np.int64]) -> NDAr
     """Values for the given agents; the same (seed, purpose, id) always gives the same value."""
     if isinstance(value, Normal | Uniform):
         return value.draw(random_key(seed, purpose), ids)
-    try:
-        given = np.asarray(value)
-        if given.dtype.kind not in "iuf":
-            raise TypeError("no numbers")
-        values = np.broadcast_to(given.astype(np.float64), (len(ids),)).copy()
-    except (TypeError, ValueError, OverflowError) as error:
+    given = numbers_in(value)
+    if given is None or given.shape not in ((), (1,), (len(ids),)):
         raise ParameterError(
             f"{purpose}: expected a number, Normal(…), Uniform(…) or {len(ids)} values, got {reprlib.repr(value)}"
-        ) from error
-    if not np.isfinite(values).all():
-        raise ParameterError(f"{purpose}: the value for agent {int(ids[np.argmin(np.isfinite(values))])} is not finite")
+        )
+    values = np.broadcast_to(given, (len(ids),)).copy()
+    good = np.abs(values) <= _LARGEST
+    if not good.all():
+        row = int(np.argmin(good))
+        why = f"larger than {_LARGEST:g}" if np.isfinite(values[row]) else "not finite"
+        raise ParameterError(f"{purpose}: the value for agent {int(ids[row])} is {why}")
     return values
 
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import math
+import reprlib
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
-from numbers import Real
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,11 +22,14 @@ from tropel.agents.state import (
     SENSE_RADIUS,
     Column,
 )
-from tropel.errors import ParameterError, named_parameters, suggest
+from tropel.arguments import CHECKED_ELSEWHERE, numbers_in
+from tropel.errors import ParameterError, is_finite, named_parameters, suggest
 from tropel.quantities import Quantity
 from tropel.world import World
 from tropel.world.shapes import ShapeLike
 
+#: Nobody means more than that in one group; it is refused before any memory is asked for.
+MOST_AGENTS = 1_000_000_000
 DELAY = Quantity(name="delay", unit="s", low=0.0, high=1e12, about="stands still for so long first")
 #: What every agent has by fields of its group, not as one of its `parameters`.
 _PERSONAL: tuple[Quantity, ...] = (RADIUS, DESIRED_SPEED, SENSE_RADIUS, DELAY)
@@ -102,8 +104,8 @@ class Group(Personal):
 
     name: str
     _: KW_ONLY
-    count: int | None = None
-    density: float | None = None
+    count: Annotated[int | None, CHECKED_ELSEWHERE] = None
+    density: Annotated[float | None, CHECKED_ELSEWHERE] = None
     positions: Any = None
     region: str | ShapeLike | tuple[Sequence[float], Sequence[float]] | None = None
 
@@ -114,15 +116,19 @@ class Group(Personal):
             what = "nothing" if not given else " and ".join(given)
             raise ParameterError(f"group '{name}': give exactly one of count, density or positions, not {what}")
         if self.count is not None and not (
-            isinstance(self.count, Real) and self.count >= 0 and float(self.count).is_integer()
+            is_finite(self.count) and 0 <= self.count <= MOST_AGENTS and float(self.count).is_integer()
         ):
             raise ParameterError(
-                f"group '{name}': count must be a whole number that is not negative, not {self.count!r}"
+                f"group '{name}': count must be a whole number that is not negative, at most {MOST_AGENTS:,}, "
+                f"not {reprlib.repr(self.count)}"
             )
-        if self.density is not None and not (
-            isinstance(self.density, Real) and self.density > 0 and math.isfinite(self.density)
-        ):
-            raise ParameterError(f"group '{name}': density must be positive, not {self.density!r}")
+        if self.density is not None and not (is_finite(self.density) and 0 < self.density <= MOST_AGENTS):
+            raise ParameterError(f"group '{name}': density must be positive, not {reprlib.repr(self.density)}")
+        if self.positions is not None and numbers_in(self.positions) is None:
+            raise ParameterError(
+                f"group '{name}': positions must be numbers, a row of coordinates for each agent, "
+                f"not {reprlib.repr(self.positions)}"
+            )
         if self.personality is not None:
             shares_of(self.personality, f"group '{name}'")
         check_bonds(self.families, self.follow, self.parameters, group=name, who=f"group '{name}'")

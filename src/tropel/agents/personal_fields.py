@@ -12,7 +12,7 @@ from tropel.agents.distributions import Distribution
 from tropel.agents.groups import DELAY
 from tropel.agents.presets import PersonalityField
 from tropel.agents.state import DESIRED_SPEED, RADIUS, SENSE_RADIUS
-from tropel.number_fields import Finite, Whole
+from tropel.field_types import Finite, WholeNumber
 from tropel.quantities import Quantity
 
 #: A parameter: a number for all, or a distribution from which each agent draws its own.
@@ -75,7 +75,8 @@ class PersonalFields(BaseModel):
         Mapping[str, Value], ParametersField(), Field(description="columns of the planner or steering model")
     ] = Field(default_factory=dict)
     families: Annotated[
-        Whole | None, Field(ge=2, description="people in a family: neighbours are cut into families that keep together")
+        WholeNumber | None,
+        Field(ge=2, description="people in a family: neighbours are cut into families that keep together"),
     ] = None
     follow: Annotated[str | None, Field(description="a group, whose nearest agent is followed")] = None
 

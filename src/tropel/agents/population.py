@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import reprlib
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -9,7 +10,7 @@ import numpy as np
 import shapely
 from numpy.typing import NDArray
 
-from tropel.agents.bonds import FIRST_NUMBER, cut_into_families, nearest_of
+from tropel.agents.bonds import FIRST_NUMBER, check_no_circle, cut_into_families, nearest_of
 from tropel.agents.deaths import killed_now
 from tropel.agents.distributions import draw_quantity
 from tropel.agents.groups import Group, Personal, goal_number
@@ -18,6 +19,7 @@ from tropel.agents.spawn import check_positions, check_region, count_for_density
 from tropel.agents.spawn_cells import CellRoom
 from tropel.agents.state import AgentState, Column
 from tropel.agents.towards_goal import towards_goal
+from tropel.arguments import is_whole_number
 from tropel.errors import ParameterError, SpawnError, suggest
 from tropel.quantities import is_number
 from tropel.world import World, shapes
@@ -50,6 +52,12 @@ class Population:
                     self.groups.append(item.name)
             else:
                 raise ParameterError(f"agents are given as Group(…) or Source(…), not {item!r}")
+        self._follows: dict[str, set[str]] = {}  #: which groups a group was declared to follow
+        for item in declared:
+            if item.follow is not None:
+                own = item.group if isinstance(item, Source) else item.name
+                self._follows.setdefault(own, set()).add(item.follow)
+        check_no_circle(self._follows)
         self.state = AgentState(world.dim)
         self.waiting: list[int] = [0] * len(self.sources)  #: arrived at the source but found no room yet
         self.emitted: list[int] = [0] * len(self.sources)
@@ -121,6 +129,11 @@ class Population:
         self._number(group)
         declared = [g.goal for g in self._declared if g.name == group]
         return (declared + [source.goal for source in self.sources if source.group == group])[0]
+
+    def check_follow(self, group: str, leader: str | None) -> None:
+        """Raise when newcomers of a group would follow it, itself or through those that follow it."""
+        if leader is not None:
+            check_no_circle({**self._follows, group: self._follows.get(group, set()) | {leader}})
 
     # Coming in --------------------------------------------------------------------------------------------------
 
@@ -310,6 +323,9 @@ class Population:
         if region is not None:
             chosen &= self._inside(region)
         if ids is not None:
+            ids = list(ids)
+            if not all(is_whole_number(who) for who in ids):
+                raise ParameterError(f"ids are whole numbers, one for each agent, not {reprlib.repr(ids)}")
             listed = np.zeros(len(self.state), dtype=bool)
             listed[self.state.rows_of(ids)] = True
             chosen &= listed
@@ -319,6 +335,7 @@ class Population:
         return gone
 
     def _inside(self, region: Any) -> NDArray[np.bool_]:
+        check_region(self.world, region, "the region")
         place = self.world.region(region) if isinstance(region, str) else region
         position = self.state.position
         if self.world.dim == 3:

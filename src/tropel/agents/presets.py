@@ -20,6 +20,7 @@ from pydantic import AfterValidator, WithJsonSchema
 from tropel._kernels.philox import random_key, uniforms
 from tropel.agents.distributions import Drawable, Normal, draw
 from tropel.agents.personality import TRAITS
+from tropel.arguments import CHECKED_ELSEWHERE
 from tropel.errors import ParameterError, suggest
 
 
@@ -70,7 +71,7 @@ PRESETS: dict[str, Preset] = {
 }
 
 #: What `personality` may be: a name, or the shares of several.
-Personality = str | Mapping[str, float]
+Personality = Annotated[str | Mapping[str, float], CHECKED_ELSEWHERE]
 
 
 def shares_of(personality: Any, who: str) -> dict[str, float]:

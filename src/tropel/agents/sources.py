@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 
@@ -12,8 +12,12 @@ from tropel._kernels.philox import random_key, uniforms
 from tropel.agents.bonds import check_bonds
 from tropel.agents.groups import Personal
 from tropel.agents.presets import shares_of
-from tropel.errors import ParameterError, named_parameters
+from tropel.arguments import CHECKED_ELSEWHERE, LATEST
+from tropel.errors import ParameterError, is_finite, named_parameters
+from tropel.quantities import is_number
 
+#: More newcomers per second are a mistake, and would not fit into memory [1/s].
+_LARGEST_RATE = 1e6
 #: Poisson numbers of a larger mean are summed from smaller ones: exp(-mean) must not vanish.
 _LARGEST_MEAN = 500.0
 
@@ -29,23 +33,28 @@ class Source(Personal):
 
     group: str
     _: KW_ONLY
-    rate: float
+    rate: Annotated[float, CHECKED_ELSEWHERE]
     region: Any
     begin: float = 0.0
-    end: float = math.inf
+    end: Annotated[float, CHECKED_ELSEWHERE] = math.inf
     total: int | None = None
     arrivals: Literal["even", "random"] = "even"
 
     def __post_init__(self) -> None:
         group = self.group
-        if not (math.isfinite(self.rate) and self.rate > 0):
-            raise ParameterError(f"the source of '{group}': the rate must be positive, not {self.rate!r} per second")
+        if not (is_finite(self.rate) and 0 < self.rate <= _LARGEST_RATE):
+            raise ParameterError(
+                f"the source of '{group}': the rate must be positive and at most {_LARGEST_RATE:g} per second, "
+                f"not {self.rate!r}"
+            )
+        if not (is_number(self.end) and not math.isnan(self.end) and abs(self.begin) <= LATEST):
+            raise ParameterError(
+                f"the source of '{group}': begin and end are times in seconds, not {self.begin!r} and {self.end!r}"
+            )
         if not self.begin <= self.end:
             raise ParameterError(f"the source of '{group}' ends ({self.end:g} s) before it begins ({self.begin:g} s)")
         if self.total is not None and self.total < 0:
             raise ParameterError(f"the source of '{group}': total must not be negative, got {self.total}")
-        if self.arrivals not in ("even", "random"):
-            raise ParameterError(f"the source of '{group}': arrivals is 'even' or 'random', not {self.arrivals!r}")
         if self.personality is not None:
             shares_of(self.personality, f"the source of '{group}'")
         if self.families is not None:

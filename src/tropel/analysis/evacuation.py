@@ -14,6 +14,7 @@ from tropel.analysis.crowd_maps import CROWDED, CrowdMaps, CrowdMapsBuilder
 from tropel.analysis.exit_widths import exit_widths
 from tropel.analysis.people_seen import PeopleSeen
 from tropel.analysis.rates import flow_rate, time_by_share
+from tropel.arguments import checked_arguments
 from tropel.errors import RecordingError
 from tropel.recording import People, Trajectory
 from tropel.recording.people import DIED, LEFT, REMOVED, THERE
@@ -135,6 +136,7 @@ class EvacuationReport:
         return int(np.count_nonzero(self.people.fate == fate))
 
 
+@checked_arguments
 def evacuation_report(
     trajectory: Trajectory, *, cell: float = 1.0, progress: Callable[[int, int], None] | None = None
 ) -> EvacuationReport:

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tropel.analysis.flock_order import milling, nearest_distances, polarisation, subflocks
+from tropel.arguments import checked_arguments
 from tropel.errors import ParameterError, RecordingError
 from tropel.recording import FrameData, Trajectory
 
@@ -86,6 +87,7 @@ class FlockMeasures:
         return table
 
 
+@checked_arguments
 def flock_measures(
     trajectory: Trajectory,
     *,

@@ -16,12 +16,14 @@ the mean on a circle, along each axis.
 from __future__ import annotations
 
 import math
+import reprlib
 from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tropel.analysis.subflock_cells import connected
+from tropel.arguments import Length, checked_arguments, numbers_in
 from tropel.errors import ParameterError
 
 Floats = NDArray[np.float64]
@@ -75,16 +77,13 @@ def nearest_distances(position: ArrayLike, *, period: Period = None) -> Floats:
     return np.asarray(tree.query(wrapped, k=2, workers=-1)[0][:, 1])
 
 
-def subflocks(position: ArrayLike, *, within: float, period: Period = None) -> Ints:
+@checked_arguments
+def subflocks(position: ArrayLike, *, within: Length, period: Period = None) -> Ints:
     """The number of the sub-flock of everybody, from 0 on in the order of their first members.
 
     Two are in the same one when a chain of others leads from one to the other with steps of at most `within` [m].
     """
     places = _vectors(position, "position")
-    if not (math.isfinite(within) and within > 0.0):
-        raise ParameterError(
-            f"sub-flocks need a positive distance within which members hang together, not {within!r} m"
-        )
     return connected(places, within, _lengths_of(period, places.shape[1]))
 
 
@@ -119,7 +118,9 @@ def wrapped_into(places: Floats, lengths: Floats) -> Floats:
 
 
 def _vectors(given: ArrayLike, what: str) -> Floats:
-    vectors = np.asarray(given, dtype=np.float64)
+    vectors = numbers_in(given)
+    if vectors is None:
+        raise ParameterError(f"{what} must be an array with a row of 2 or 3 numbers each, not {reprlib.repr(given)}")
     if vectors.ndim != 2 or vectors.shape[1] not in (2, 3):
         raise ParameterError(f"{what} must be an array with a row of 2 or 3 numbers each, not of shape {vectors.shape}")
     if not np.isfinite(vectors).all():
@@ -131,8 +132,8 @@ def _vectors(given: ArrayLike, what: str) -> Floats:
 def _lengths_of(period: Period, dim: int) -> Floats:
     if period is None:
         return np.zeros(dim)
-    lengths = np.asarray(period, dtype=np.float64)
-    if lengths.shape != (dim,) or not (np.isfinite(lengths).all() and (lengths >= 0.0).all()):
+    lengths = numbers_in(period)
+    if lengths is None or lengths.shape != (dim,) or not (np.isfinite(lengths).all() and (lengths >= 0.0).all()):
         raise ParameterError(f"period must be {dim} lengths in metres, 0 for an axis without one, not {period!r}")
     return lengths
 

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tropel.analysis.evacuation import EvacuationReport, ExitUse
+from tropel.arguments import checked_arguments
 from tropel.errors import ParameterError, RecordingError, suggest
 from tropel.recording.atomic import replacing
 from tropel.recording.parquet_writer import arrow_column
@@ -25,6 +26,7 @@ Columns = dict[str, NDArray[Any] | list[str]]
 FORMATS = ("csv", "parquet")
 
 
+@checked_arguments
 def report_tables(report: EvacuationReport) -> dict[str, Columns]:
     """The tables of a report by name: people, evacuated, exits, crowding, density, flow. SI units."""
     people, curve, maps = report.people, report.evacuated, report.maps
@@ -58,11 +60,13 @@ def report_tables(report: EvacuationReport) -> dict[str, Columns]:
     }
 
 
+@checked_arguments
 def write_tables(report: EvacuationReport, folder: str | os.PathLike[str], *, format: str = "csv") -> list[Path]:
     """Write every table of a report into a folder, which must exist; each file appears whole or not at all."""
     return write_columns(report_tables(report), folder, format=format)
 
 
+@checked_arguments
 def write_columns(tables: Mapping[str, Columns], folder: str | os.PathLike[str], *, format: str = "csv") -> list[Path]:
     """Write tables by name into a folder, which must exist; each file appears whole or not at all."""
     if format not in FORMATS:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import importlib
 
+from tropel.arguments import checked_arguments
 from tropel.bench.result import BenchResult, Progress
 from tropel.errors import ParameterError, suggest
 
@@ -26,6 +27,7 @@ def names() -> list[str]:
     return sorted(_MODULES)
 
 
+@checked_arguments
 def run(name: str, *, progress: Progress | None = None) -> BenchResult:
     """Run one benchmark; `progress(what, done, total)` is told how far it is."""
     if name not in _MODULES:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -11,11 +10,12 @@ from numpy.typing import NDArray
 
 from tropel._kernels.compile import kernel
 from tropel.agents.state import AgentState, Floats
+from tropel.arguments import Length, checked_arguments
 from tropel.environment.cell_sort import CellSort
 from tropel.environment.near import Near, SensedWorld
 from tropel.environment.neighbour_lists import NeighbourLists
 from tropel.environment.surroundings import Surroundings
-from tropel.errors import CheckpointError, ModelError, ParameterError
+from tropel.errors import CheckpointError, ModelError
 
 #: Going through an empty cell costs a fraction of a nanosecond, so many of them are better than a few crowded ones;
 #: the first number is for worlds with few agents, the last bounds the memory (64 MiB).
@@ -45,10 +45,9 @@ class Grid:
 
     periodic_space = True
 
-    def __init__(self, *, cell: float | None = None) -> None:
-        if cell is not None and not (math.isfinite(cell) and cell > 0.0):
-            raise ParameterError(f"the cell of a grid must be a positive length in metres, not {cell!r}")
-        self.cell = cell
+    @checked_arguments
+    def __init__(self, *, cell: Length | None = None) -> None:
+        self.cell = None if cell is None else float(cell)
         self.parameters = {"cell": cell}
         self._agents: CellSort | None = None
         self._bounds: Floats = np.empty((2, 0))

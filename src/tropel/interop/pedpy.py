@@ -8,6 +8,7 @@ from __future__ import annotations
 from types import ModuleType
 from typing import TYPE_CHECKING
 
+from tropel.arguments import checked_arguments
 from tropel.errors import MissingExtraError, RecordingError
 from tropel.recording.trajectory import Trajectory
 
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     import pedpy
 
 
+@checked_arguments
 def to_pedpy(trajectory: Trajectory) -> pedpy.TrajectoryData:
     """All positions of a 2D run as PedPy's `TrajectoryData`."""
     pedpy = _pedpy()
@@ -28,6 +30,7 @@ def to_pedpy(trajectory: Trajectory) -> pedpy.TrajectoryData:
     return pedpy.TrajectoryData(data=data, frame_rate=trajectory.fps)
 
 
+@checked_arguments
 def walkable_area(trajectory: Trajectory) -> pedpy.WalkableArea:
     """The walkable area of a 2D run; where doors changed it, the union of all it has been, as PedPy has it."""
     pedpy = _pedpy()

@@ -34,6 +34,7 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from tropel import quantities
 from tropel._kernels.cells import count_runs, wrapping_run, wrapping_window
 from tropel._kernels.compile import allocating_kernel, kernel, parallel_kernel
 from tropel._kernels.discs import disc_cell
@@ -57,23 +58,16 @@ _STEEPEST = 100.0
 class CollisionFreeSpeedParameters:
     """Parameters of `CollisionFreeSpeed`; the defaults are those of JuPedSim."""
 
-    neighbour_strength: float = 8.0  #: a_n, repulsion of somebody in touch; the planned direction weighs 1
-    neighbour_range: float = 0.1  #: D_n, distance over which it falls by e [m]
-    wall_strength: float = 5.0  #: a_g, the same for walls and obstacles
-    wall_range: float = 0.02  #: D_g [m]
-    time_gap: float = 1.0  #: T, time kept to whoever is ahead, for agents that have no other `time_gap` [s]
+    neighbour_strength: float = quantities.number(
+        8.0, low=0.0, about="a_n, repulsion of somebody in touch; the planned direction weighs 1"
+    )
+    neighbour_range: float = quantities.number(0.1, above=0.0, unit="m", about="D_n, distance over which it falls by e")
+    wall_strength: float = quantities.number(5.0, low=0.0, about="a_g, repulsion of a wall or an obstacle in touch")
+    wall_range: float = quantities.number(0.02, above=0.0, unit="m", about="D_g, distance over which it falls by e")
+    time_gap: float = quantities.number(
+        1.0, above=0.0, unit="s", about="T, time kept to whoever is ahead, for agents that have no other `time_gap`"
+    )
     solid_bodies: bool = False  #: whether bodies are kept from overlapping, which the published model leaves open
-
-    def __post_init__(self) -> None:
-        for name in ("neighbour_range", "wall_range", "time_gap"):
-            value = getattr(self, name)
-            if not (math.isfinite(value) and value > 0.0):
-                unit = "s" if name == "time_gap" else "m"
-                raise ParameterError(f"CollisionFreeSpeed: {name} must be positive, not {value!r} {unit}")
-        for name in ("neighbour_strength", "wall_strength"):
-            value = getattr(self, name)
-            if not (math.isfinite(value) and value >= 0.0):
-                raise ParameterError(f"CollisionFreeSpeed: {name} must not be negative, not {value!r}")
 
 
 class _Rules(NamedTuple):

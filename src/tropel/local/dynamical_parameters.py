@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tropel.arguments import CHECKED_ELSEWHERE
 from tropel.errors import ParameterError, named_parameters, suggest
+from tropel.quantities import number
 
 #: Rows of the parameters of types of obstacles; named types of round obstacles come after them.
 AGENTS, OBSTACLES, WALLS = 0, 1, 2
@@ -24,13 +26,13 @@ _LAWS = {"constant": 0, "time_to_contact": 1, "derivative": 2}
 class Repulsion:
     """How one type of obstacle repels: a fire pit is worse than a wall."""
 
-    strength: float = 1.0  #: factor on the repeller
-    reach: float = 1.0  #: factor on d0
-    margin: float = 0.8  #: safety margin delta of the window [rad]
+    strength: float = number(1.0, low=0.0, about="factor on the repeller")
+    reach: float = number(1.0, above=0.0, about="factor on d0")
+    margin: float = number(0.8, above=0.0, below=math.pi, unit="rad", about="safety margin delta of the window")
 
-    def __post_init__(self) -> None:
-        if not (self.strength >= 0.0 and self.reach > 0.0 and 0.0 < self.margin < math.pi):
-            raise ParameterError(f"Repulsion: strength >= 0, reach > 0 and 0 < margin < pi are needed, got {self}")
+
+#: Files give it as a table.
+_Told = Annotated[Repulsion, CHECKED_ELSEWHERE]
 
 
 @named_parameters
@@ -38,49 +40,40 @@ class Repulsion:
 class DynamicalParameters:
     """Parameters of `Dynamical`; the papers' values where they give any."""
 
-    attraction: float = 1.0  #: a of GAME eq. 2 [1/s]
-    d0_base: float = 0.3  #: distance at which obstacles are felt, for courage ½ [m]
-    agents: Repulsion = field(default_factory=Repulsion)
-    obstacles: Repulsion = field(default_factory=Repulsion)  #: round ones, if nothing is said for their type
-    walls: Repulsion = field(default_factory=Repulsion)
-    types: Mapping[str, Repulsion] = field(default_factory=dict)  #: round obstacles by their `type`, such as "fire"
+    attraction: float = number(1.0, above=0.0, unit="1/s", about="a of GAME eq. 2")
+    d0_base: float = number(0.3, above=0.0, unit="m", about="distance at which obstacles are felt, for courage ½")
+    agents: _Told = field(default_factory=Repulsion)
+    obstacles: _Told = field(default_factory=Repulsion)  #: round ones, if nothing is said for their type
+    walls: _Told = field(default_factory=Repulsion)
+    types: Mapping[str, _Told] = field(default_factory=dict)  #: round obstacles by their `type`, such as "fire"
     #: What competes with the target together: all as "one", each type "apart", or lists of types, as in
     #: [["agents"], ["walls", "obstacles"], ["fire"]]
     classes: Literal["one", "apart"] | Sequence[Sequence[str]] = "one"
     competition: bool = True  #: off: all weights are 1
     crowding: Literal["ahead", "all"] = "ahead"  #: "all" is the print's sum of D
-    c1: float = 1.0
-    c2: float = 2.5
+    c1: float = number(1.0, above=0.0, about="c1 of GAME")
+    c2: float = number(2.5, above=0.0, about="c2 of GAME")
     speed_law: Literal["constant", "time_to_contact", "derivative"] = "time_to_contact"
-    time_to_contact: float = 1.0  #: t2c, kept to what is in front [s]
-    front: float = 1.0  #: width of what counts as in front, as a share of the two bodies
-    safety: float | None = None  #: d0vel of LAYERS eq. 10, for courage up to ½ [m]; d0_base when left out
-    speed_factor: float = 1.0  #: on the result of the speed law (0.8 in GAME figure 6)
-    retreat: float = 0.5  #: fastest way backwards, as a share of the desired speed
-    noise: float = 0.05  #: of the heading [rad/√s]
-    anticipation: float = 1.0  #: share of others' velocity that is reckoned with, 0 to 1
-    weight_memory: float = 0.5  #: how long weights take to follow the fixed point [s]
+    time_to_contact: float = number(1.0, above=0.0, unit="s", about="t2c, kept to what is in front")
+    front: float = number(1.0, above=0.0, about="width of what counts as in front, as a share of the two bodies")
+    safety: float | None = number(
+        None, unit="m", about="d0vel of LAYERS eq. 10, for courage up to ½; d0_base when left out"
+    )
+    speed_factor: float = number(1.0, low=0.0, about="on the result of the speed law (0.8 in GAME figure 6)")
+    retreat: float = number(0.5, low=0.0, about="fastest way backwards, as a share of the desired speed")
+    noise: float = number(0.05, low=0.0, unit="rad/√s", about="of the heading")
+    anticipation: float = number(1.0, low=0.0, about="share of others' velocity that is reckoned with, 0 to 1")
+    weight_memory: float = number(0.5, low=0.0, unit="s", about="how long weights take to follow the fixed point")
     solid_bodies: bool = True  #: whether bodies never push into each other
 
     def __post_init__(self) -> None:
         for name in _TYPES:
             object.__setattr__(self, name, _repulsion(name, getattr(self, name)))
-        if not isinstance(self.types, Mapping):
-            raise ParameterError(f"Dynamical: types is a table of types of obstacles, not {self.types!r}")
         for name in self.types:
             if name in _TYPES:
                 raise ParameterError(f"Dynamical: types has '{name}', which is a parameter of its own")
         types = {name: _repulsion(f"types.{name}", given) for name, given in self.types.items()}
         object.__setattr__(self, "types", types)
-        for name in ("attraction", "d0_base", "time_to_contact", "c1", "c2", "front"):
-            if not getattr(self, name) > 0.0:
-                raise ParameterError(f"Dynamical: {name} must be positive, not {getattr(self, name)!r}")
-        for name in ("noise", "anticipation", "speed_factor", "retreat", "weight_memory"):
-            if not getattr(self, name) >= 0.0:
-                raise ParameterError(f"Dynamical: {name} must not be negative, not {getattr(self, name)!r}")
-        for name, known in {"speed_law": tuple(_LAWS), "crowding": ("ahead", "all")}.items():
-            if getattr(self, name) not in known:
-                raise ParameterError(f"Dynamical: {name} is one of {', '.join(known)}, not {getattr(self, name)!r}")
         self.class_of_types()
 
     @property
@@ -94,10 +87,6 @@ class DynamicalParameters:
             return [0] * len(self.all_types)
         if self.classes == "apart":
             return list(range(len(self.all_types)))
-        if isinstance(self.classes, str) or not all(not isinstance(part, str) for part in self.classes):
-            raise ParameterError(
-                f"Dynamical: classes is 'one', 'apart' or lists such as [['agents'], ['walls']], not {self.classes!r}"
-            )
         number: dict[str, int] = {}
         for place, part in enumerate(self.classes):
             for name in part:
@@ -116,7 +105,7 @@ def _repulsion(name: str, given: Any) -> Repulsion:
     """A table of a scenario file, such as { strength = 2.0 }, as what it means."""
     if isinstance(given, Repulsion):
         return given
-    if not isinstance(given, Mapping):
+    if not isinstance(given, Mapping) or not all(isinstance(key, str) for key in given):
         raise ParameterError(f"Dynamical: {name} is a Repulsion or a table such as {{ strength = 2.0 }}, not {given!r}")
     return Repulsion(**given)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from numbers import Integral
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -13,6 +12,7 @@ from numpy.typing import NDArray
 
 from tropel.agents.state import Column
 from tropel.errors import ParameterError, is_finite, named_parameters, suggest
+from tropel.quantities import number
 
 #: Groups are bits of a word; the last bit is for those who are nobody's mates, such as the dead.
 MOST_GROUPS = 63
@@ -43,9 +43,13 @@ class FlockingParameters:
     max_force: float = 4.0  #: cap on all rules together [m/s²]
     least_speed: float = 0.5  #: share of the desired speed, which is the top speed, below which nobody flies
 
-    nearest: int | None = None  #: only so many mates, the nearest ones, are heeded; all in sight if left out
+    nearest: int | None = number(
+        None, whole=True, low=1, high=1000, about="only so many mates, the nearest ones, are heeded; all if left out"
+    )
     combine: Literal["sum", "priorities"] = "sum"  #: "priorities": what is urgent goes first, the goal comes last
-    look_ahead: float = 1.5  #: obstacles that would be hit within this time are steered around [s]
+    look_ahead: float = number(
+        1.5, low=0.0, unit="s", about="obstacles that would be hit within this time are steered around"
+    )
     join: Sequence[str] | None = None  #: groups flown with besides one's own; those of this model if left out
     avoid: Sequence[str] | None = None  #: groups kept off; all that nothing else is said of if left out
     ignore: Sequence[str] = ()  #: groups that are not there for this model's
@@ -57,19 +61,10 @@ class FlockingParameters:
             value = getattr(self, trait.name)
             if not (value is None and trait.optional):
                 trait.check(value, "Flocking")
-        if not (is_finite(self.look_ahead) and self.look_ahead >= 0.0):
-            raise ParameterError(f"Flocking: look_ahead is a time in seconds, not negative, got {self.look_ahead!r}")
-        k = self.nearest
-        if k is not None and (isinstance(k, bool) or not isinstance(k, Integral) or not 1 <= k <= 1000):
-            raise ParameterError(f"Flocking: nearest is a number of mates from 1 to 1000, or None for all, not {k!r}")
-        if self.combine not in ("sum", "priorities"):
-            raise ParameterError(f"Flocking: combine is 'sum' or 'priorities', not {self.combine!r}")
         said: dict[str, str] = {}
         for relation in _RELATIONS:
             names = getattr(self, relation)
-            if isinstance(names, str) or not all(isinstance(name, str) for name in names or ()):
-                raise ParameterError(f"Flocking: {relation} is a list of names of groups, not {names!r}")
-            for name in names or ():
+            for name in () if names is None else names:
                 if name in said:
                     raise ParameterError(f"Flocking: the group '{name}' is named in both {said[name]} and {relation}")
                 said[name] = relation
@@ -171,7 +166,8 @@ def check_groups(parameters: FlockingParameters, groups: Sequence[str]) -> None:
     if len(groups) > MOST_GROUPS:
         raise ParameterError(f"Flocking knows at most {MOST_GROUPS} groups, and there are {len(groups)}")
     for relation in _RELATIONS:
-        for name in getattr(parameters, relation) or ():
+        names = getattr(parameters, relation)
+        for name in () if names is None else names:
             if name not in groups:
                 raise ParameterError(f"Flocking: {relation} names the group '{name}'; {suggest(name, groups)}")
 
@@ -188,7 +184,7 @@ def relations_of(parameters: FlockingParameters, groups: Sequence[str], own: Seq
             words.fled[member] |= bit * np.uint64(name in p.flee)
             if name in p.chase or name in p.flee or name in p.ignore:
                 continue
-            if name in (p.avoid or ()):
+            if p.avoid is not None and name in p.avoid:
                 words.avoided[member] |= bit
             elif other == member or (other in own if p.join is None else name in p.join):
                 words.joined[member] |= bit

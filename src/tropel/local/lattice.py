@@ -52,7 +52,7 @@ from tropel._kernels.philox import random_key
 from tropel.agents.state import NEAREST_EXIT, NEAREST_TARGET, NO_GOAL, AgentState, Column, Steered
 from tropel.agents.towards_goal import offset_to_goal
 from tropel.behaviours import Behaviours
-from tropel.errors import ModelError, ParameterError, is_finite, named_parameters
+from tropel.errors import ModelError, ParameterError, named_parameters
 from tropel.local.lattice_bonds import BOND_COLUMNS, NO_BONDS, BondFinder, Bonds
 from tropel.local.lattice_filters import TILE_BITS, FilterTiles, filter_tiles
 from tropel.local.lattice_ground import (
@@ -66,6 +66,7 @@ from tropel.local.lattice_ground import (
     sort_by_tile,
 )
 from tropel.local.lattice_steps import ARRIVED, step_on_cells
+from tropel.quantities import number
 from tropel.world import World
 from tropel.world.goals import GoalArrays
 from tropel.world.terrain import Terrain
@@ -79,25 +80,19 @@ _SORT_EVERY = 32
 class LatticeParameters:
     """Parameters of `Lattice`."""
 
-    cell: float = 0.4  #: length of a cell's edge [m]
-    separation: float = 0.5  #: what a cell is worth less per agent around it; 1 for no regard to others
-    family_reach: float = 6.0  #: how far from the middle of their family people are drawn to it [m]
-    family_strength: float = 9.0  #: exponent of the family's layer; 0 for no regard to it
-    leader_length: float = 3.0  #: half of the axis that a leader has along its heading [m]
-    leader_width: float = 5.0  #: how far from that axis followers are drawn to it [m]
-    leader_strength: float = 8.0  #: exponent of the leader's layer; 0 for no regard to it
-
-    def __post_init__(self) -> None:
-        if not (is_finite(self.cell) and self.cell > 0.0):
-            raise ParameterError(f"Lattice: cell must be a positive length, not {self.cell!r} m")
-        if not (is_finite(self.separation) and 0.0 < self.separation <= 1.0):
-            raise ParameterError(f"Lattice: separation lies above 0 and at most at 1, not {self.separation!r}")
-        for name in ("family_reach", "leader_length", "leader_width"):
-            if not (math.isfinite(length := getattr(self, name)) and length > 0.0):
-                raise ParameterError(f"Lattice: {name} must be a positive length, not {length!r} m")
-        for name in ("family_strength", "leader_strength"):
-            if not (math.isfinite(strength := getattr(self, name)) and strength >= 0.0):
-                raise ParameterError(f"Lattice: {name} must be a number that is not negative, not {strength!r}")
+    cell: float = number(0.4, above=0.0, unit="m", about="length of a cell's edge")
+    separation: float = number(
+        0.5, above=0.0, high=1.0, about="what a cell is worth less per agent around it; 1 for no regard to others"
+    )
+    family_reach: float = number(
+        6.0, above=0.0, unit="m", about="how far from the middle of their family people are drawn to it"
+    )
+    family_strength: float = number(9.0, low=0.0, about="exponent of the family's layer; 0 for no regard to it")
+    leader_length: float = number(
+        3.0, above=0.0, unit="m", about="half of the axis that a leader has along its heading"
+    )
+    leader_width: float = number(5.0, above=0.0, unit="m", about="how far from that axis followers are drawn to it")
+    leader_strength: float = number(8.0, low=0.0, about="exponent of the leader's layer; 0 for no regard to it")
 
 
 class Lattice:

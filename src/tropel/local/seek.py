@@ -35,6 +35,7 @@ from tropel._kernels.compile import allocating_kernel, kernel, parallel_kernel
 from tropel._kernels.walls import free_of_walls
 from tropel.agents.state import AgentState, Steered
 from tropel.errors import ParameterError, named_parameters
+from tropel.quantities import number
 
 #: Agents per unit of parallel work; each unit has its own list of who is in sight.
 _CHUNK = 64
@@ -45,18 +46,14 @@ _CHUNK = 64
 class SeekParameters:
     """Parameters of `Seek`."""
 
-    time_gap: float = 0.5  #: time kept to whoever is ahead [s]
+    time_gap: float = number(0.5, above=0.0, unit="s", about="time kept to whoever is ahead")
     side_angles: tuple[float, ...] = (0.3, 0.6, 0.9, 1.2, 1.5)  #: how far it may turn off the planned direction [rad]
-    margin: float = 0.02  #: room kept between bodies [m]
-    press: float = 0.3  #: how hard those who have no room press on, as a share of the desired speed
+    margin: float = number(0.02, low=0.0, unit="m", about="room kept between bodies")
+    press: float = number(
+        0.3, low=0.0, high=1.0, about="how hard those who have no room press on, as a share of the desired speed"
+    )
 
     def __post_init__(self) -> None:
-        if not self.time_gap > 0.0:
-            raise ParameterError(f"Seek: time_gap must be positive, not {self.time_gap!r} s")
-        if not self.margin >= 0.0:
-            raise ParameterError(f"Seek: margin must not be negative, not {self.margin!r} m")
-        if not 0.0 <= self.press <= 1.0:
-            raise ParameterError(f"Seek: press is a share between 0 and 1, not {self.press!r}")
         if not all(0.0 < angle < math.pi / 2 for angle in self.side_angles):
             raise ParameterError(f"Seek: side_angles must lie between 0 and pi/2, not {self.side_angles!r}")
 

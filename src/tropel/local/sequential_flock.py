@@ -25,18 +25,19 @@ frozen state: what an agent does depends on who else is in the flock and has mov
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tropel import quantities
 from tropel._kernels.cells import behind_seam, wrapping_window
 from tropel._kernels.compile import inlined_kernel, kernel
 from tropel._kernels.philox import normal_pair, random_key
 from tropel._kernels.slot_lanes import COUNT, HEADINGS, LANES, NEAR, OFFSETS, SUMS, add_block_2d, add_block_3d
 from tropel.agents.state import AgentState, Column, Steered
-from tropel.errors import ParameterError, is_finite, named_parameters
+from tropel.errors import named_parameters
 from tropel.local.random_order import random_order
 from tropel.local.sequential_cells import cell_of, change_cell, laid_out, stretch
 from tropel.world import World
@@ -49,17 +50,11 @@ _ZERO, _BLOCK = np.uint64(0), np.uint64(LANES)
 class SequentialFlockParameters:
     """Parameters of `SequentialFlock`; the numbers are those of the public comparison."""
 
-    cohere: float = 0.03  #: weight of the way to the others
-    separate: float = 0.015  #: weight of the way from those who are too near
-    match: float = 0.05  #: weight of the others' headings
-    separation: float = 1.0  #: who is nearer than this is too near [m]
+    cohere: float = quantities.number(0.03, low=0.0, about="weight of the way to the others")
+    separate: float = quantities.number(0.015, low=0.0, about="weight of the way from those who are too near")
+    match: float = quantities.number(0.05, low=0.0, about="weight of the others' headings")
+    separation: float = quantities.number(1.0, low=0.0, unit="m", about="who is nearer than this is too near")
     random_start: bool = True  #: newcomers begin in a random direction; without it, along their heading
-
-    def __post_init__(self) -> None:
-        for name in (field.name for field in fields(self) if field.name != "random_start"):
-            value = getattr(self, name)
-            if not (is_finite(value) and value >= 0.0):
-                raise ParameterError(f"SequentialFlock: {name} must be a number that is not negative, not {value!r}")
 
 
 @inlined_kernel

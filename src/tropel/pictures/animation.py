@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from tropel.arguments import checked_arguments
 from tropel.errors import ParameterError
 from tropel.pictures import style
 from tropel.pictures.film import Film
@@ -33,6 +34,7 @@ _REST = 1.5
 _SHORTEST, _LONGEST = 0.02, 0.5
 
 
+@checked_arguments
 def animate_run(
     trajectory: Trajectory,
     path: str | os.PathLike[str],
@@ -71,6 +73,7 @@ def animate_run(
     return write_gif(target, drawn(), palette, durations)
 
 
+@checked_arguments
 def draw_moment(
     trajectory: Trajectory,
     path: str | os.PathLike[str],

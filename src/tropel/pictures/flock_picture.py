@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from tropel.analysis import FlockMeasures
 from tropel.analysis.flock_measures import EVERYBODY
+from tropel.arguments import checked_arguments
 from tropel.pictures import style
 from tropel.pictures.saving import picture_path, save_figure
 
@@ -28,6 +29,7 @@ _MOST_GROUPS = 8
 _LINES = ("-", (0, (5, 1.4)), (0, (3, 1.2, 1, 1.2)), (0, (1.4, 1.2)))
 
 
+@checked_arguments
 def draw_flock(measures: FlockMeasures, path: str | os.PathLike[str]) -> Path:
     """Draw the measures of a flock over time as a PNG."""
     target = picture_path(path, ".png")

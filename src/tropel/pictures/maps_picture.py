@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tropel.analysis import CrowdMaps, EvacuationReport
+from tropel.arguments import checked_arguments
 from tropel.pictures import style
 from tropel.pictures.map import draw_map, margin_for, outline_of, wall_width
 from tropel.pictures.moments import Moments, parse_wkt
@@ -39,6 +40,7 @@ _WIDE = 2.0
 _ARROW = 17
 
 
+@checked_arguments
 def draw_crowd_maps(report: EvacuationReport, trajectory: Trajectory, path: str | os.PathLike[str]) -> Path:
     """Draw the maps of a report as a PNG: mean density, highest density and flow."""
     target = picture_path(path, ".png")

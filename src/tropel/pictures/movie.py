@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tropel.arguments import checked_arguments
 from tropel.errors import MissingExtraError, ParameterError, RecordingError
 from tropel.pictures.film import Film
 from tropel.pictures.paths import sampled_frames
@@ -30,6 +31,7 @@ _REST = 1.5
 _MOST_FPS = 60.0
 
 
+@checked_arguments
 def film_run(
     trajectory: Trajectory,
     path: str | os.PathLike[str],

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tropel.analysis import EvacuationReport, ExitUse
+from tropel.arguments import checked_arguments
 from tropel.pictures import style
 from tropel.pictures.saving import picture_path, save_figure
 
@@ -31,6 +32,7 @@ _BAR = 26
 _MOST_EXITS = 8
 
 
+@checked_arguments
 def draw_report(report: EvacuationReport, path: str | os.PathLike[str]) -> Path:
     """Draw the numbers of a report as a PNG: who was out when, how long they needed, how the exits were used."""
     target = picture_path(path, ".png")

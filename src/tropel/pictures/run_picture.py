@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tropel.arguments import checked_arguments
 from tropel.pictures import style
 from tropel.pictures.hazards import HazardDisc, draw_hazards
 from tropel.pictures.map import draw_map, draw_obstacles, margin_for
@@ -31,6 +32,7 @@ _MANY_DOTS = 10_000
 _DOTS: dict[str, Any] = {"linestyle": "none", "marker": "o"}
 
 
+@checked_arguments
 def draw_run(trajectory: Trajectory, path: str | os.PathLike[str]) -> Path:
     """Draw a run as a PNG: the map with all paths coloured by time, and beside it how many were there and left.
 

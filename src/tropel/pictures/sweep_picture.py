@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
+from tropel.arguments import checked_arguments
 from tropel.pictures import style
 from tropel.pictures.saving import picture_path, save_figure
 from tropel.pictures.sweep_statistics import SweepStatistics, sweep_statistics
@@ -31,6 +32,7 @@ _HEIGHT = _PANEL_TOP + _PANEL_HEIGHT + 76
 _FEW = 12
 
 
+@checked_arguments
 def draw_sweep(
     departures: Sequence[ArrayLike],
     path: str | os.PathLike[str],

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import reprlib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from tropel.arguments import checked_arguments, numbers_in
 from tropel.errors import ParameterError
+from tropel.quantities import Quantity
 
 Floats = NDArray[np.float64]
 
@@ -42,19 +46,20 @@ class SweepStatistics:
         return int(np.count_nonzero(self.stayed))
 
 
+@checked_arguments
 def sweep_statistics(
     departures: Sequence[ArrayLike],
     *,
     agents: int | Sequence[int],
     end: float | Sequence[float],
-    points: int = 400,
+    points: Annotated[int, Quantity(name="points", low=2, high=1e6)] = 400,
 ) -> SweepStatistics:
     """Put the departure times [s] of several runs together.
 
     `agents` is how many there were and `end` the time [s] at which the run ended, for all runs or one each. Nothing is
     known of a run after its end if somebody was still there; so the curves end at the earliest such time.
     """
-    left = [np.sort(np.asarray(times, dtype=np.float64).ravel()) for times in departures]
+    left = [np.sort(_times(number, times).ravel()) for number, times in enumerate(departures)]
     if not left:
         raise ParameterError("a sweep needs at least one run: give the departure times of each")
     counts: NDArray[np.int64] = _for_each(agents, len(left), "agents").astype(np.int64)
@@ -100,6 +105,13 @@ def _mean_with_interval(values: Floats) -> tuple[Floats, Floats, Floats]:
         return mean, unknown, unknown
     reach = stdtrit(runs - 1, 0.975) * values.std(axis=0, ddof=1) / np.sqrt(runs)
     return mean, mean - reach, mean + reach
+
+
+def _times(number: int, given: ArrayLike) -> Floats:
+    times = numbers_in(given)
+    if times is None:
+        raise ParameterError(f"run {number}: departures must be times in seconds, not {reprlib.repr(given)}")
+    return times
 
 
 def _for_each(value: float | Sequence[float], runs: int, name: str) -> Floats:

@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tropel import quantities
 from tropel.errors import CheckpointError, ParameterError, named_parameters
 from tropel.planning.bottlenecks import Bottleneck
 from tropel.world.raster import Raster
@@ -31,29 +32,23 @@ from tropel.world.terrain import Filter, Terrain, log_avoidance
 class Congestion:
     """When a bottleneck is congested, and how strongly it is shunned then."""
 
-    high: float = 10.0  #: a congestion begins above it (T_hi) [persons per metre of width, or persons]
-    low: float = 5.0  #: and ends below it (T_lo)
+    high: float = quantities.number(
+        10.0, above=0.0, about="a congestion begins above it (T_hi) [persons per metre of width, or persons]"
+    )
+    low: float = quantities.number(5.0, low=0.0, about="and ends below it (T_lo)")
     scaled: bool = True  #: thresholds are per metre of a bottleneck's width
-    area: float = 4.0  #: side of the square that is watched around each bottleneck [m]
-    every: int = 10  #: steps between two looks at the same bottleneck
-    intensity: float = 2.0  #: a in equation 4
-    reach: float = 8.0  #: outer over inner radius of a congestion
+    area: float = quantities.number(
+        4.0, above=0.0, unit="m", about="side of the square that is watched around each bottleneck"
+    )
+    every: int = quantities.number(10, whole=True, low=1, about="steps between two looks at the same bottleneck")
+    intensity: float = quantities.number(2.0, above=0.0, about="a in equation 4")
+    reach: float = quantities.number(8.0, above=1.0, about="outer over inner radius of a congestion")
 
     def __post_init__(self) -> None:
-        if not (math.isfinite(self.high) and 0.0 <= self.low < self.high):
+        if not self.low < self.high:
             raise ParameterError(
-                f"Congestion: low must not be negative and must lie below high, but low = {self.low!r} and "
-                f"high = {self.high!r}; a congestion begins above high and ends below low"
-            )
-        if not (math.isfinite(self.area) and self.area > 0.0):
-            raise ParameterError(f"Congestion: area must be the positive side of a square, not {self.area!r} m")
-        if isinstance(self.every, bool) or not isinstance(self.every, int) or self.every < 1:
-            raise ParameterError(f"Congestion: every must be a number of steps, at least 1, not {self.every!r}")
-        if not (math.isfinite(self.intensity) and self.intensity > 0.0):
-            raise ParameterError(f"Congestion: intensity must be positive, not {self.intensity!r}")
-        if not (math.isfinite(self.reach) and self.reach > 1.0):
-            raise ParameterError(
-                f"Congestion: reach is the outer over the inner radius and must be above 1, not {self.reach!r}"
+                f"Congestion: low must lie below high, but low = {self.low!r} and high = {self.high!r}; a congestion "
+                f"begins above high and ends below low"
             )
 
     def thresholds(self, width: float) -> tuple[float, float]:

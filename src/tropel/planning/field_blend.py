@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tropel.agents.state import AgentState
-from tropel.errors import ParameterError
+from tropel.arguments import checked_arguments
+from tropel.errors import ParameterError, is_finite
 from tropel.registry import PLANNERS
 from tropel.world import World
 
@@ -26,15 +27,16 @@ class Blend:
     scenario files do.
     """
 
-    def __init__(self, parts: Sequence[tuple[float, Any]]) -> None:
-        if not parts:
+    @checked_arguments
+    def __init__(self, parts: Sequence[Any]) -> None:
+        if not len(parts):
             raise ParameterError("Blend needs one planner or more, as pairs (weight, planner)")
         self.parts: list[tuple[float, Wrapped]] = []
         for number, part in enumerate(parts):
             if not isinstance(part, Sequence) or isinstance(part, str) or len(part) != 2:
                 raise ParameterError(f"part {number} of a Blend must be a pair (weight, planner), not {part!r}")
             weight, planner = part
-            if not (isinstance(weight, (int, float)) and np.isfinite(weight) and weight > 0.0):
+            if not (is_finite(weight) and weight > 0.0):
                 raise ParameterError(f"part {number} of a Blend needs a weight above 0, not {weight!r}")
             self.parts.append((float(weight), Wrapped(planner_named(planner), f"part {number} of a Blend")))
 

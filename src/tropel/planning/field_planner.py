@@ -12,19 +12,24 @@ import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tropel.agents.groups import goal_number
 from tropel.agents.state import NEAREST_EXIT, NO_GOAL, AgentState
-from tropel.errors import GeometryError, ParameterError, is_finite
+from tropel.arguments import FARTHEST, Length, checked_arguments
+from tropel.errors import GeometryError, ParameterError
 from tropel.planning import plan_cache
 from tropel.planning.field_goals import goal_cells, goals_among, numbers_of, room_for_error, spec_of
 from tropel.planning.grid_field import GridField, Unreachable
+from tropel.quantities import Quantity
 from tropel.world import World
 from tropel.world.raster import Raster, rasterise, what_is_drawn
+
+#: The distance to walls that the middle of a body keeps.
+Clearance = Annotated[float, Quantity(name="clearance", low=0.0, high=FARTHEST, unit="m")]
 
 
 @dataclass(kw_only=True)
@@ -48,13 +53,10 @@ class FieldPlanner(ABC):
     the cache changes its `parameters` whenever `solve` changes.
     """
 
+    @checked_arguments
     def __init__(
-        self, *, cell: float = 0.2, clearance: float = 0.2, line_of_sight: bool = True, cache: bool = False
+        self, *, cell: Length = 0.2, clearance: Clearance = 0.2, line_of_sight: bool = True, cache: bool = False
     ) -> None:
-        if not (is_finite(cell) and cell > 0.0):
-            raise ParameterError(f"{type(self).__name__}: cell must be a positive length, not {cell!r} m")
-        if not (is_finite(clearance) and clearance >= 0.0):
-            raise ParameterError(f"{type(self).__name__}: clearance must not be negative, got {clearance!r} m")
         self.cell = float(cell)
         self.clearance = float(clearance)
         self.line_of_sight = bool(line_of_sight)

@@ -7,14 +7,16 @@ leads round in a ring. A door or a static obstacle that changes is a repair of t
 from __future__ import annotations
 
 import hashlib
+import reprlib
 from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from tropel.arguments import Length, checked_arguments, numbers_in
 from tropel.errors import ParameterError
-from tropel.planning.field_planner import FieldPlanner
-from tropel.planning.flow_layer import FlowLayer, checked_log, solve_layers
+from tropel.planning.field_planner import Clearance, FieldPlanner
+from tropel.planning.flow_layer import Discount, FlowLayer, checked_log, solve_layers
 from tropel.planning.grid_field import GridField
 from tropel.world.raster import Raster
 
@@ -31,14 +33,15 @@ class FlowField(FieldPlanner):
     a goal in sight. Solving is faster than reading from disk, so the cache is off unless asked for.
     """
 
+    @checked_arguments
     def __init__(
         self,
         *,
-        cell: float = 0.2,
-        clearance: float = 0.2,
+        cell: Length = 0.2,
+        clearance: Clearance = 0.2,
         line_of_sight: bool = True,
         cache: bool = False,
-        gamma: float = 0.6,
+        gamma: Discount = 0.6,
         equal_moves: bool = False,
         corner_cutting: bool = False,
         terrain: Terrain | None = None,
@@ -48,6 +51,12 @@ class FlowField(FieldPlanner):
         self._log_gamma = checked_log(gamma)
         self.equal_moves = bool(equal_moves)
         self.corner_cutting = bool(corner_cutting)
+        is_function = callable(terrain) and not isinstance(terrain, type)
+        if terrain is not None and not is_function and numbers_in(terrain) is None:
+            raise ParameterError(
+                f"{type(self).__name__}: terrain must be a factor per cell or a function of points, "
+                f"not {reprlib.repr(terrain)}"
+            )
         self.terrain = terrain
         if cache and callable(terrain):
             raise ParameterError("FlowField: a function of terrain cannot be recognised on disk; use cache = false")

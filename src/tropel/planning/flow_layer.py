@@ -14,8 +14,10 @@ from __future__ import annotations
 
 import math
 import os
+import reprlib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -36,7 +38,9 @@ from tropel._kernels.grid_moves import (
     downhill_around,
     moves_around,
 )
+from tropel.arguments import numbers_in
 from tropel.errors import ParameterError
+from tropel.quantities import Quantity
 
 #: Repair was measured to cost as much as a fresh solve when it has touched about a third of the cells, or an eighth
 #: when the changed cells lie scattered. Given up at half of that, it never costs more than one and a half fresh solves.
@@ -264,10 +268,14 @@ def _differing(one: NDArray[np.bool_], other: NDArray[np.bool_]) -> NDArray[np.i
     return cells[a[cells] != b[cells]].astype(np.int64)
 
 
+#: The discount per cell of way.
+DISCOUNT = Quantity(name="gamma", above=0.0, below=1.0)
+Discount = Annotated[float, DISCOUNT]
+
+
 def checked_log(gamma: float) -> float:
     """The logarithm of a discount between 0 and 1."""
-    if not 0.0 < gamma < 1.0:
-        raise ParameterError(f"gamma must lie between 0 and 1, not {gamma!r}")
+    DISCOUNT.check(gamma, "a field")
     return math.log(gamma)
 
 
@@ -275,7 +283,9 @@ def _stored_terrain(terrain: ArrayLike | None, shape: tuple[int, ...]) -> NDArra
     """Terrain in 1024ths, row by row; empty when there is none."""
     if terrain is None:
         return np.empty(0, dtype=np.int32)
-    factor = np.asarray(terrain, dtype=np.float64)
+    factor = numbers_in(terrain)
+    if factor is None:
+        raise ParameterError(f"terrain must be a factor per cell {shape}, not {reprlib.repr(terrain)}")
     if factor.shape != shape:
         raise ParameterError(f"terrain must be a factor per cell {shape}, not {factor.shape}")
     fits = (factor >= 1.0) & (factor <= _DEAREST)

@@ -24,8 +24,9 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from tropel.arguments import Length, checked_arguments
 from tropel.errors import GeometryError, ParameterError, suggest
-from tropel.planning.field_planner import FieldPlanner
+from tropel.planning.field_planner import Clearance, FieldPlanner
 from tropel.planning.grid_field import GridField
 from tropel.planning.harmonic_dissection import Dissection, dissect
 from tropel.planning.harmonic_fronts import solve_scaled
@@ -57,19 +58,20 @@ class Harmonic(FieldPlanner):
     `cache`.
     """
 
+    @checked_arguments
     def __init__(
         self,
         *,
         walls: str = "fixed",
-        decay_length: float = 5.0,
-        cell: float = 0.2,
-        clearance: float = 0.2,
+        decay_length: Length = 5.0,
+        cell: Length = 0.2,
+        clearance: Clearance = 0.2,
         line_of_sight: bool = True,
         cache: bool = True,
     ) -> None:
         super().__init__(cell=cell, clearance=clearance, line_of_sight=line_of_sight, cache=cache)
         _check_walls(walls)
-        if not (np.isfinite(decay_length) and 0.0 < decay_length <= _LONGEST_DECAY * cell):
+        if decay_length > _LONGEST_DECAY * cell:
             raise ParameterError(
                 f"Harmonic: decay_length must be a positive length of at most {_LONGEST_DECAY:g} cells "
                 f"({_LONGEST_DECAY * cell:g} m), not {decay_length!r} m"

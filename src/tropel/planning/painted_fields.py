@@ -12,17 +12,17 @@ shortened when agents follow them), zero where nothing is painted. Fields combin
 from __future__ import annotations
 
 import hashlib
-import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from numbers import Real
 from typing import Any
 
 import numpy as np
 import shapely
 from numpy.typing import ArrayLike, NDArray
 
-from tropel.errors import ParameterError
+from tropel.arguments import FARTHEST, Length, checked_arguments, numbers_in
+from tropel.errors import ParameterError, is_finite
+from tropel.quantities import is_number
 from tropel.world.raster import check_memory
 from tropel.world.shapes import Polygonal
 
@@ -47,27 +47,28 @@ class PaintedField(ABC):
         return _Sum(((1.0, self), (1.0, other)))
 
     def __mul__(self, weight: float) -> PaintedField:
-        if not isinstance(weight, (int, float)):
+        if not is_number(weight):
             return NotImplemented
-        if not np.isfinite(weight):
+        if not is_finite(weight):
             raise ParameterError(f"the weight of a painted field must be a finite number, not {weight!r}")
         return _Sum(((float(weight), self),))
 
     __rmul__ = __mul__
 
+    @checked_arguments
     def masked(self, region: Polygonal, *, inside: bool = True) -> PaintedField:
         """The part inside a polygon (or outside of it)."""
         return _Masked(self, region, inside)
 
+    @checked_arguments
     def over(self, other: PaintedField, *, region: Polygonal | None = None) -> PaintedField:
         """This field on top of another: inside the region, or without one wherever this field is painted."""
         return _Over(self, other, region)
 
-    def on_grid(self, low: Sequence[float], high: Sequence[float], *, cell: float) -> ArrayField:
+    @checked_arguments
+    def on_grid(self, low: Sequence[float], high: Sequence[float], *, cell: Length) -> ArrayField:
         """The field at the centres of cells between two corners [m]; faster to ask than many strokes or polygons."""
         first, last = _floats(low), _floats(high)
-        if not (_is_finite(cell) and cell > 0.0):
-            raise ParameterError(f"on_grid: cell must be a positive length, not {cell!r} m")
         if first.shape not in ((2,), (3,)) or first.shape != last.shape or not (last > first).all():
             raise ParameterError(f"on_grid: the corners {low} and {high} must be two points, the second one beyond")
         if not np.isfinite([first, last]).all():
@@ -111,7 +112,8 @@ class ArrayField(PaintedField):
     the centres of cells vectors are interpolated; outside of the array there is nothing.
     """
 
-    def __init__(self, vectors: ArrayLike, *, origin: Sequence[float] | Floats | None = None, cell: float) -> None:
+    @checked_arguments
+    def __init__(self, vectors: ArrayLike, *, origin: Sequence[float] | Floats | None = None, cell: Length) -> None:
         array = _floats(vectors)
         dim = array.shape[-1] if array.ndim else 0
         if dim not in (2, 3) or array.ndim != dim + 1 or array.size == 0:
@@ -125,8 +127,6 @@ class ArrayField(PaintedField):
         low = np.zeros(dim) if origin is None else _floats(origin)
         if low.shape != (dim,) or not np.isfinite(low).all():
             raise ParameterError(f"the origin of a painted {dim}D array must be {dim} finite numbers, not {origin}")
-        if not (_is_finite(cell) and cell > 0.0):
-            raise ParameterError(f"the cell of a painted array must be a positive length, not {cell!r} m")
         self.vectors = array
         self.origin = low
         self.cell = float(cell)
@@ -167,7 +167,7 @@ class FunctionField(PaintedField):
     """
 
     def __init__(self, function: Callable[[Floats], ArrayLike]) -> None:
-        if not callable(function):
+        if not callable(function) or isinstance(function, type):
             raise ParameterError(f"FunctionField needs a function of points (N, dim), not {function!r}")
         self.function = function
 
@@ -195,11 +195,11 @@ class Stroke(PaintedField):
         if not lengths.all():
             raise ParameterError(f"a stroke has the point {tuple(line[np.argmin(lengths)].tolist())} twice in a row")
         for name, value in (("width", width), ("falloff", falloff)):
-            if not (_is_finite(value) and value >= 0.0):
+            if not (is_finite(value) and 0.0 <= value <= FARTHEST):
                 raise ParameterError(f"the {name} of a stroke must be a length of 0 or more, not {value!r} m")
         if width + falloff == 0.0:
             raise ParameterError("a stroke with neither width nor falloff paints nothing")
-        if not _is_finite(strength):
+        if not is_finite(strength):
             raise ParameterError(f"the strength of a stroke must be a finite number, not {strength!r}")
         self.line = line
         self.width, self.strength, self.falloff = float(width), float(strength), float(falloff)
@@ -293,14 +293,8 @@ def described(field: PaintedField) -> str:
 
 def _floats(values: ArrayLike) -> Floats:
     """An array of our own; an empty one of no shape that anybody wants, if these are not numbers."""
-    try:
-        return np.array(values, dtype=np.float64, order="C")
-    except (TypeError, ValueError):
-        return np.empty((0, 0))
-
-
-def _is_finite(value: Any) -> bool:
-    return isinstance(value, Real) and math.isfinite(value)
+    found = numbers_in(values)
+    return np.empty((0, 0)) if found is None else np.array(found, order="C")
 
 
 def checked_region(region: Polygonal) -> Polygonal:

@@ -19,13 +19,14 @@ from numpy.typing import NDArray
 from tropel._kernels.grid_moves import DIAGONAL, FAR
 from tropel._kernels.grid_raster import mark_points
 from tropel.agents.state import AgentState
+from tropel.arguments import Length, checked_arguments
 from tropel.behaviours import Behaviours
-from tropel.errors import is_finite
 from tropel.planning.bottlenecks import find_bottlenecks
 from tropel.planning.congestion import Congestion, CongestionWatch
 from tropel.planning.field_goals import goals_among
 from tropel.planning.flow_field import FlowField
 from tropel.planning.flow_field import Terrain as TerrainFactor
+from tropel.planning.flow_layer import Discount
 from tropel.planning.laid_layers import LaidLayers
 from tropel.world import World
 from tropel.world.influence import HazardLayers
@@ -45,11 +46,12 @@ class PathPlans(FlowField):
     the parameters of `Congestion`. `layers` are layers of the user's own, by name; others can be added later.
     """
 
+    @checked_arguments
     def __init__(
         self,
         *,
-        cell: float = 0.4,
-        gamma: float = 0.6,
+        cell: Length = 0.4,
+        gamma: Discount = 0.6,
         equal_moves: bool = False,
         corner_cutting: bool = False,
         terrain: TerrainFactor | None = None,
@@ -58,7 +60,7 @@ class PathPlans(FlowField):
     ) -> None:
         super().__init__(
             cell=cell,
-            clearance=0.5 * cell if is_finite(cell) else 0.0,
+            clearance=0.5 * cell,
             gamma=gamma,
             equal_moves=equal_moves,
             corner_cutting=corner_cutting,

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tropel.agents.state import AgentState
+from tropel.arguments import Length, checked_arguments
 from tropel.errors import ParameterError
 from tropel.planning.field_blend import Wrapped, planner_named
 from tropel.planning.field_image import image_field
@@ -36,12 +37,13 @@ class VectorField:
     name of one, for places where nothing is painted.
     """
 
+    @checked_arguments
     def __init__(
         self,
         field: PaintedField | Callable[[NDArray[np.float64]], ArrayLike] | ArrayLike | None = None,
         *,
         origin: Sequence[float] | None = None,
-        cell: float | None = None,
+        cell: Length | None = None,
         strokes: Sequence[Stroke | Mapping[str, Any]] = (),
         image: str | Path | None = None,
         encoding: str = "hue",

@@ -9,11 +9,15 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
 
+from tropel.errors import ParameterError
+
 _number = itertools.count()
 
 
 def temporary_name(path: Path) -> Path:
     """A name nobody else uses in the directory of `path`; the leading dot hides it from Parquet readers."""
+    if not path.name:
+        raise ParameterError(f"'{path}' names no file; give the path of one that is to be written")
     return path.with_name(f".{path.name}.{os.getpid()}-{next(_number)}.tmp")
 
 

@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tropel import __version__
+from tropel.arguments import checked_arguments
 from tropel.errors import CheckpointError
 from tropel.recording.atomic import replacing
 from tropel.recording.plain import plain_data
@@ -36,6 +37,7 @@ _ARRAYS = "arrays/"
 _PACKAGES = ("numpy", "numba")
 
 
+@checked_arguments
 def save_checkpoint(
     path: str | os.PathLike[str], *, arrays: Mapping[str, NDArray[Any]], meta: Mapping[str, Any]
 ) -> None:
@@ -68,6 +70,7 @@ def save_checkpoint(
         ) from error
 
 
+@checked_arguments
 def load_checkpoint(path: str | os.PathLike[str]) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
     """Read a checkpoint: (arrays, meta). A file that is not exactly as it was saved is refused."""
     path = Path(path)

@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from tropel.arguments import checked_arguments
 from tropel.errors import RecordingError
 from tropel.recording import sqlite_format
 from tropel.recording.trajectory import Trajectory
 
 
+@checked_arguments
 def read_trajectory(path: str | os.PathLike[str]) -> Trajectory:
     """Open a recorded run: a SQLite file (tropel's or JuPedSim's version 2) or a Parquet directory."""
     path = Path(path)

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import shapely
 from numpy.typing import NDArray
 
-from tropel.errors import ParameterError
+from tropel.arguments import checked_arguments
+from tropel.quantities import Quantity
 from tropel.recording.notes import deaths_note, hazards_note
 from tropel.recording.people import DIED, LEFT, NOWHERE, REMOVED, THERE, People
 from tropel.recording.scene import Scene
@@ -127,10 +127,13 @@ class Recorder:
         self.writer.close(self.summary, people=self.people)
 
 
-def steps_per_frame(fps: float, dt: float) -> int:
+#: Frames per simulated second.
+FPS = Quantity(name="fps", low=1e-6, high=1e6, unit="frames per simulated second")
+
+
+@checked_arguments
+def steps_per_frame(fps: Annotated[float, FPS], dt: float) -> int:
     """How many steps lie between two frames; at least one."""
-    if not (math.isfinite(fps) and fps > 0):
-        raise ParameterError(f"fps must be a positive number of frames per simulated second, not {fps!r}")
     return max(1, round(1.0 / (fps * dt)))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import reprlib
 from abc import ABC, abstractmethod
 from pathlib import Path
 from types import TracebackType
@@ -11,7 +12,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from tropel.errors import RecordingError
+from tropel.arguments import is_whole_number
+from tropel.errors import ParameterError, RecordingError
 from tropel.recording.frames import AXES, FrameData, Ints, RecordedEvent
 from tropel.recording.notes import Notes, is_note
 from tropel.recording.people import People
@@ -92,7 +94,7 @@ class Trajectory(ABC):
 
     def time(self, k: int) -> float:
         """Simulated seconds at frame k."""
-        return k / self.fps
+        return _number(k) / self.fps
 
     def __enter__(self) -> Self:
         return self
@@ -110,11 +112,17 @@ class Trajectory(ABC):
 
     def _index_of(self, k: int) -> int:
         """Where frame k stands in `frames`."""
-        index = int(np.searchsorted(self.frames, k))
+        index = int(np.searchsorted(self.frames, _number(k)))
         if index == len(self.frames) or self.frames[index] != k:
             held = f"{self.frames[0]} to {self.frames[-1]}" if len(self.frames) else "none at all"
             raise RecordingError(f"{self.path} has no frame {k}: its frames are {held}, listed in `.frames`")
         return index
+
+
+def _number(k: int) -> int:
+    if not is_whole_number(k):
+        raise ParameterError(f"k must be the number of a frame, listed in `.frames`, not {reprlib.repr(k)}")
+    return k
 
 
 def vector_columns(prefix: str, dim: int) -> list[str]:

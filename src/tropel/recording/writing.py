@@ -15,6 +15,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from tropel.arguments import checked_arguments
 from tropel.errors import RecordingError
 from tropel.recording.background import Background, Sink
 from tropel.recording.frames import RecordedEvent, RecordedFrame, RecordedObstacles
@@ -26,6 +27,7 @@ SQLITE_SUFFIXES = (".sqlite", ".db")
 PARQUET_SUFFIX = ".parquet"
 
 
+@checked_arguments
 def open_trajectory(
     path: str | os.PathLike[str],
     *,

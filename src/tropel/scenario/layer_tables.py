@@ -11,7 +11,6 @@ import dataclasses
 import inspect
 import types
 import typing
-from collections.abc import Callable, Mapping
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict, Field, GetJsonSchemaHandler, create_model
@@ -58,19 +57,18 @@ def table_of(entry: Entry) -> type[BaseModel]:
 def _parameters(layer: type, dataclass: type | None) -> dict[str, tuple[Any, Any, str]]:
     """Type, default and help text of each parameter, by name."""
     if dataclass is not None:
-        hints = typing.get_type_hints(dataclass)
+        hints = typing.get_type_hints(dataclass, include_extras=True)
         return {
             field.name: _declared(hints[field.name], _plain(_default(field)), quantity_of(field))
             for field in dataclasses.fields(dataclass)
             if field.init
         }
-    numbers: dict[str, Quantity] = {quantity.name: quantity for quantity in getattr(layer, "numbers", ())}
     constructor: Any = vars(layer)["__init__"]
-    hints = typing.get_type_hints(constructor)
+    hints = typing.get_type_hints(constructor, include_extras=True)
     found = {}
     for name, argument in inspect.signature(layer).parameters.items():
         default = ... if argument.default is argument.empty else _plain(argument.default)
-        found[name] = _declared(hints[name], default, numbers.get(name))
+        found[name] = _declared(hints[name], default, None)
     return found
 
 
@@ -89,10 +87,12 @@ def _plain(default: Any) -> Any:
 def _declared(annotation: Any, default: Any, quantity: Quantity | None) -> tuple[Any, Any, str]:
     if quantity is None:
         return _as_in_files(annotation), default, ""
-    number: Any = Annotated[
-        int if quantity.whole else float, Field(json_schema_extra=dict(quantity.limits_in_schema()))
-    ]
+    number = _number(quantity, whole=quantity.whole)
     return (number | None if quantity.optional else number), default, quantity.help
+
+
+def _number(quantity: Quantity, *, whole: bool) -> Any:
+    return Annotated[int if whole else float, Field(json_schema_extra=dict(quantity.limits_in_schema()))]
 
 
 def _as_in_files(annotation: Any) -> Any:
@@ -100,10 +100,14 @@ def _as_in_files(annotation: Any) -> Any:
     if get_origin(annotation) in (Union, types.UnionType):
         parts = [part for part in map(_as_in_files, get_args(annotation)) if part is not None]
         return Union[tuple(parts)] if parts else Any  # noqa: UP007
-    if get_origin(annotation) is collections.abc.Callable or annotation is Callable:
+    if get_origin(annotation) is Annotated:
+        inner, *more = get_args(annotation)
+        limits = next((told for told in more if isinstance(told, Quantity)), None)
+        return _as_in_files(inner) if limits is None else _number(limits, whole=inner is int)
+    if get_origin(annotation) is collections.abc.Callable:
         return None
     try:
         create_model("one", value=(annotation, ...)).model_json_schema()
     except (PydanticSchemaGenerationError, PydanticInvalidForJsonSchema, TypeError, NameError):
-        return dict[str, Any] if get_origin(annotation) in (Mapping, collections.abc.Mapping) else Any
+        return dict[str, Any] if get_origin(annotation) is collections.abc.Mapping else Any
     return annotation

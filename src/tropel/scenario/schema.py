@@ -11,8 +11,16 @@ from pydantic import BaseModel, ConfigDict, Field, create_model, model_validator
 
 from tropel.agents.personal_fields import PersonalFields, Value
 from tropel.budget import Budget
+from tropel.field_types import (
+    EndTime,
+    Finite,
+    NotNegative,
+    NotNegativeWhole,
+    PositiveFinite,
+    PositiveWhole,
+    WholeNumber,
+)
 from tropel.hazard_events import HazardFields
-from tropel.number_fields import EndTime, Finite, NotNegative, NotNegativeWhole, Positive, PositiveWhole, Whole
 from tropel.registry import ENVIRONMENTS, EVENTS, MODELS, PLANNERS
 from tropel.scenario.layer_tables import layer_tables
 from tropel.world.maps import FloorPlan, read_plan
@@ -34,7 +42,7 @@ class Shape(Model):
     polygon: Annotated[list[XY], Field(min_length=3)] | None = None
     holes: list[list[XY]] = []
     circle: Annotated[
-        tuple[Finite, Finite, Positive] | None, Field(description="center x, center y, radius; as a 32-gon")
+        tuple[Finite, Finite, PositiveFinite] | None, Field(description="center x, center y, radius; as a 32-gon")
     ] = None
     wkt: str | None = None
     file: Annotated[str | None, Field(description="a .wkt or .geojson file, relative to the scenario file")] = None
@@ -89,7 +97,7 @@ class DoorSpec(Model):
 class ObstacleSpec(Model):
     """A round obstacle, standing at a position or moving."""
 
-    radius: Positive
+    radius: PositiveFinite
     position: PointField | None = None
     motion: Motion | None = None
     type: Annotated[str, Field(description="what it is, such as fire; models may treat types differently")] = "obstacle"
@@ -110,14 +118,14 @@ class ScatterSpec(Model):
     gap: Annotated[
         NotNegative, Field(description="kept free between them, and to walls, exits, targets and obstacles [m]")
     ] = 0.0
-    seed: Annotated[Whole, Field(description="of places and radii; that of the run does not change them")] = 0
+    seed: Annotated[WholeNumber, Field(description="of places and radii; that of the run does not change them")] = 0
     type: Annotated[str, Field(description="what they are, such as fire")] = "obstacle"
 
 
 class ColumnsSpec(Model):
     """Columns of a 3D box, from its floor to its ceiling, as stacks of balls named after their entry."""
 
-    radius: Positive
+    radius: PositiveFinite
     places: Annotated[list[XY], Field(min_length=1, description="x and y of each")]
 
 
@@ -134,8 +142,10 @@ class MapSpec(Model):
     """A Moving AI .map file or a PNG floor plan (dark pixels are walls)."""
 
     file: Annotated[str, Field(description="a .map or .png file, relative to the scenario file")]
-    scale: Annotated[Positive | None, Field(description="metres per cell or pixel; a .map has cells of 1 m")] = None
-    wall_below: Annotated[Positive | None, Field(lt=1.0, description="PNG: darker pixels are walls; 0.5")] = None
+    scale: Annotated[PositiveFinite | None, Field(description="metres per cell or pixel; a .map has cells of 1 m")] = (
+        None
+    )
+    wall_below: Annotated[PositiveFinite | None, Field(lt=1.0, description="PNG: darker pixels are walls; 0.5")] = None
     exits: Annotated[dict[str, str], Field(description='PNG: names and colours, such as out = "#00ff00"')] = {}
     straighten: Annotated[
         NotNegative | None, Field(description="PNG: slanted walls may move by so many pixels to be straight")
@@ -217,7 +227,7 @@ class GroupSpec(PersonalFields):
 
     name: str
     count: NotNegativeWhole | None = None
-    density: Positive | None = None
+    density: PositiveFinite | None = None
     positions: list[PointField] | None = None
     region: str | Shape | BoxSpec | None = None
     planning: PlannerSpec | None = None
@@ -234,7 +244,7 @@ class SourceSpec(PersonalFields):
     """Agents that come in while the simulation runs."""
 
     group: str
-    rate: Annotated[Positive, Field(description="per second")]
+    rate: Annotated[PositiveFinite, Field(description="per second")]
     region: str | Shape | BoxSpec
     begin: NotNegative = 0.0
     end: EndTime = float("inf")
@@ -245,9 +255,9 @@ class SourceSpec(PersonalFields):
 class RecordingSpec(Model):
     """What is written of a run."""
 
-    fps: Annotated[Positive, Field(description="frames per simulated second")] = 10.0
+    fps: Annotated[PositiveFinite, Field(description="frames per simulated second")] = 10.0
     format: Annotated[Literal["sqlite", "parquet"] | None, Field(description="sqlite in 2D, parquet in 3D")] = None
-    checkpoint_every: Annotated[Positive, Field(description="simulated seconds")] = 60.0
+    checkpoint_every: Annotated[PositiveFinite, Field(description="simulated seconds")] = 60.0
     colours: Annotated[
         Literal["group", "speed", "heading"] | None,
         Field(description="of agents in animations; by group, or by speed if there is only one, when left out"),
@@ -257,7 +267,7 @@ class RecordingSpec(Model):
 class BudgetSpec(Model):
     """Leave behaviours out where a run would otherwise be slower than wanted; sweeps leave nothing out."""
 
-    steps_per_second: Annotated[Positive, Field(description="of wall time")] = 60.0
+    steps_per_second: Annotated[PositiveFinite, Field(description="of wall time")] = 60.0
     window: Annotated[PositiveWhole, Field(description="steps over which the rate is measured")] = 30
     settle: Annotated[NotNegativeWhole, Field(description="steps after a switch that do not count")] = 3
     room: Annotated[
@@ -289,10 +299,10 @@ class ScenarioSpec(Model):
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]+$", description="short; names the output folder")]
     title: str = ""
     about: Annotated[str, Field(description="a sentence or two for `tropel list`")] = ""
-    seed: Whole = 0
-    dt: Annotated[Positive, Field(description="time step [s]")] = 0.05
+    seed: WholeNumber = 0
+    dt: Annotated[PositiveFinite, Field(description="time step [s]")] = 0.05
     until: Annotated[NotNegative | Literal["empty"], Field(description='seconds, or "empty"')] = "empty"
-    limit: Annotated[Positive, Field(description="the run ends then in any case [s]")] = 600.0
+    limit: Annotated[PositiveFinite, Field(description="the run ends then in any case [s]")] = 600.0
     world: WorldSpec
     hazards: Annotated[dict[str, HazardSpec], Field(description="those that are there at the start")] = {}
     groups: list[GroupSpec] = []

@@ -15,6 +15,7 @@ from tropel._kernels.compile import threads_restored
 from tropel.agents.groups import Group
 from tropel.agents.sources import Source
 from tropel.agents.state import AgentState, Floats
+from tropel.arguments import checked_arguments
 from tropel.errors import ParameterError
 from tropel.layers import Rows
 from tropel.simulation import Simulation
@@ -44,6 +45,7 @@ def within_sense_radius(state: AgentState, rows: Rows) -> NDArray[np.bool_]:
     return near
 
 
+@checked_arguments
 def check_neighbours(
     environment: Any,
     *,

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from tropel.agents.groups import Group
 from tropel.agents.sources import Source
 from tropel.agents.state import AgentState, Floats, Steered
+from tropel.arguments import checked_arguments
 from tropel.layers import Rows
 from tropel.simulation import Simulation
 from tropel.testing.moments import Maker, Moment, maker
@@ -39,6 +40,7 @@ _DT = 0.05
 _STEPS = 5
 
 
+@checked_arguments
 def check_planner(
     planner: Any,
     *,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,8 +13,9 @@ from tropel import layers
 from tropel.agents.groups import Group
 from tropel.agents.sources import Source
 from tropel.agents.state import Steered
+from tropel.arguments import checked_arguments
 from tropel.layers import Rows
-from tropel.simulation import Simulation
+from tropel.simulation import STEP, Simulation
 from tropel.testing.moments import Maker, Moment, maker, with_columns
 from tropel.testing.scenes import Scene, scenes
 from tropel.testing.shared import (
@@ -42,6 +43,7 @@ _STEPS = 5
 _EXPLOSION = 10.0
 
 
+@checked_arguments
 def check_steering(
     model: Any,
     *,
@@ -51,7 +53,7 @@ def check_steering(
     agents: Iterable[Group | Source] | Group | None = None,
     dims: Sequence[int] = (2, 3),
     ids_matter: bool = False,
-    dt: float = 0.05,
+    dt: Annotated[float, STEP] = 0.05,
     seed: int = 0,
 ) -> None:
     """Raise `ContractViolation` unless a steering model keeps the promises of `tropel.layers.Steering`.

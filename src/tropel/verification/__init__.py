@@ -10,6 +10,7 @@ import importlib
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
+from tropel.arguments import checked_arguments
 from tropel.errors import ParameterError, suggest
 from tropel.verification.models import Model, model_names, named_model
 from tropel.verification.verdict import Verdict, verdict_table
@@ -29,6 +30,7 @@ def names() -> list[str]:
     return list(_MODULES)
 
 
+@checked_arguments
 def run(
     *,
     models: Sequence[str] = (),

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tropel.arguments import checked_arguments
 from tropel.errors import ParameterError
 from tropel.pictures.saving import picture_file, picture_path
 from tropel.recording import Scene, Trajectory
@@ -62,6 +63,7 @@ class ExportedHtml:
         return f"{self.path} ({self.size / 1e6:.1f} MB, {left_out}, {self.fps:.3g} a second{why})"
 
 
+@checked_arguments
 def export_html(
     trajectory: Trajectory,
     path: str | os.PathLike[str],

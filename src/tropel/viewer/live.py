@@ -12,16 +12,19 @@ import dataclasses
 import itertools
 import queue
 import re
+import reprlib
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
+from tropel.arguments import CHECKED_ELSEWHERE, checked_arguments
 from tropel.budget import Budget
-from tropel.errors import ParameterError, TropelError, ViewError
+from tropel.errors import ParameterError, TropelError, ViewError, named_parameters
 from tropel.event_base import Event
+from tropel.quantities import is_number, number
 from tropel.running import Run, Summary
 from tropel.stopping import StopRule
 from tropel.viewer.rebuilding import Rebuilding
@@ -41,14 +44,15 @@ _FORGIVEN = 0.25
 _NAP = 0.05
 
 
+@named_parameters
 @dataclass(frozen=True, kw_only=True)
 class Files:
     """Where a run is recorded, if it is."""
 
     trajectory: Path | None = None
-    fps: float = 10.0
+    fps: float = number(10.0, above=0.0, about="frames per simulated second")
     checkpoint: Path | None = None
-    checkpoint_every: float = 60.0
+    checkpoint_every: float = number(60.0, above=0.0, unit="s", about="of simulated time")
 
 
 class LiveRun:
@@ -58,15 +62,16 @@ class LiveRun:
     say when it pauses by itself, as in `Simulation.run`; without them it goes on for ever.
     """
 
+    @checked_arguments
     def __init__(
         self,
         sim: Simulation,
         *,
         until: Any = None,
-        limit: float | None = None,
+        limit: Annotated[float | None, CHECKED_ELSEWHERE] = None,
         files: Files | None = None,
         build: Callable[[int], Simulation] | None = None,
-        speed: float = 1.0,
+        speed: Annotated[float, CHECKED_ELSEWHERE] = 1.0,
         playing: bool = True,
         budget: Budget | None = None,
     ) -> None:
@@ -195,8 +200,10 @@ class LiveRun:
 
     def set_speed(self, speed: float) -> None:
         """How many simulated seconds pass in a second, at most."""
-        if not speed > 0.0:
-            raise ParameterError(f"speed is how many simulated seconds pass in a second, not {speed!r}")
+        if not (is_number(speed) and speed > 0.0):
+            raise ParameterError(
+                f"speed is how many simulated seconds pass in a second, a positive number, not {reprlib.repr(speed)}"
+            )
         self.speed = float(speed)
         self._due = 0.0
         self._wake()

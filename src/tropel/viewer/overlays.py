@@ -24,7 +24,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from tropel.errors import ParameterError
+from tropel.arguments import checked_arguments
+from tropel.errors import ParameterError, named_parameters
+from tropel.quantities import number
 from tropel.recording.scene import Scene
 from tropel.viewer.shapes3d import OVERLAYS as HEIGHT
 
@@ -47,6 +49,7 @@ class Canvas:
         self.nodes.clear()
 
 
+@named_parameters
 @dataclass(frozen=True, kw_only=True)
 class Overlay:
     """Something to lay over the world."""
@@ -55,7 +58,7 @@ class Overlay:
     title: str  #: beside its switch on the page
     look: Callable[[Simulation, int | None], Any]
     draw: Callable[[Canvas, Any], None]
-    seconds: float = 0.5  #: between two looks
+    seconds: float = number(0.5, above=0.0, unit="s", about="between two looks")
     fits: Callable[[Simulation], bool] = lambda sim: True  #: whether it is offered for a simulation
     legend: Callable[[Any], str] | None = None  #: what is said below its switch (Markdown) of what was seen, or of None
     covers_ground: bool = False  #: paints the ground; of these only one is on at a time, or none could be read
@@ -66,14 +69,13 @@ class Overlay:
 _REGISTERED: dict[str, Overlay] = {}
 
 
+@checked_arguments
 def register_overlay(overlay: Overlay) -> None:
     """Offer an overlay on every page that is opened from now on."""
     if not overlay.name or "/" in overlay.name:
         raise ParameterError(
             f"an overlay's name is part of a path in the scene and has no slash, unlike '{overlay.name}'"
         )
-    if not overlay.seconds > 0.0:
-        raise ParameterError(f"overlay '{overlay.name}': seconds must be positive, not {overlay.seconds!r}")
     known = {own.name: own for own in _own()} | _REGISTERED
     if known.get(overlay.name, overlay) != overlay:
         raise ParameterError(f"there is an overlay '{overlay.name}' already; choose another name")

@@ -12,6 +12,7 @@ import traceback
 from time import perf_counter
 from typing import Any
 
+from tropel.arguments import checked_arguments
 from tropel.errors import TropelError
 from tropel.recording import Trajectory, read_trajectory
 from tropel.viewer.camera import frame_pages
@@ -163,6 +164,7 @@ class Replay:
         self.index, self.frame = index, frame
 
 
+@checked_arguments
 def open_replay(
     run: str | os.PathLike[str] | Trajectory,
     *,

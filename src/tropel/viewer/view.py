@@ -7,10 +7,11 @@ import os
 import webbrowser
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from rich.console import Console
 
+from tropel.arguments import CHECKED_ELSEWHERE, checked_arguments
 from tropel.errors import ViewError
 from tropel.viewer.live import Files, LiveRun
 from tropel.viewer.notebook import frame_html, in_notebook
@@ -75,15 +76,16 @@ def open_view(sim: Simulation, *, host: str = HOST, port: int = PORT, **options:
     return view
 
 
+@checked_arguments
 def view_simulation(
     sim: Simulation,
     *,
     until: Any = None,
-    limit: float | None = None,
+    limit: Annotated[float | None, CHECKED_ELSEWHERE] = None,
     record: str | os.PathLike[str] | None = None,
     fps: float = 10.0,
     build: Callable[[int], Simulation] | None = None,
-    speed: float = 1.0,
+    speed: Annotated[float, CHECKED_ELSEWHERE] = 1.0,
     paused: bool = False,
     host: str = HOST,
     port: int = PORT,

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -11,24 +10,28 @@ import numpy as np
 import shapely
 from numpy.typing import NDArray
 
-from tropel.errors import GeometryError, ParameterError
-from tropel.world.motion import MotionLike, restored_motion, stored_motion
+from tropel.arguments import FARTHEST
+from tropel.errors import GeometryError, ParameterError, named_parameters
+from tropel.world.motion import MotionLike, Place, restored_motion, stored_motion
 from tropel.world.periodic import images_of_segments
 from tropel.world.shapes import Polygonal, segments_of
 
 
+@named_parameters
 @dataclass(frozen=True, kw_only=True)
 class Target:
     """A place to go to. Who comes within `radius` [m] has arrived: it stops there, or leaves if the target absorbs."""
 
-    position: Sequence[float] | None = None
+    position: Place | None = None
     motion: MotionLike | None = None
     radius: float = 0.5
     absorbs: bool = False
 
     def __post_init__(self) -> None:
-        if not (math.isfinite(self.radius) and self.radius >= 0.0):
-            raise GeometryError(f"a target's radius must not be negative, got {self.radius!r}")
+        if not 0.0 <= self.radius <= FARTHEST:
+            raise GeometryError(
+                f"a target's radius must not be negative, nor above {FARTHEST:g} m, got {self.radius!r}"
+            )
         if (self.position is None) == (self.motion is None):
             raise GeometryError("a target needs either a position or a motion")
 

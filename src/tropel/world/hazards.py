@@ -11,16 +11,16 @@ Sizes are functions of time, like motions: a resumed run finds every hazard as l
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
-from numbers import Real
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tropel.errors import GeometryError, ParameterError, is_finite, named_parameters
-from tropel.world.motion import MotionLike, position_at, restored_motion, stored_motion
+from tropel.arguments import FARTHEST, checked_arguments
+from tropel.errors import GeometryError, ParameterError, named_parameters
+from tropel.world.motion import MotionLike, Place, position_at, restored_motion, stored_motion
 from tropel.world.named_set import NamedSet
 from tropel.world.shapes import point
 
@@ -39,7 +39,7 @@ class Hazard:
 
     inner: float
     outer: float | None = None
-    position: Sequence[float] | None = None
+    position: Place | None = None
     motion: MotionLike | None = None
     intensity: float = 1.0  #: a: 1 is avoided mildly all the way to `outer`, more is avoided more sharply
     kind: str = "fire"  #: what it is: "fire", "rubble", "explosion" or anything else
@@ -52,21 +52,21 @@ class Hazard:
     def __post_init__(self) -> None:
         if (self.position is None) == (self.motion is None):
             raise GeometryError("a hazard needs either a position or a motion")
-        if not (is_finite(self.inner) and self.inner > 0.0):
-            raise GeometryError(f"a hazard needs a positive inner radius, not {self.inner!r}")
-        if self.outer is not None and not (is_finite(self.outer) and self.outer >= self.inner):
+        if not 0.0 < self.inner <= FARTHEST:
+            raise GeometryError(f"a hazard needs a positive inner radius of at most {FARTHEST:g} m, not {self.inner!r}")
+        if self.outer is not None and not self.inner <= self.outer <= FARTHEST:
             raise GeometryError(
                 f"a hazard's outer radius must not be below its inner radius of {self.inner:g} m, got {self.outer!r}"
             )
         for name in ("intensity", "growth"):
             value = getattr(self, name)
-            if not (is_finite(value) and value >= 0.0):
+            if not 0.0 <= value <= FARTHEST:
                 raise GeometryError(f"a hazard's {name} must be finite and not negative, got {value!r}")
-        if self.largest is not None and not (isinstance(self.largest, Real) and self.largest >= self.inner):
+        if self.largest is not None and not self.inner <= self.largest <= FARTHEST:
             raise GeometryError(
                 f"a hazard cannot stop growing at {self.largest!r} m: its inner radius is {self.inner:g} m already"
             )
-        if self.until is not None and not (isinstance(self.until, Real) and self.until > 0.0):
+        if self.until is not None and not self.until > 0.0:
             raise GeometryError(f"a hazard must last until a time above zero, not {self.until!r} s")
 
     @property
@@ -123,25 +123,29 @@ class HazardSet(NamedSet[Hazard]):
         if hazard.until is not None and hazard.until <= time:
             raise GeometryError(f"{what} lasts until {hazard.until:g} s, which is over at {time:g} s, when it is added")
 
+    @checked_arguments
     def add(self, name: str, hazard: Hazard, *, time: float = 0.0, dt: float = 0.0) -> None:
         self.check_new(name)
         self.check(name, hazard, time=time)
         self._put(name, hazard, since=time)
         self._lay_out(time, dt)
 
-    def move(self, name: str, position: Sequence[float], *, time: float = 0.0, dt: float = 0.0) -> None:
+    @checked_arguments
+    def move(self, name: str, position: Place, *, time: float = 0.0, dt: float = 0.0) -> None:
         """Put a hazard elsewhere, to stay there."""
-        moved = replace(self.find(name), position=tuple(position), motion=None)
+        moved = replace(self.find(name), position=position, motion=None)
         self.check(name, moved, time=time)
         self._items[name] = moved
         self._lay_out(time, dt)
 
+    @checked_arguments
     def grow(self, name: str, *, inner: float, outer: float | None = None, time: float = 0.0, dt: float = 0.0) -> None:
         """Give a hazard another size now, from which it may go on growing; without `outer` the ratio stays."""
         old = self.find(name)
         self._put(name, replace(old, inner=inner, outer=inner * old.outer_per_inner if outer is None else outer), time)
         self._lay_out(time, dt)
 
+    @checked_arguments
     def remove(self, name: str) -> None:
         self.find(name)
         row = self.names.index(name)

@@ -16,7 +16,8 @@ import numpy as np
 import shapely
 from numpy.typing import NDArray
 
-from tropel.errors import GeometryError, ParameterError
+from tropel.arguments import FARTHEST, checked_arguments
+from tropel.errors import GeometryError, ParameterError, is_finite
 from tropel.world.picture_file import MOST_CELLS, check_size, read_pixels
 from tropel.world.world import World
 
@@ -53,6 +54,7 @@ class FloorPlan:
         return {**self.exits, **more}
 
 
+@checked_arguments
 def read_plan(path: str | Path, *, scale: float | None = None, **more: Any) -> FloorPlan:
     """Read a `.map` or a `.png`. `scale` is metres per cell or pixel; a `.map` has cells of 1 m when it is left out."""
     file = Path(path)
@@ -71,6 +73,7 @@ def read_plan(path: str | Path, *, scale: float | None = None, **more: Any) -> F
 # Moving AI ------------------------------------------------------------------------------------------------------
 
 
+@checked_arguments
 def read_moving_ai(path: str | Path, *, scale: float = 1.0) -> FloorPlan:
     """Read a map of Moving AI's benchmarks, with cells of `scale` metres.
 
@@ -139,6 +142,7 @@ def _header(lines: Sequence[str], source: str) -> tuple[int, int]:
 # Pictures -------------------------------------------------------------------------------------------------------
 
 
+@checked_arguments
 def read_picture(
     path: str | Path,
     *,
@@ -206,7 +210,7 @@ def _patches(found: Bools, name: str, scale: float) -> dict[str, Any]:
 
 
 def _check_scale(scale: float) -> None:
-    if not (np.isfinite(scale) and scale > 0.0):
+    if not (is_finite(scale) and 0.0 < scale <= FARTHEST):
         raise ParameterError(f"the scale of a map is a positive number of metres, not {scale!r}")
 
 
@@ -217,6 +221,7 @@ _STEP = ((1, 0), (0, 1), (-1, 0), (0, -1))
 _LEFT_CELL = ((0, 0), (-1, 0), (-1, -1), (0, -1))
 
 
+@checked_arguments
 def outline(free: Bools, *, scale: float = 1.0) -> shapely.Polygon | shapely.MultiPolygon:
     """The area of the free cells of a map whose first row is the top one, with cells of `scale` metres.
 

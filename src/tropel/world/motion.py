@@ -15,8 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from tropel.arguments import CHECKED_ELSEWHERE
 from tropel.errors import GeometryError, readable_errors
-from tropel.number_fields import Finite, Positive
+from tropel.field_types import Finite, PositiveFinite
 
 Point = tuple[float, ...]
 PointField = Annotated[tuple[Finite, ...], Field(min_length=2, max_length=3)]
@@ -32,7 +33,7 @@ class Waypoints(_Motion):
 
     kind: Literal["waypoints"] = "waypoints"
     points: Annotated[tuple[PointField, ...], Field(min_length=2)]
-    speed: Positive
+    speed: PositiveFinite
     repeat: Literal["once", "cycle", "back_and_forth"] = "back_and_forth"
 
     @model_validator(mode="after")
@@ -77,7 +78,7 @@ class Orbit(_Motion):
 
     kind: Literal["orbit"] = "orbit"
     center: PointField
-    radius: Positive
+    radius: PositiveFinite
     period: Annotated[Finite, Field(description="seconds a turn; negative runs clockwise")]
     phase: Annotated[Finite, Field(description="angle at time zero, in radians")] = 0.0
 
@@ -100,6 +101,9 @@ class Orbit(_Motion):
 
 #: A motion that a file can hold.
 Motion = Annotated[Waypoints | Orbit, Field(discriminator="kind")]
+
+#: Where a thing stands; the world it comes into says how many coordinates it has, and checks them.
+Place = Annotated[Sequence[float], CHECKED_ELSEWHERE]
 
 #: What moves a thing: a motion, or any pure function of time that returns a point.
 MotionLike = Waypoints | Orbit | Callable[[float], Sequence[float]]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,26 +11,28 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tropel._kernels.discs import DiscGrid, disc_grid
-from tropel.errors import GeometryError, ParameterError, is_finite
+from tropel.arguments import FARTHEST, checked_arguments
+from tropel.errors import GeometryError, ParameterError, named_parameters
 from tropel.world.hazards import HazardSet
-from tropel.world.motion import MotionLike, position_at, restored_motion, stored_motion
+from tropel.world.motion import MotionLike, Place, position_at, restored_motion, stored_motion
 from tropel.world.named_set import NamedSet
 from tropel.world.periodic import images_of_discs, wrap_places
 from tropel.world.shapes import point
 
 
+@named_parameters
 @dataclass(frozen=True, kw_only=True)
 class Obstacle:
     """A disk (2D) or ball (3D) that nobody walks into. Give a position, or a motion that moves it."""
 
     radius: float
-    position: Sequence[float] | None = None
+    position: Place | None = None
     motion: MotionLike | None = None
     type: str = "obstacle"  #: what it is, such as "fire"; models may treat types differently
 
     def __post_init__(self) -> None:
-        if not (is_finite(self.radius) and self.radius > 0.0):
-            raise GeometryError(f"an obstacle needs a positive radius, not {self.radius!r}")
+        if not 0.0 < self.radius <= FARTHEST:
+            raise GeometryError(f"an obstacle needs a positive radius of at most {FARTHEST:g} m, not {self.radius!r}")
         if (self.position is None) == (self.motion is None):
             raise GeometryError("an obstacle needs either a position or a motion")
 
@@ -77,6 +79,7 @@ class ObstacleSet(NamedSet[Obstacle]):
         """Speed of the fastest of them [m/s]."""
         return float(np.linalg.norm(self.velocity, axis=1).max(initial=0.0)) if self._moving else 0.0
 
+    @checked_arguments
     def add(self, name: str, obstacle: Obstacle, *, time: float = 0.0, dt: float = 0.0) -> None:
         self.check_new(name)
         if obstacle.radius >= self._half:
@@ -91,6 +94,7 @@ class ObstacleSet(NamedSet[Obstacle]):
         self._append(name, obstacle)
         self.advance(time, dt)
 
+    @checked_arguments
     def remove(self, name: str) -> None:
         self.find(name)
         row = self.names.index(name)
@@ -101,7 +105,8 @@ class ObstacleSet(NamedSet[Obstacle]):
         self.type = np.delete(self.type, row)
         self._changed()
 
-    def move(self, name: str, position: Sequence[float]) -> None:
+    @checked_arguments
+    def move(self, name: str, position: Place) -> None:
         """Put an obstacle elsewhere, to stay there."""
         old = self.find(name)
         where = point(position, f"obstacle '{name}'", dim=self.dim)

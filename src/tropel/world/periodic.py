@@ -33,7 +33,7 @@ def periods(low: Floats, high: Floats, periodic: bool | str | Sequence[str]) -> 
     `periodic` is true for all axes, or names some of them: "x", "xy" or ["x", "y"].
     """
     dim = len(low)
-    if isinstance(periodic, bool):
+    if isinstance(periodic, bool | np.bool_):
         return np.array(high - low) if periodic else np.zeros(dim)
     names = set(periodic)
     if not names or not names <= set(_AXES[:dim]):

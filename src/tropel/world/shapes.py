@@ -7,20 +7,22 @@ from __future__ import annotations
 
 import json
 import re
+import reprlib
 from collections.abc import Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import Annotated, Any, TypeAlias
 
 import numpy as np
 import shapely
 from numpy.typing import NDArray
 from shapely.geometry.base import BaseGeometry
 
+from tropel.arguments import CHECKED_ELSEWHERE, FARTHEST, numbers_in
 from tropel.errors import GeometryError
 
 #: What `polygon` returns.
 Polygonal: TypeAlias = shapely.Polygon | shapely.MultiPolygon
 #: Anything `polygon` and `polyline` understand.
-ShapeLike: TypeAlias = BaseGeometry | str | Mapping[str, Any] | Sequence[Sequence[float]]
+ShapeLike: TypeAlias = Annotated[BaseGeometry | str | Mapping[str, Any] | Sequence[Sequence[float]], CHECKED_ELSEWHERE]
 
 
 def _read(shape: ShapeLike, what: str, *, ring: bool) -> BaseGeometry:
@@ -34,14 +36,12 @@ def _read(shape: ShapeLike, what: str, *, ring: bool) -> BaseGeometry:
             raise GeometryError(f"{what}: not a WKT text: {error}; an example: {example}") from error
     if isinstance(shape, Mapping):
         return _read_geojson(shape, what)
-    try:
-        points = np.asarray(shape, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise GeometryError(f"{what}: expected a shapely geometry, WKT, GeoJSON or a list of [x, y] points") from error
+    points = numbers_in(shape)
+    if points is None:
+        raise GeometryError(f"{what}: expected a shapely geometry, WKT, GeoJSON or a list of [x, y] points")
     if points.ndim != 2 or points.shape[1] != 2:
         raise GeometryError(f"{what}: a list of points must look like [[x, y], [x, y], …]")
-    if not np.isfinite(points).all():
-        _refuse_nan(points, what)
+    _check_far(points, what)
     least = 3 if ring else 2
     if len(points) < least:
         raise GeometryError(f"{what}: needs at least {least} points, got {len(points)}")
@@ -67,15 +67,18 @@ def _read_geojson(shape: Mapping[str, Any], what: str) -> BaseGeometry:
         raise GeometryError(f"{what}: not a GeoJSON geometry or feature: {error}") from error
 
 
-def _refuse_nan(points: NDArray[np.float64], what: str) -> None:
-    bad = int(np.flatnonzero(~np.isfinite(points).all(axis=1))[0])
-    raise GeometryError(f"{what}: point {bad} is {points[bad].tolist()}; coordinates must be finite numbers")
+def _check_far(points: NDArray[np.float64], what: str) -> None:
+    """Raise where coordinates are not finite, or so large that nothing can be reckoned with their squares."""
+    good = (np.abs(points) <= FARTHEST).all(axis=1)
+    if not good.all():
+        bad = int(np.argmin(good))
+        raise GeometryError(
+            f"{what}: point {bad} is {points[bad].tolist()}; coordinates must be finite numbers, at most {FARTHEST:g} m"
+        )
 
 
 def _finite(geometry: BaseGeometry, what: str) -> None:
-    points = shapely.get_coordinates(geometry)
-    if not np.isfinite(points).all():
-        _refuse_nan(points, what)
+    _check_far(shapely.get_coordinates(geometry), what)
 
 
 def _why_invalid(geometry: BaseGeometry) -> str:
@@ -115,14 +118,15 @@ def polyline(shape: ShapeLike, what: str) -> shapely.LineString | shapely.MultiL
 
 def point(value: Sequence[float], what: str, *, dim: int) -> NDArray[np.float64]:
     """A position with `dim` finite coordinates."""
-    try:
-        position = np.asarray(value, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise GeometryError(f"{what}: {value!r} is not a position") from error
+    position = numbers_in(value)
+    if position is None:
+        raise GeometryError(f"{what}: {reprlib.repr(value)} is not a position of {dim} numbers")
     if position.shape != (dim,):
         raise GeometryError(f"{what}: expected {dim} coordinates, got {value!r}")
-    if not np.isfinite(position).all():
-        raise GeometryError(f"{what}: {position.tolist()} has coordinates that are not finite numbers")
+    if not (np.abs(position) <= FARTHEST).all():
+        raise GeometryError(
+            f"{what}: {position.tolist()} has coordinates that are not finite numbers of at most {FARTHEST:g} m"
+        )
     return position
 
 

@@ -23,8 +23,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from tropel.arguments import Length, Seconds, checked_arguments, numbers_in
 from tropel.errors import ParameterError, readable_errors
-from tropel.number_fields import NotNegative, Positive
+from tropel.field_types import Finite, NotNegative, PositiveFinite
 from tropel.world.motion import (
     MotionLike,
     Orbit,
@@ -50,8 +51,8 @@ class Disc(_Profile):
 
     kind: Literal["disc"] = "disc"
     inner: NotNegative = 0.0
-    outer: Positive
-    intensity: Positive = 1.0
+    outer: PositiveFinite
+    intensity: PositiveFinite = 1.0
 
     @model_validator(mode="after")
     def _outer_is_outside(self) -> Disc:
@@ -64,8 +65,8 @@ class Openness(_Profile):
     """Open ground: worth `least` at a wall, rising evenly to 1 at a distance of `reach` [m] from the nearest one."""
 
     kind: Literal["openness"] = "openness"
-    reach: Positive = 1.2
-    least: Annotated[float, Field(gt=0.0, le=1.0)] = 0.3
+    reach: PositiveFinite = 1.2
+    least: Annotated[Finite, Field(gt=0.0, le=1.0)] = 0.3
 
 
 #: A function of points (N, 2) [m], or of points and time [s], that returns values (N,).
@@ -81,23 +82,24 @@ class Layer:
     stand on a vetoed cell are not concerned.
     """
 
+    @checked_arguments
     def __init__(
         self,
         values: ArrayLike | Disc | Openness | LayerFunction,
         *,
         origin: Sequence[float] | None = None,
-        cell: float | None = None,
+        cell: Length | None = None,
         position: Sequence[float] | None = None,
-        motion: MotionLike | None = None,
-        every: float | None = None,
+        motion: MotionLike | Mapping[str, Any] | None = None,
+        every: Seconds | None = None,
         group: str | None = None,
         spares_inside: bool = False,
     ) -> None:
         self.values: Floats | Disc | Openness | LayerFunction = _values(values)
         self.origin = None if origin is None else point(origin, "the origin of a layer", dim=2)
-        self.cell = cell
+        self.cell = None if cell is None else float(cell)
         self.position = None if position is None else point(position, "the position of a layer", dim=2)
-        self.motion = restored_motion(motion) if isinstance(motion, Mapping) else motion
+        self.motion: MotionLike | None = restored_motion(motion) if isinstance(motion, Mapping) else motion
         self.every = every
         self.group = group
         self.spares_inside = bool(spares_inside)
@@ -118,8 +120,6 @@ class Layer:
                 raise ParameterError("a layer that is a disk needs a position or a motion")
         elif isinstance(values, np.ndarray):
             self._refuse("an array", "every")
-            if self.cell is not None and not (math.isfinite(self.cell) and self.cell > 0.0):
-                raise ParameterError(f"the cell of a layer must be a positive length, not {self.cell!r} m")
             if self.cell is not None and not places:
                 raise ParameterError("a layer with a cell of its own needs an origin, a position or a motion")
         else:
@@ -136,8 +136,6 @@ class Layer:
                 raise ParameterError(f"a layer that is {what} has no {name}")
 
     def _check_function(self, function: LayerFunction) -> None:
-        if self.every is not None and not (math.isfinite(self.every) and self.every > 0.0):
-            raise ParameterError(f"a layer is evaluated every so many seconds, a positive number, not {self.every!r}")
         given = ("points",) if self.every is None else ("points", "time")
         try:
             inspect.signature(function).bind(*given)
@@ -272,10 +270,8 @@ def _values(given: Any) -> Any:
         return kinds[given["kind"]](**given)
     if (callable(given) and not isinstance(given, type)) or isinstance(given, Disc | Openness):
         return given
-    try:
-        array = np.array(given, dtype=np.float64, order="C")
-    except (TypeError, ValueError):
-        array = np.empty(0)
+    found = numbers_in(given)
+    array = np.empty(0) if found is None else np.array(found, order="C")
     if array.ndim != 2 or array.size == 0:
         raise ParameterError(
             f"the values of a layer are an array (rows, columns), a function of points, Disc(…) or Openness(…), "

@@ -18,11 +18,13 @@ import shapely
 from numpy.typing import NDArray
 
 from tropel._kernels.walls import WallGrid
+from tropel.arguments import FARTHEST, Length, checked_arguments, numbers_in
 from tropel.errors import GeometryError, ParameterError, suggest
 from tropel.world import shapes
 from tropel.world.goals import Exit, GoalArrays, Target, goal_arrays, restored_target, target_state
 from tropel.world.hazards import Hazard, HazardSet
-from tropel.world.motion import position_at
+from tropel.world.motion import Place, position_at
+from tropel.world.named_set import Item, ReadOnlyNames
 from tropel.world.obstacles import Obstacle, ObstacleSet
 from tropel.world.periodic import check_within_sides, images_of_segments, periods, sides_across, wrap_places
 from tropel.world.shapes import Polygonal, ShapeLike
@@ -37,6 +39,7 @@ Box = tuple[NDArray[np.float64], NDArray[np.float64]]
 class Door:
     """A line that nobody passes while it is closed."""
 
+    @checked_arguments
     def __init__(self, line: ShapeLike, *, open: bool = False) -> None:
         self.line = shapes.polyline(line, "door")
         self.open = bool(open)
@@ -50,6 +53,7 @@ class World:
     ("x"); there is no walkable area then. All lengths are metres.
     """
 
+    @checked_arguments
     def __init__(
         self,
         walkable: ShapeLike | None = None,
@@ -59,16 +63,16 @@ class World:
         regions: Mapping[str, ShapeLike] | None = None,
         doors: Mapping[str, Door | ShapeLike] | None = None,
         obstacles: Mapping[str, Obstacle] | None = None,
-        targets: Mapping[str, Target | Sequence[float]] | None = None,
+        targets: Mapping[str, Target | Place] | None = None,
         hazards: Mapping[str, Hazard] | None = None,
-        bounds: Sequence[float] | None = None,
+        bounds: Place | None = None,
         periodic: bool | str | Sequence[str] = False,
     ) -> None:
         self.walkable: Polygonal | None = None if walkable is None else shapes.polygon(walkable, "walkable area")
         self.walls = [shapes.polyline(wall, f"wall {k}") for k, wall in enumerate(walls)]
-        self.doors = {name: _door(name, door) for name, door in (doors or {}).items()}
-        self.exits = {name: Exit(shapes.polygon(s, f"exit '{name}'")) for name, s in (exits or {}).items()}
-        self.regions = {name: shapes.polygon(s, f"region '{name}'") for name, s in (regions or {}).items()}
+        self.doors = _doors({name: _door(name, door) for name, door in (doors or {}).items()})
+        self.exits = _exits({name: Exit(shapes.polygon(s, f"exit '{name}'")) for name, s in (exits or {}).items()})
+        self.regions = _regions({name: shapes.polygon(s, f"region '{name}'") for name, s in (regions or {}).items()})
         low, high = self._extent(bounds)
         if periodic and (bounds is None or self.walkable is not None):
             raise GeometryError(
@@ -81,17 +85,18 @@ class World:
         self._check_places()
 
     @classmethod
+    @checked_arguments
     def box(
         cls,
-        low: Sequence[float],
-        high: Sequence[float],
+        low: Place,
+        high: Place,
         *,
         periodic: bool | str | Sequence[str] = False,
         open: bool = False,
         obstacles: Mapping[str, Obstacle] | None = None,
-        targets: Mapping[str, Target | Sequence[float]] | None = None,
+        targets: Mapping[str, Target | Place] | None = None,
         hazards: Mapping[str, Hazard] | None = None,
-        regions: Mapping[str, tuple[Sequence[float], Sequence[float]]] | None = None,
+        regions: Mapping[str, tuple[Place, Place]] | None = None,
     ) -> World:
         """The box between two corners of two or three coordinates, with disks or balls as obstacles.
 
@@ -99,7 +104,8 @@ class World:
         ("x" or "xy"). With `open` there are no walls and space goes on; the box then only says where agents without a
         region of their own begin. Regions are boxes (low, high) too.
         """
-        dim = len(low) if isinstance(low, Sequence | np.ndarray) and len(low) == 2 else 3
+        corner = numbers_in(low)
+        dim = 2 if corner is not None and corner.shape == (2,) else 3
         corners = _box_corners(low, high, "the box", dim)
         told = {name: _two_corners(name, box) for name, box in (regions or {}).items()}
         boxes = {name: _box_corners(*box, f"region '{name}'", dim) for name, box in told.items()}
@@ -118,9 +124,10 @@ class World:
             world.walled = walled
             return world
         world = cls.__new__(cls)
-        world.walkable, world.walls, world.doors, world.exits, world.regions = None, [], {}, {}, {}
+        world.walkable, world.walls = None, []
+        world.doors, world.exits, world.regions = _doors({}), _exits({}), _regions({})
         world._begin(3, *corners, period, walled, obstacles or {}, targets or {}, hazards or {})
-        world.region_boxes = boxes
+        world.region_boxes = _regions(boxes)
         return world
 
     def _begin(
@@ -131,7 +138,7 @@ class World:
         period: NDArray[np.float64],
         walled: NDArray[np.bool_],
         obstacles: Mapping[str, Obstacle],
-        targets: Mapping[str, Target | Sequence[float]],
+        targets: Mapping[str, Target | Place],
         hazards: Mapping[str, Hazard],
     ) -> None:
         self.dim = dim
@@ -142,10 +149,15 @@ class World:
         if self.is_periodic:
             # The high side is exactly one period from the low one, also after rounding.
             self.bounds[1] = np.where(period > 0.0, low + period, high)
-        self.region_boxes: dict[str, Box] = {}
+        self.region_boxes: ReadOnlyNames[Box] = _regions({})
         self.time = 0.0
         self.terrain: Terrain | None = None  #: information layers, where a planner lays them
-        self.targets: dict[str, Target] = {}
+        self._targets: dict[str, Target] = {}
+        self.targets = ReadOnlyNames(
+            self._targets,
+            what="target",
+            instead="call add_target, move_target or remove_target of the world, or let an event do it",
+        )
         self._target_position: dict[str, NDArray[np.float64]] = {}
         self.goal_numbers: dict[str, int] = {name: k for k, name in enumerate(self.exits)}
         self._goals: GoalArrays | None = None
@@ -177,11 +189,13 @@ class World:
 
     def _extent(self, bounds: Sequence[float] | None) -> Box:
         if bounds is not None:
-            try:
-                corners = np.asarray(bounds, dtype=np.float64)
-            except (TypeError, ValueError):
-                corners = np.empty(0)
-            if corners.shape != (4,) or not np.isfinite(corners).all() or (corners[:2] >= corners[2:]).any():
+            corners = numbers_in(bounds)
+            if (
+                corners is None
+                or corners.shape != (4,)
+                or (np.abs(corners) > FARTHEST).any()
+                or (corners[:2] >= corners[2:]).any()
+            ):
                 raise GeometryError(f"bounds must be (x_min, y_min, x_max, y_max), got {bounds!r}")
             return corners[:2], corners[2:]
         if self.walkable is None:
@@ -270,22 +284,23 @@ class World:
 
     # What events change -----------------------------------------------------------------------------------------
 
+    @checked_arguments
     def set_door(self, name: str, *, open: bool) -> None:
-        if name not in self.doors:
-            raise ParameterError(f"there is no door '{name}'; {suggest(name, self.doors)}")
-        self.doors[name].open = open
+        self.doors[name].open = bool(open)
         self.blocking[self._door_rows[name]] = not open
 
+    @checked_arguments
     def door_segments(self, name: str) -> NDArray[np.float64]:
+        self.doors[name]  # raises when there is none
         return self.segments[self._door_rows[name]]
 
+    @checked_arguments
     def set_exit(self, name: str, *, open: bool) -> None:
-        if name not in self.exits:
-            raise ParameterError(f"there is no exit '{name}'; {suggest(name, self.exits)}")
-        self.exits[name].open = open
+        self.exits[name].open = bool(open)
         self._goals = None
 
-    def add_target(self, name: str, target: Target | Sequence[float]) -> None:
+    @checked_arguments
+    def add_target(self, name: str, target: Target | Place) -> None:
         if name in self.exits or name in self.targets:
             raise GeometryError(f"there is a goal '{name}' already; exits and targets need different names")
         if not isinstance(target, Target):
@@ -293,18 +308,17 @@ class World:
         self._place_target(name, target)
         self.goal_numbers.setdefault(name, len(self.goal_numbers))
 
-    def move_target(self, name: str, position: Sequence[float]) -> None:
+    @checked_arguments
+    def move_target(self, name: str, position: Place) -> None:
         """Put a target elsewhere, to stay there."""
-        if name not in self.targets:
-            raise ParameterError(f"there is no target '{name}'; {suggest(name, self.targets)}")
         old = self.targets[name]
-        self._place_target(name, Target(position=tuple(position), radius=old.radius, absorbs=old.absorbs))
+        self._place_target(name, Target(position=position, radius=old.radius, absorbs=old.absorbs))
 
+    @checked_arguments
     def remove_target(self, name: str) -> None:
         """Take a target away. Its number stays taken: records of who has left there go by it."""
-        if name not in self.targets:
-            raise ParameterError(f"there is no target '{name}'; {suggest(name, self.targets)}")
-        del self.targets[name]
+        self.targets[name]  # raises when there is none
+        del self._targets[name]
         self._goals = None
 
     def _place_target(self, name: str, target: Target) -> None:
@@ -315,11 +329,12 @@ class World:
         else:
             assert target.motion is not None
             place = position_at(target.motion, self.time, what=what, dim=self.dim)
-        self.targets[name] = target
+        self._targets[name] = target
         self._target_position[name] = place.copy()
         self.wrap(self._target_position[name][None])
         self._goals = None
 
+    @checked_arguments
     def region(self, name: str) -> Polygonal | Box:
         """A named region; an exit's polygon counts as one too."""
         if self.dim == 3:
@@ -332,7 +347,8 @@ class World:
             return self.exits[name].polygon
         raise ParameterError(f"there is no region '{name}'; {suggest(name, [*self.regions, *self.exits])}")
 
-    def disc(self, middle: Sequence[float], radius: float) -> Polygonal | Box:
+    @checked_arguments
+    def disc(self, middle: Place, radius: Length) -> Polygonal | Box:
         """What is within a radius [m] of a place, as a region; in 3D the cube around it."""
         place = shapes.point(middle, "the place", dim=self.dim)
         if self.dim == 3:
@@ -361,7 +377,7 @@ class World:
         for name, is_open in stored["exits"].items():
             self.set_exit(name, open=is_open)
         declared = dict(self.targets)
-        self.targets = {}
+        self._targets.clear()
         for name, entry in stored["targets"].items():
             self._place_target(name, restored_target(name, entry, declared))
         self.goal_numbers = {name: int(number) for name, number in stored["goal_numbers"].items()}
@@ -387,6 +403,18 @@ class World:
         return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
 
+def _doors(doors: dict[str, Door]) -> ReadOnlyNames[Door]:
+    return ReadOnlyNames(doors, what="door", instead="give doors to World(…); set_door or an event opens and closes")
+
+
+def _exits(exits: dict[str, Exit]) -> ReadOnlyNames[Exit]:
+    return ReadOnlyNames(exits, what="exit", instead="give exits to World(…); set_exit or an event opens and closes")
+
+
+def _regions(regions: dict[str, Item]) -> ReadOnlyNames[Item]:
+    return ReadOnlyNames(regions, what="region", instead="give regions to World(…)")
+
+
 def _door(name: str, door: Door | ShapeLike) -> Door:
     if isinstance(door, Door):
         return Door(door.line, open=door.open)
@@ -403,7 +431,7 @@ def _two_corners(name: str, box: Any) -> tuple[Any, Any]:
     return low, high
 
 
-def _box_corners(low: Sequence[float], high: Sequence[float], what: str, dim: int) -> Box:
+def _box_corners(low: Place, high: Place, what: str, dim: int) -> Box:
     a, b = shapes.point(low, what, dim=dim), shapes.point(high, what, dim=dim)
     if (a >= b).any():
         raise GeometryError(f"{what}: the low corner {a.tolist()} must be below the high corner {b.tolist()}")
