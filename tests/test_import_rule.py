@@ -18,12 +18,13 @@ LAYERS = ("planning", "environment", "local")
 
 #: What a part may import of tropel besides itself. Parts that are not named are free, but see `KNOW_ALL_LAYERS`.
 MAY_IMPORT: dict[str, set[str]] = {
-    "_kernels": set(),
+    "private_directory": set(),
+    "_kernels": {"private_directory"},
     "errors": set(),
     "world": {"_kernels", "errors"},
     "agents": {"_kernels", "errors", "world"},
     "behaviours": {"errors"},
-    "planning": {"_kernels", "errors", "world", "agents", "behaviours"},
+    "planning": {"_kernels", "errors", "world", "agents", "behaviours", "private_directory"},
     "environment": {"_kernels", "errors", "world", "agents"},
     "local": {"_kernels", "errors", "world", "agents", "behaviours"},
     "layers": {"errors", "world", "agents"},
