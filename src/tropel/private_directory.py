@@ -55,14 +55,15 @@ def _fault_above(path: Path) -> str:
         if not belongs_to_the_trusted(about):
             return f"{place} belongs to another user, number {about.st_uid}"
         # In a sticky directory nobody can rename or remove what belongs to others.
-        shared_safely = about.st_mode & stat.S_ISVTX or _is_only_for_the_user_s_group(about)
-        if others_can_write(about) and not shared_safely:
+        if others_can_write(about) and not (about.st_mode & stat.S_ISVTX or _is_only_for_the_user_s_group(about)):
             return _open_to_others(place)
     return ""
 
 
 def _open_to_others(place: Path) -> str:
-    return f"other users can write to {place}; run  chmod go-w '{place}'"
+    shared = place.stat().st_mode & stat.S_ISVTX  # on purpose, as /tmp is
+    remedy = "choose a directory below it" if shared else f"run  chmod go-w '{place}'"
+    return f"other users can write to {place}; {remedy}"
 
 
 def belongs_to_the_trusted(about: os.stat_result) -> bool:

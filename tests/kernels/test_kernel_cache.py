@@ -215,14 +215,17 @@ def test_processes_that_write_at_once_leave_whole_files(cache: Cache) -> None:
     assert cache.start() == Started(NONE, True, [])
 
 
-@pytest.mark.parametrize("mode", [0o777, 0o720, 0o1777])
-def test_a_directory_that_others_can_write_to_is_refused(cache: Cache, mode: int) -> None:
+@pytest.mark.parametrize(
+    ("mode", "remedy"), [(0o777, "chmod go-w"), (0o720, "chmod go-w"), (0o1777, "choose a directory below it")]
+)
+def test_a_directory_that_others_can_write_to_is_refused(cache: Cache, mode: int, remedy: str) -> None:
     cache.directory.mkdir()
     cache.directory.chmod(mode)
     started = cache.start()
     assert started.kept
     (line,) = started.warned
-    assert f"chmod go-w '{cache.directory}'" in line
+    assert f"other users can write to {cache.directory}; " in line
+    assert remedy in line
     assert "home/tropel instead" in line
     assert list(cache.directory.iterdir()) == []
 
