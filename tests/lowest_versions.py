@@ -22,18 +22,21 @@ RECORD = Path(__file__).with_name("lowest_versions.json")
 VENV = ROOT / ".venv-lowest"
 #: Together they use every package that tropel depends on.
 TESTS = (
+    "cli/test_help.py",
     "cli/test_command_line.py",
     "scenario/test_scenario_files.py",
-    "recording",
+    "recording/test_trajectory_round_trip.py",
+    "recording/test_pedpy_reads_trajectories.py",
+    "recording/test_people_table.py",
     "pictures/test_run_picture.py",
     "pictures/test_animation.py",
     "pictures/test_movie.py",
     "planning/test_plan_cache.py",
     "analysis/test_evacuation_report.py",
-    "bench/test_steering_bench.py",
+    "bench/test_flock_bench.py",
+    "bench/test_steering_speed.py",
     "viewer/test_export.py",
     "viewer/test_viewer_server.py",
-    "kernels/test_kernel_cache.py",
 )
 
 
