@@ -65,16 +65,23 @@ def _pythons(pyproject: Mapping[str, Any]) -> list[str]:
     return [match[1] for match in named if match]
 
 
-def _run(*command: object) -> str:
+def _run(*command: object, answers: bool = False) -> str:
+    """Run a command; its output is shown, or returned where it is an answer."""
     words = [str(word) for word in command]
     print("+", *words, flush=True)
-    return subprocess.run(words, cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True).stdout
+    done = subprocess.run(words, cwd=ROOT, check=False, stdout=subprocess.PIPE if answers else None, text=True)
+    if done.returncode:
+        raise SystemExit(
+            "the lowest versions allowed do not work: raise the bounds in pyproject.toml of what is named above"
+        )
+    return done.stdout
 
 
 def _resolve(uv: Path, python: str, *options: str) -> dict[str, str]:
     told = _run(
         *(uv, "pip", "compile", "pyproject.toml", "--extra=dev", "--resolution=lowest-direct", "--no-python-downloads"),
         *("--quiet", "--no-annotate", "--no-header", f"--python-version={python}", *options),
+        answers=True,
     )
     lines = (re.match(r"([\w.-]+)(?:\[.*\])?==(\S+)", line) for line in told.splitlines())
     return {line[1]: line[2] for line in lines if line}
@@ -111,8 +118,8 @@ def check() -> None:
     _check_wheels(uv, pyproject)
     _run(uv, "pip", "install", "--quiet", "--python", python, "--resolution=lowest-direct", "--editable", ".[dev]")
     _run(VENV / "bin" / "tropel", "demo", "--quiet", "--out", VENV / "demo")
-    print(_run(python, "-m", "pytest", "-n", "auto", "--dist=loadfile", *(f"tests/{name}" for name in TESTS)))
-    installed = json.loads(_run(uv, "pip", "list", "--python", python, "--format=json"))
+    _run(python, "-m", "pytest", "-n", "auto", "--dist=loadfile", *(f"tests/{name}" for name in TESTS))
+    installed = json.loads(_run(uv, "pip", "list", "--python", python, "--format=json", answers=True))
     packages = _packages(pyproject)
     record = {
         "dependencies": dependency_digest(pyproject),
