@@ -1,6 +1,7 @@
 # make demo        run a built-in evacuation; trajectory, picture and animation appear under out/
 # make test        lint, types and the tests
 # make long        the longest checks, and those of array bounds, for which all kernels are compiled once more
+# make lowest      the lowest versions of packages that pyproject.toml allows: demo and a part of the tests
 # make bench-check benchmarks against the targets in benchmarks/targets.toml
 # Every target sets up what it needs in .venv by itself.
 
@@ -9,7 +10,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 SHELL  := /bin/bash
 
-.PHONY: demo test lint types bench-check long clean
+.PHONY: demo test lint types bench-check long lowest clean
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/.core
@@ -19,11 +20,15 @@ test: $(VENV)/.dev
 	$(BIN)/ruff check src tests benchmarks examples
 	$(BIN)/ruff format --check src tests benchmarks examples
 	$(BIN)/mypy
+	$(BIN)/python tests/lowest_versions.py --if-changed
 	$(BIN)/tropel warmup
 	$(BIN)/pytest -n auto --dist loadfile --no-loadscope-reorder
 
 long: $(VENV)/.dev
 	$(BIN)/pytest -n auto --dist loadfile -m "long or bounds"
+
+lowest: $(VENV)/.python
+	$(BIN)/python tests/lowest_versions.py
 
 bench-check: $(VENV)/.dev
 	$(BIN)/tropel warmup
@@ -49,4 +54,4 @@ $(VENV)/.dev: $(VENV)/.python pyproject.toml
 	@touch $@ $(VENV)/.core
 
 clean:
-	rm -rf $(VENV) out .pytest_cache .mypy_cache .ruff_cache
+	rm -rf $(VENV) .venv-lowest out .pytest_cache .mypy_cache .ruff_cache

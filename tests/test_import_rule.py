@@ -16,28 +16,35 @@ import tropel
 SOURCES = Path(tropel.__file__).parent
 LAYERS = ("planning", "environment", "local")
 
+#: What everything else stands on: errors, checks of what is given, files, memory. These know no other part.
+GROUND = {
+    "arguments",
+    "errors",
+    "field_types",
+    "input_files",
+    "long_work",
+    "memory",
+    "private_directory",
+    "quantities",
+    "stored_arrays",
+}
 #: What a part may import of tropel besides itself. Parts that are not named are free, but see `KNOW_ALL_LAYERS`.
 MAY_IMPORT: dict[str, set[str]] = {
-    "_kernels": set(),
-    "errors": {"arguments", "quantities"},
-    "quantities": {"errors"},
-    "arguments": {"errors", "quantities"},
-    "field_types": {"arguments"},
+    **{part: GROUND for part in GROUND},
+    "_kernels": {"private_directory"},
     "registry": {"errors"},
-    "world": {"_kernels", "arguments", "errors", "field_types", "quantities"},
-    "agents": {"_kernels", "arguments", "errors", "field_types", "quantities", "registry", "world"},
-    "behaviours": {"errors", "quantities"},
-    "planning": {
-        *("_kernels", "arguments", "errors", "field_types", "quantities", "registry", "world", "agents", "behaviours")
-    },
-    "environment": {"_kernels", "arguments", "errors", "field_types", "quantities", "world", "agents"},
-    "local": {"_kernels", "arguments", "errors", "field_types", "quantities", "world", "agents", "behaviours"},
-    "layers": {"errors", "quantities", "world", "agents"},
+    "world": {"_kernels", *GROUND},
+    "agents": {"_kernels", *GROUND, "registry", "world"},
+    "behaviours": GROUND,
+    "planning": {"_kernels", *GROUND, "registry", "world", "agents", "behaviours"},
+    "environment": {"_kernels", *GROUND, "world", "agents"},
+    "local": {"_kernels", *GROUND, "world", "agents", "behaviours"},
+    "layers": {*GROUND, "world", "agents"},
     "pressing": {"_kernels", "agents"},
     "bodies": {"_kernels", "errors", "agents", "pressing"},
     "integrate": {"_kernels", "errors", "world", "agents", "bodies", "pressing"},
     "timing": set(),
-    "analysis": {"_kernels", "arguments", "errors", "recording"},
+    "analysis": {"_kernels", *GROUND, "recording"},
 }
 #: The simulation puts the layers together; the others name them to build simulations.
 KNOW_ALL_LAYERS = {"simulation", "scenario", "cli", "warmup"}

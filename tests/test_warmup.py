@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tropel import warmup
 from tropel.warmup import BASICS, PARTS
 
 #: Runs the planned scenes twice, the second time with plans from the cache, and prints what had to be compiled.
@@ -46,3 +47,23 @@ def test_after_a_warm_up_planned_scenes_compile_nothing(tmp_path: Path, python: 
 
 def test_the_basics_are_a_part_of_all() -> None:
     assert set(BASICS) < set(PARTS)
+
+
+def test_what_cannot_be_kept_is_not_compiled_in_other_processes(monkeypatch: pytest.MonkeyPatch) -> None:
+    used: list[str] = []
+    parts = [*BASICS, "something else"]
+    monkeypatch.setattr(warmup, "PARTS", {what: lambda what=what: used.append(what) for what in parts})
+    monkeypatch.setattr(warmup, "kernels_are_kept", lambda: False)
+    monkeypatch.setattr(warmup, "_compile_elsewhere", lambda what: pytest.fail(f"{what} was compiled for nothing"))
+    told: list[str] = []
+    assert warmup.warm_up(lambda done, what: told.append(what)) == 0
+    assert used == list(BASICS)
+    assert "none of them kept" in told[-1]
+
+
+def test_what_another_process_warns_of_is_said_in_this_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tmp_path.chmod(0o777)
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
+    with pytest.warns(UserWarning, match=f"chmod go-w '{tmp_path}'"):
+        _, what = warmup._compile_elsewhere("influence of hazards")
+    assert what == "influence of hazards"

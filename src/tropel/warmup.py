@@ -6,9 +6,12 @@ it will be called with: small scenes in 2D and 3D that use everything.
 
 from __future__ import annotations
 
+import contextlib
+import json
 import os
 import subprocess
 import sys
+import warnings
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
@@ -17,20 +20,22 @@ from typing import Any
 import numpy as np
 import shapely
 
-from tropel._kernels.compile import cache_directory, compiled_kernels, watch_compiling
+from tropel._kernels.cache import cache_directory, kernels_are_kept
+from tropel._kernels.compile import compiled_kernels, watch_compiling
 
 #: What most scenes need; a first demo compiles no more than this.
 BASICS = ("a crowd in a room",)
 
 
-def _mark(what: str) -> Path:
+def _mark(directory: Path, what: str) -> Path:
     """The file that says that a part has been compiled from these very sources."""
-    return cache_directory() / what.replace(" ", "-")
+    return directory / what.replace(" ", "-")
 
 
 def is_warm(parts: Sequence[str] = BASICS) -> bool:
     """Whether these parts have been compiled before."""
-    return all(_mark(what).exists() for what in parts)
+    directory = cache_directory()
+    return directory is not None and all(_mark(directory, what).exists() for what in parts)
 
 
 def warm_up(tell: Callable[[int, str], None] | None = None, parts: Sequence[str] | None = None) -> int:
@@ -60,8 +65,12 @@ def warm_up(tell: Callable[[int, str], None] | None = None, parts: Sequence[str]
         for what in first:
             _compile_part(what)
             finished(0, what)
+    if not kernels_are_kept():  # what other processes compile would be lost when they end
+        if tell is not None:
+            tell(len(chosen), f"{compiled} kernels compiled, none of them kept")
+        return compiled
     # What is compiled already takes less time to try than to start processes for.
-    cold = [what for what in rest if not _mark(what).exists()]
+    cold = [what for what in rest if not is_warm([what])]
     for what in rest:
         if what not in cold:
             finished(_compile_part(what)[0], what)
@@ -79,16 +88,28 @@ def _compile_part(what: str) -> tuple[int, str]:
     names: list[str] = []
     with watch_compiling(names.append):
         PARTS[what]()
-    if cache_directory().exists():
-        _mark(what).touch()
+    if kernels_are_kept() and (directory := cache_directory()) is not None:
+        with contextlib.suppress(OSError):  # then the part is tried again, and its kernels are found one by one
+            _mark(directory, what).touch()
     return len(names), what
 
 
 def _compile_elsewhere(what: str) -> tuple[int, str]:
-    """`_compile_part` in a process of its own: the compiler uses one core."""
-    script = f"from tropel.warmup import _compile_part; print(_compile_part({what!r})[0])"
-    done = subprocess.run([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True, check=True)
-    return int(done.stdout.split()[-1]), what
+    """`_compile_part` in a process of its own: the compiler uses one core. What it warns of is said here, once."""
+    done = subprocess.run([sys.executable, "-c", _SCRIPT, what], stdout=subprocess.PIPE, text=True, check=True)
+    count, warned = json.loads(done.stdout.splitlines()[-1])
+    for text in warned:
+        warnings.warn(text, stacklevel=2)
+    return count, what
+
+
+_SCRIPT = """
+import json, sys, warnings
+from tropel.warmup import _compile_part
+with warnings.catch_warnings(record=True) as warned:
+    count, _ = _compile_part(sys.argv[1])
+print(json.dumps([count, [str(one.message) for one in warned]]))
+"""
 
 
 def _crowd_in_a_room() -> None:

@@ -177,9 +177,35 @@ def test_the_user_s_cache_directory_is_used_when_nothing_is_said(
 def test_a_folder_that_cannot_be_written_is_a_warning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "file").write_text("in the way")
     monkeypatch.setenv(plan_cache.VARIABLE, str(tmp_path / "file"))
-    with pytest.warns(UserWarning, match="cannot be cached"):
+    with pytest.warns(UserWarning, match="file .it is not a directory.*TROPEL_PLAN_CACHE"):
         plan_cache.store(KEY, plan())
-    assert plan_cache.load(KEY) is None
+    with pytest.warns(UserWarning, match="not cached"):
+        assert plan_cache.load(KEY) is None
+    assert (tmp_path / "file").read_text() == "in the way"
+
+
+def test_a_folder_that_others_can_write_to_is_not_used(folder: Path) -> None:
+    plan_cache.store(KEY, plan())
+    assert folder.stat().st_mode & 0o077 == 0
+    folder.chmod(0o777)
+    with pytest.warns(UserWarning, match="chmod go-w"):
+        assert plan_cache.load(KEY) is None
+    with pytest.warns(UserWarning, match="chmod go-w"):
+        plan_cache.store(OTHER, plan())
+    folder.chmod(0o700)
+    assert plan_cache.load(KEY) is not None
+    assert plan_cache.load(OTHER) is None
+
+
+def test_a_full_disk_is_a_warning_and_leaves_nothing(folder: Path) -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    try:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (100, hard))
+        with pytest.warns(UserWarning, match="cannot be cached"):
+            plan_cache.store(KEY, plan())
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert list(folder.iterdir()) == []
 
 
 def test_keys_and_arrays_that_cannot_be_stored_are_refused(folder: Path) -> None:

@@ -1,25 +1,19 @@
-"""How tropel compiles: `@kernel` and its three siblings, cached on disk, never at import.
-
-Numba's own cache notices an edit of the file a kernel stands in, but not an edit of another module whose kernels were
-compiled into it: a stale kernel then keeps running. So the cache directory carries a digest of every source file that
-takes part in kernels, and any edit starts a fresh one. Numba's setting is process-wide, therefore it is changed only
-while one of our kernels is being decorated; kernels of the user's own code keep their own cache.
-"""
+"""How tropel compiles: `@kernel` and its three siblings, kept on disk by `cache.py`, never compiled at import."""
 
 from __future__ import annotations
 
 import contextlib
 import ctypes
 import functools
-import hashlib
-import os
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numba
-from numba.core import config, event
+from numba.core import event
+
+from tropel._kernels.cache import KernelCache
 
 #: Below this many agents a step is shorter than what waking the other threads costs.
 SMALL_RUN = 2_000
@@ -27,44 +21,10 @@ SMALL_RUN = 2_000
 _registry: list[Any] = []
 
 
-@functools.cache
-def kernel_digest() -> str:
-    """Digest of all source files that define or feed kernels: those in `_kernels` and those that mention it."""
-    package = Path(__file__).resolve().parent.parent
-    digest = hashlib.sha256(numba.__version__.encode())
-    for source in sorted(package.rglob("*.py")):
-        text = source.read_bytes()
-        if b"_kernels" in text or source.parent.name == "_kernels":
-            digest.update(source.relative_to(package).as_posix().encode())
-            digest.update(text)
-    return digest.hexdigest()[:16]
-
-
-@functools.cache
-def cache_directory() -> Path:
-    """Where compiled kernels are kept: NUMBA_CACHE_DIR if set, else the user's cache directory."""
-    root = os.environ.get("NUMBA_CACHE_DIR")
-    if root:
-        base = Path(root)
-    else:
-        home = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
-        base = Path(home) / "tropel"
-    return base / f"kernels-{kernel_digest()}"
-
-
-@contextlib.contextmanager
-def _own_cache() -> Iterator[None]:
-    previous = config.CACHE_DIR
-    config.CACHE_DIR = str(cache_directory())
-    try:
-        yield
-    finally:
-        config.CACHE_DIR = previous
-
-
 def _compiled(function: Callable[..., Any], **options: Any) -> Any:
-    with _own_cache():
-        compiled = numba.njit(cache=True, nogil=True, error_model="numpy", **options)(function)
+    compiled = numba.njit(nogil=True, error_model="numpy", **options)(function)
+    # What `cache=True` does, with a cache of our own.
+    compiled._cache = KernelCache(function)
     _registry.append(compiled)
     return compiled
 

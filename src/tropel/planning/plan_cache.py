@@ -26,8 +26,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tropel import __version__
-from tropel._kernels.compile import kernel_digest
+from tropel._kernels.cache import kernel_digest
 from tropel.errors import ParameterError
+from tropel.private_directory import make_private, user_cache
 
 #: What the variable says for no cache at all.
 OFF = "off"
@@ -54,8 +55,8 @@ def folder() -> Path | None:
         return None
     if told:
         return Path(told)
-    home = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
-    return Path(home) / "tropel" / "plans"
+    base = user_cache()
+    return None if base is None else base / "plans"
 
 
 def load(digest: str) -> dict[str, NDArray[Any]] | None:
@@ -96,7 +97,6 @@ def store(digest: str, arrays: Mapping[str, NDArray[Any]], *, largest_total: int
             raise ParameterError(f"the array '{name}' of a plan holds Python objects; use a number or text dtype")
     unfinished = path.with_name(f".{path.name}.{os.getpid()}-{next(_number)}.tmp")
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
         with unfinished.open("w+b") as file:
             _write(file, digest, arrays)
         os.replace(unfinished, path)
@@ -112,7 +112,15 @@ def _path(digest: str) -> Path | None:
     if re.fullmatch(_DIGEST, digest) is None:
         raise ParameterError(f"a plan is stored under a digest of hexadecimal digits, not {digest!r}")
     where = folder()
-    return None if where is None else where / f"{_made_with()}-{digest}.npz"
+    if where is None:
+        return None
+    if fault := make_private(where):
+        warnings.warn(
+            f"plans are not cached in {where} ({fault}); they are made anew until {VARIABLE} is a folder of your own",
+            stacklevel=1,  # one place for all plans, so that it is said once
+        )
+        return None
+    return where / f"{_made_with()}-{digest}.npz"
 
 
 @functools.cache
