@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from body_distances import closest_in_step, contacts, distances
 from tropel import Grid, Group, Simulation, World
 from tropel.agents.state import AgentState, Steered
 from tropel.bodies import Bodies
@@ -26,26 +27,6 @@ class Rush:
 
     def steer(self, state, near, directions, members, dt, step, out):
         out.velocity[members] = self.velocity[members]
-
-
-def closest_in_step(before: Floats, after: Floats) -> Floats:
-    """Closest distance of every pair during the step, all pairs, plain NumPy."""
-    first, second = np.triu_indices(len(before), 1)
-    offset = before[first] - before[second]
-    moved = (after[first] - after[second]) - offset
-    length2 = np.maximum((moved**2).sum(axis=1), 1e-300)
-    time = np.clip(-(offset * moved).sum(axis=1) / length2, 0.0, 1.0)
-    return np.linalg.norm(offset + time[:, None] * moved, axis=1)
-
-
-def distances(position: Floats) -> Floats:
-    first, second = np.triu_indices(len(position), 1)
-    return np.linalg.norm(position[first] - position[second], axis=1)
-
-
-def contacts(radius: Floats) -> Floats:
-    first, second = np.triu_indices(len(radius), 1)
-    return radius[first] + radius[second]
 
 
 def crowd(seed: int, dim: int, speed: float, *, solid: bool = True, count: int = 60) -> Simulation:
@@ -146,6 +127,18 @@ def test_who_is_hemmed_in_shuffles() -> None:
         sim.step()
         walked += float(np.abs(sim.agents.velocity[0, 1])) * sim.dt
     assert walked > 0.02
+
+
+def test_those_who_overlap_already_get_no_deeper_however_slowly_they_try() -> None:
+    state = AgentState(2)
+    state.add(2, {"position": [(5.0, 5.0), (5.3, 5.0)], "radius": 0.2})
+    world = World(bounds=(0, 0, 20, 20))
+    for step in range(1000):
+        steered = Steered.like(state, ())
+        steered.position[:, 0] = state.position[:, 0] + np.array([4e-10, -4e-10])
+        Bodies(Grid().sense(state, world), np.ones(2, dtype=bool), np.uint64(1), step).give_way(state, steered)
+        state.position[:] = steered.position
+    assert distances(state.position)[0] > 0.3 - 1e-9
 
 
 def test_nobody_walks_into_somebody_who_stands() -> None:

@@ -45,6 +45,8 @@ _FIRST_ROOM = 12
 
 #: Bodies may come this much closer than touching [m], so that rounding does not stop those who slide past each other.
 TOLERANCE = 1e-9
+#: Those who overlap by more keep this share of their distance in each step. A length instead would add up step by step.
+_NO_DEEPER = 1.0 - 1e-12
 
 _NONE, _ONE = np.uint64(0), np.uint64(1)
 
@@ -137,7 +139,9 @@ def _notch_to_take(i, position, ends, lengths, ids, radius, key, step, notch, ch
         az = bz = 0.0
         if dim == 3:
             az, bz = ends[i, 2] - position[i, 2], other * (ends[j, 2] - position[j, 2])
-        least = max((contact if apart2 > contact * contact else math.sqrt(apart2)) - TOLERANCE, 0.0)
+        least = max(contact - TOLERANCE, 0.0)
+        if apart2 < least * least:
+            least = _NO_DEEPER * math.sqrt(apart2)
         yields = other == 0.0
         while shares[mine] > 0.0:
             share = shares[mine]
@@ -167,10 +171,12 @@ def _round_of_some(rows, first, last, position, ends, lengths, ids, radius, key,
 
 
 @parallel_kernel
-def _rounds(rows, position, wanted, ends, velocity, lengths, ids, radius, key, step, shares, count, close):
+def _rounds(rows, position, wanted, ends, velocity, lengths, ids, radius, key, step, shares, count, close, presses):
     """Let agents give way, round by round, until nobody has to, and shorten their moves and velocities.
 
-    Those who go where they want to have been looked at already, unless somebody close to them does not.
+    Left out are those who go where they want to, press on nobody with that, and have nobody close who does otherwise.
+    Where somebody presses, going where one wants to says nothing: in a ring that closes in, what presses on each from
+    both sides cancels out, and all keep their wish.
     """
     # How far each of them goes, as a place in `shares`. Who does not move at all cannot give way, so others must.
     notch = np.empty(position.shape[0], dtype=np.uint8)
@@ -181,6 +187,7 @@ def _rounds(rows, position, wanted, ends, velocity, lengths, ids, radius, key, s
     asked = np.zeros(position.shape[0], dtype=np.bool_)  #: whether they or somebody close have changed
     for n in range(rows.size):
         i = rows[n]
+        changed[i] = presses[i]
         for axis in range(position.shape[1]):
             changed[i] |= ends[i, axis] != wanted[i, axis]  # also where it is not a number
         if changed[i]:
@@ -281,7 +288,7 @@ class Bodies:
             self._list(state, ends, longest, float(state.radius.max(initial=0.0)))
             self._wanted = np.full_like(ends, np.nan)
         _rounds(self._rows, state.position, self._wanted, ends, steered.velocity, lengths, state.id, state.radius,
-                self._key, self._step, _SHARES, self._count, self._close)  # fmt: skip
+                self._key, self._step, _SHARES, self._count, self._close, self._presses)  # fmt: skip
 
     def _list(self, state: AgentState, target: NDArray[np.float64], farthest: float, widest: float) -> None:
         """Make lists of who is close that are complete for moves of that length [m]."""
