@@ -23,6 +23,7 @@ from tropel.gradual_events import Alarm, Drift, Surge, Tire
 from tropel.hazard_events import AddHazard, GrowHazard, MoveHazard, RemoveHazard
 from tropel.layer_events import AddLayer, RemoveLayer
 from tropel.world import Obstacle, Target, World
+from tropel.world.limits import PositiveLength
 from tropel.world.motion import Motion, PointField
 
 if TYPE_CHECKING:
@@ -227,7 +228,7 @@ class AddAgents(Event):
     count: PositiveInt
     region: str | None = None
     around: Annotated[PointField | None, Field(description="a place, instead of a region")] = None
-    within: Annotated[PositiveFloat, Field(description="how far from that place they appear [m]")] = 2.0
+    within: Annotated[PositiveLength, Field(description="how far from that place they appear [m]")] = 2.0
     goal: str = "nearest exit"
     radius: Value = 0.2
     desired_speed: Value = 1.34

@@ -7,6 +7,7 @@ buffer, which is swapped in afterwards, so that no agent ever sees half of anoth
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -17,7 +18,9 @@ from numpy.typing import NDArray
 
 from tropel._kernels.bulk import as_words, copy
 from tropel._kernels.compile import kernel, parallel_kernel
-from tropel.errors import ParameterError, suggest
+from tropel.errors import CheckpointError, ParameterError, suggest
+from tropel.stored_arrays import taken
+from tropel.world.limits import FARTHEST, LARGEST_LENGTH
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -69,6 +72,24 @@ CORE_COLUMNS = (
     Column(name="collided", dtype="uint8", about="1 when the body overlapped another's during the last step"),
     Column(name="dead", dtype="uint8", about="1 for those who have died: they lie where they are for ever"),
 )
+
+
+#: The values that core columns have in every run; a checkpoint with others is refused.
+_STORABLE: dict[str, tuple[float | None, float | None]] = {
+    "group": (0, None),
+    "position": (-FARTHEST, FARTHEST),
+    "velocity": (-FARTHEST, FARTHEST),
+    "heading": (-2.0, 2.0),
+    "radius": (0.0, LARGEST_LENGTH),
+    "desired_speed": (0.0, None),
+    "sense_radius": (0.0, None),
+    "goal": (NO_GOAL, None),
+    "held": (0.0, None),
+    "collided": (0, 1),
+    "dead": (0, 1),
+}
+#: Who senses everybody.
+_MAY_BE_INFINITE = frozenset({"sense_radius"})
 
 
 @parallel_kernel
@@ -187,13 +208,40 @@ class AgentState:
 
     def restore(self, snapshot: Mapping[str, NDArray[Any]]) -> None:
         """Put back what `snapshot` gave."""
+        self.put_back(*self.read(snapshot))
+
+    def read(self, snapshot: Mapping[str, NDArray[Any]]) -> tuple[dict[str, NDArray[Any]], int]:
+        """Columns and next id as `snapshot` gave them, checked: kernels trust what is in them."""
         names = set(snapshot) - {"next_id"}
         if names != set(self.declared):
             odd = sorted(names ^ set(self.declared))
             raise ParameterError(f"the columns do not match those of this simulation: {', '.join(odd)}")
+        count = len(taken(snapshot, "id", dtype="int64", shape=(None,)))
+        columns = {}
         for name, column in self.declared.items():
-            self.columns[name] = np.ascontiguousarray(snapshot[name], dtype=column.dtype).copy()
-        self.next_id = int(snapshot["next_id"])
+            low, high = _STORABLE.get(name, (None, None))
+            values = taken(
+                snapshot,
+                name,
+                dtype=column.dtype,
+                shape=(count, *column.filled(0, self.dim).shape[1:]),
+                low=low,
+                high=high,
+                # Where nan is the default it means "as the model says".
+                finite=math.isfinite(column.default) and name not in _MAY_BE_INFINITE,
+            )
+            if name in _MAY_BE_INFINITE and np.isnan(values).any():
+                raise CheckpointError(f"'{name}' in it holds nan; it must be numbers")
+            columns[name] = column.checked(values)
+        next_id = int(taken(snapshot, "next_id", dtype="int64", shape=(), low=0))
+        ids = columns["id"]
+        if count and not (ids[0] >= 0 and (np.diff(ids) > 0).all() and ids[-1] < next_id):
+            raise CheckpointError(f"'id' in it must hold ascending numbers from 0 up to {next_id - 1}, each once")
+        return columns, next_id
+
+    def put_back(self, columns: Mapping[str, NDArray[Any]], next_id: int) -> None:
+        self.columns = dict(columns)
+        self.next_id = next_id
 
 
 @dataclass

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -12,6 +11,7 @@ import shapely
 from numpy.typing import NDArray
 
 from tropel.errors import GeometryError, ParameterError
+from tropel.world.limits import LARGEST_LENGTH, is_length
 from tropel.world.motion import MotionLike, restored_motion, stored_motion
 from tropel.world.periodic import images_of_segments
 from tropel.world.shapes import Polygonal, segments_of
@@ -27,8 +27,10 @@ class Target:
     absorbs: bool = False
 
     def __post_init__(self) -> None:
-        if not (math.isfinite(self.radius) and self.radius >= 0.0):
-            raise GeometryError(f"a target's radius must not be negative, got {self.radius!r}")
+        if not is_length(self.radius):
+            raise GeometryError(
+                f"a target's radius must not be negative, nor above {LARGEST_LENGTH:g} m, got {self.radius!r}"
+            )
         if (self.position is None) == (self.motion is None):
             raise GeometryError("a target needs either a position or a motion")
 

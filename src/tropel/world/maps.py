@@ -7,7 +7,7 @@ nobody fits through. The first row of a file is the top: it has the highest y.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,8 @@ import shapely
 from numpy.typing import NDArray
 
 from tropel.errors import GeometryError, ParameterError
+from tropel.input_files import LARGEST_GEOMETRY, read_text
+from tropel.world.limits import LARGEST_LENGTH, is_length
 from tropel.world.picture_file import MOST_CELLS, check_size, read_pixels
 from tropel.world.world import World
 
@@ -28,6 +30,7 @@ PASSABLE = ".GS"
 #: Out of bounds, trees, and water, which the benchmarks do not let anybody step into from the ground.
 BLOCKED = "@OTW"
 
+_PIXELS_AT_ONCE = 1 << 20
 _HEADER = ("type", "height", "width", "map")
 
 
@@ -79,9 +82,9 @@ def read_moving_ai(path: str | Path, *, scale: float = 1.0) -> FloorPlan:
     file = Path(path)
     _check_scale(scale)
     try:
-        text = file.read_text(encoding="ascii")
+        text = read_text(file, largest=LARGEST_GEOMETRY, encoding="ascii")
     except OSError as error:
-        raise GeometryError(f"cannot read the map {file}: {error.strerror}") from error
+        raise GeometryError(f"cannot read the map {file}: {error.strerror}; give a .map or .png file") from error
     except UnicodeDecodeError as error:
         raise GeometryError(f"{file}: not a Moving AI map: it holds other characters than ASCII") from error
     free = moving_ai_cells(text, source=str(file))
@@ -160,12 +163,12 @@ def read_picture(
         raise ParameterError(f"wall_below is a brightness between 0 (black) and 1 (white), not {wall_below!r}")
     if not (math.isfinite(straighten) and straighten >= 0.0):
         raise ParameterError(f"straighten is a number of pixels, 0 or more, not {straighten!r}")
-    pixels = _on_white_paper(file)
+    pixels = read_pixels(file)
     patches: dict[str, Any] = {}
     drawn_for: dict[str, str] = {}
-    free = pixels @ np.array([0.299, 0.587, 0.114]) >= wall_below
+    free = _where(pixels, lambda seen: seen @ np.array([0.299, 0.587, 0.114]) >= wall_below)
     for name, colour in (exits or {}).items():
-        found = np.abs(pixels - _rgb(colour, name)).max(axis=2) < 0.2
+        found = _where(pixels, _coloured(_rgb(colour, name)))
         if not found.any():
             raise GeometryError(f"{file}: exit '{name}': no pixel has the colour {colour}")
         free |= found
@@ -184,10 +187,21 @@ def read_picture(
     return FloorPlan(walkable=walkable, exits=patches)
 
 
-def _on_white_paper(file: Path) -> NDArray[np.float64]:
-    """Red, green and blue between 0 and 1, as they look on white paper."""
-    seen = read_pixels(file) / 255.0
-    return seen[:, :, :3] * seen[:, :, 3:] + (1.0 - seen[:, :, 3:])
+def _where(pixels: NDArray[np.uint8], holds: Callable[[NDArray[np.float64]], Bools]) -> Bools:
+    """Which pixels meet a condition on red, green and blue between 0 and 1, as they look on white paper.
+
+    Some rows at a time: as numbers all pixels would take gigabytes, which a small file can ask for.
+    """
+    found = np.empty(pixels.shape[:2], dtype=np.bool_)
+    rows = max(_PIXELS_AT_ONCE // pixels.shape[1], 1)
+    for first in range(0, len(pixels), rows):
+        seen = pixels[first : first + rows] / 255.0
+        found[first : first + rows] = holds(seen[:, :, :3] * seen[:, :, 3:] + (1.0 - seen[:, :, 3:]))
+    return found
+
+
+def _coloured(wanted: tuple[float, float, float]) -> Callable[[NDArray[np.float64]], Bools]:
+    return lambda seen: np.abs(seen - wanted).max(axis=2) < 0.2
 
 
 def _rgb(colour: str, name: str) -> tuple[float, float, float]:
@@ -206,8 +220,10 @@ def _patches(found: Bools, name: str, scale: float) -> dict[str, Any]:
 
 
 def _check_scale(scale: float) -> None:
-    if not (np.isfinite(scale) and scale > 0.0):
-        raise ParameterError(f"the scale of a map is a positive number of metres, not {scale!r}")
+    if not (is_length(scale) and scale > 0.0):
+        raise ParameterError(
+            f"the scale of a map is a positive number of metres, at most {LARGEST_LENGTH:g}, not {scale!r}"
+        )
 
 
 # Outlines -------------------------------------------------------------------------------------------------------

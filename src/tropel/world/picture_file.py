@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -9,12 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tropel.errors import GeometryError
+from tropel.input_files import LARGEST_PICTURE, open_input
 
 if TYPE_CHECKING:
     from PIL.Image import Image
 
 #: More cells or pixels than this are refused before any work is done.
 MOST_CELLS = 1 << 26
+#: Others that Pillow knows have decoders that few have looked at, or start other programs.
+_FORMATS = ("PNG", "JPEG", "BMP", "GIF", "WEBP", "TIFF")
 
 
 def read_pixels(file: Path) -> NDArray[np.uint8]:
@@ -22,13 +26,23 @@ def read_pixels(file: Path) -> NDArray[np.uint8]:
     from PIL import Image, UnidentifiedImageError
 
     try:
-        with Image.open(file) as picture:
-            check_size(picture.height, picture.width, str(file))
-            return np.array(_in_eight_bits(picture).convert("RGBA"))
+        with open_input(file, largest=LARGEST_PICTURE) as content, warnings.catch_warnings():
+            # Pillow warns of large pictures that `check_size` refuses right after.
+            warnings.simplefilter("ignore", Image.DecompressionBombWarning)
+            with Image.open(content, formats=_FORMATS) as picture:
+                check_size(picture.height, picture.width, str(file))
+                return np.array(_in_eight_bits(picture).convert("RGBA"))
     except UnidentifiedImageError as error:
-        raise GeometryError(f"{file}: not a picture that can be read") from error
-    except (OSError, SyntaxError, ValueError, Image.DecompressionBombError) as error:
-        raise GeometryError(f"cannot read the picture {file}: {error}") from error
+        raise GeometryError(f"{file}: not a picture that can be read; use {', '.join(_FORMATS)}") from error
+    except GeometryError:
+        raise
+    except OSError as error:
+        raise GeometryError(f"cannot read the picture {file}: {error.strerror or error}") from error
+    except Exception as error:
+        # Decoders raise whatever their parts raise: errors of zlib and struct, SyntaxError, IndexError, …
+        raise GeometryError(
+            f"cannot read the picture {file}: {error or type(error).__name__}; it may be damaged, save it again"
+        ) from error
 
 
 def _in_eight_bits(picture: Image) -> Image:

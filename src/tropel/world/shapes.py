@@ -5,7 +5,6 @@ Everything that enters the world passes here, so that kernels may trust what the
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
@@ -16,6 +15,8 @@ from numpy.typing import NDArray
 from shapely.geometry.base import BaseGeometry
 
 from tropel.errors import GeometryError
+from tropel.world.limits import ALLOWED, LARGEST_LENGTH
+from tropel.world.shape_text import read_geojson, read_wkt
 
 #: What `polygon` returns.
 Polygonal: TypeAlias = shapely.Polygon | shapely.MultiPolygon
@@ -27,55 +28,42 @@ def _read(shape: ShapeLike, what: str, *, ring: bool) -> BaseGeometry:
     if isinstance(shape, BaseGeometry):
         return shape
     if isinstance(shape, str):
-        try:
-            return shapely.from_wkt(shape)
-        except shapely.errors.GEOSException as error:
-            example = "POLYGON ((0 0, 9 0, 9 5, 0 0))"
-            raise GeometryError(f"{what}: not a WKT text: {error}; an example: {example}") from error
+        return read_wkt(shape, what)
     if isinstance(shape, Mapping):
-        return _read_geojson(shape, what)
+        return _joined(read_geojson(shape, what), what)
     try:
         points = np.asarray(shape, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise GeometryError(f"{what}: expected a shapely geometry, WKT, GeoJSON or a list of [x, y] points") from error
     if points.ndim != 2 or points.shape[1] != 2:
         raise GeometryError(f"{what}: a list of points must look like [[x, y], [x, y], …]")
-    if not np.isfinite(points).all():
-        _refuse_nan(points, what)
+    _check_coordinates(points, what)
     least = 3 if ring else 2
     if len(points) < least:
         raise GeometryError(f"{what}: needs at least {least} points, got {len(points)}")
     return shapely.Polygon(points) if ring else shapely.LineString(points)
 
 
-def _read_geojson(shape: Mapping[str, Any], what: str) -> BaseGeometry:
-    kind = shape.get("type")
-    if kind == "Feature":
-        return _read_geojson(shape.get("geometry") or {}, what)
-    if kind == "FeatureCollection":
-        parts = [_read_geojson(feature, what) for feature in shape.get("features") or ()]
-        if not parts:
-            raise GeometryError(f"{what}: the GeoJSON feature collection is empty")
-        for number, part in enumerate(parts):
-            # Checked before the union, which fails on such a part or quietly makes another shape of it.
-            if not part.is_valid:
-                raise GeometryError(f"{what}: feature {number}: {_why_invalid(part)}")
-        return shapely.union_all(parts)
-    try:
-        return shapely.from_geojson(json.dumps(shape))
-    except (shapely.errors.GEOSException, TypeError, ValueError) as error:
-        raise GeometryError(f"{what}: not a GeoJSON geometry or feature: {error}") from error
+def _joined(parts: list[BaseGeometry], what: str) -> BaseGeometry:
+    """One geometry as it is, or the union of several."""
+    if len(parts) == 1:
+        return parts[0]
+    for number, part in enumerate(parts):
+        _check_coordinates(shapely.get_coordinates(part), f"{what}: feature {number}")
+        # Checked before the union, which fails on such a part or quietly makes another shape of it.
+        if not part.is_valid:
+            raise GeometryError(f"{what}: feature {number}: {_why_invalid(part)}")
+    return shapely.union_all(parts)
 
 
-def _refuse_nan(points: NDArray[np.float64], what: str) -> None:
-    bad = int(np.flatnonzero(~np.isfinite(points).all(axis=1))[0])
-    raise GeometryError(f"{what}: point {bad} is {points[bad].tolist()}; coordinates must be finite numbers")
-
-
-def _finite(geometry: BaseGeometry, what: str) -> None:
-    points = shapely.get_coordinates(geometry)
-    if not np.isfinite(points).all():
-        _refuse_nan(points, what)
+def _check_coordinates(points: NDArray[np.float64], what: str) -> None:
+    """Raise for coordinates that are no numbers, or larger than a world may be."""
+    good = np.abs(points) <= LARGEST_LENGTH
+    if not good.all():
+        bad = int(np.flatnonzero(~good.all(axis=1))[0])
+        raise GeometryError(
+            f"{what}: point {bad} is {points[bad].tolist()}; coordinates must be finite numbers {ALLOWED}"
+        )
 
 
 def _why_invalid(geometry: BaseGeometry) -> str:
@@ -88,7 +76,7 @@ def polygon(shape: ShapeLike, what: str) -> shapely.Polygon | shapely.MultiPolyg
     geometry = _read(shape, what, ring=True)
     if geometry.is_empty:
         raise GeometryError(f"{what}: the shape is empty")
-    _finite(geometry, what)
+    _check_coordinates(shapely.get_coordinates(geometry), what)
     if geometry.geom_type not in ("Polygon", "MultiPolygon"):
         raise GeometryError(f"{what}: expected a polygon, got a {geometry.geom_type}")
     if not geometry.is_valid:
@@ -105,7 +93,7 @@ def polyline(shape: ShapeLike, what: str) -> shapely.LineString | shapely.MultiL
         geometry = shapely.LineString(geometry.coords)
     if geometry.is_empty:
         raise GeometryError(f"{what}: the shape is empty")
-    _finite(geometry, what)
+    _check_coordinates(shapely.get_coordinates(geometry), what)
     if geometry.geom_type not in ("LineString", "MultiLineString"):
         raise GeometryError(f"{what}: expected a line, got a {geometry.geom_type}")
     if geometry.length <= 0.0:
@@ -121,8 +109,8 @@ def point(value: Sequence[float], what: str, *, dim: int) -> NDArray[np.float64]
         raise GeometryError(f"{what}: {value!r} is not a position") from error
     if position.shape != (dim,):
         raise GeometryError(f"{what}: expected {dim} coordinates, got {value!r}")
-    if not np.isfinite(position).all():
-        raise GeometryError(f"{what}: {position.tolist()} has coordinates that are not finite numbers")
+    if not (np.abs(position) <= LARGEST_LENGTH).all():
+        raise GeometryError(f"{what}: {position.tolist()} has coordinates that are not finite numbers {ALLOWED}")
     return position
 
 

@@ -20,13 +20,15 @@ from numpy.typing import NDArray
 from tropel._kernels.walls import WallGrid
 from tropel.errors import GeometryError, ParameterError, suggest
 from tropel.world import shapes
-from tropel.world.goals import Exit, GoalArrays, Target, goal_arrays, restored_target, target_state
+from tropel.world.goals import Exit, GoalArrays, Target, goal_arrays, target_state
 from tropel.world.hazards import Hazard, HazardSet
+from tropel.world.limits import ALLOWED, LARGEST_LENGTH
 from tropel.world.motion import position_at
 from tropel.world.obstacles import Obstacle, ObstacleSet
 from tropel.world.periodic import check_within_sides, images_of_segments, periods, sides_across, wrap_places
 from tropel.world.shapes import Polygonal, ShapeLike
 from tropel.world.wall_grid import build_wall_grid, quantised
+from tropel.world.world_state import WorldState, read_world_state
 
 if TYPE_CHECKING:
     from tropel.world.terrain import Terrain
@@ -181,8 +183,9 @@ class World:
                 corners = np.asarray(bounds, dtype=np.float64)
             except (TypeError, ValueError):
                 corners = np.empty(0)
-            if corners.shape != (4,) or not np.isfinite(corners).all() or (corners[:2] >= corners[2:]).any():
-                raise GeometryError(f"bounds must be (x_min, y_min, x_max, y_max), got {bounds!r}")
+            small = (np.abs(corners) <= LARGEST_LENGTH).all()
+            if corners.shape != (4,) or not small or (corners[:2] >= corners[2:]).any():
+                raise GeometryError(f"bounds must be (x_min, y_min, x_max, y_max), {ALLOWED}, got {bounds!r}")
             return corners[:2], corners[2:]
         if self.walkable is None:
             raise GeometryError("a world needs a walkable area, or bounds (x_min, y_min, x_max, y_max) for open space")
@@ -354,20 +357,23 @@ class World:
         }
 
     def restore(self, stored: Mapping[str, Any], *, dt: float) -> None:
-        """Put back what `state` gave."""
-        self.time = float(stored["time"])
-        for name, is_open in stored["doors"].items():
+        """Put back what `state` gave; nothing is changed when it cannot be read."""
+        self.put_back(read_world_state(self, stored), dt=dt)
+
+    def put_back(self, state: WorldState, *, dt: float) -> None:
+        """Make everything that changes as it is in `state`."""
+        self.time = state.time
+        for name, is_open in state.doors.items():
             self.set_door(name, open=is_open)
-        for name, is_open in stored["exits"].items():
+        for name, is_open in state.exits.items():
             self.set_exit(name, open=is_open)
-        declared = dict(self.targets)
         self.targets = {}
-        for name, entry in stored["targets"].items():
-            self._place_target(name, restored_target(name, entry, declared))
-        self.goal_numbers = {name: int(number) for name, number in stored["goal_numbers"].items()}
+        for name, target in state.targets.items():
+            self._place_target(name, target)
+        self.goal_numbers = dict(state.goal_numbers)
         self._goals = None
-        self.obstacles.restore(stored["obstacles"], time=self.time, dt=dt)
-        self.hazards.restore(stored["hazards"], time=self.time, dt=dt)
+        self.obstacles.put_back(state.obstacles, time=self.time, dt=dt)
+        self.hazards.put_back(state.hazards, time=self.time, dt=dt)
 
     def digest(self) -> str:
         """Digest of what was declared: the geometry and the names in it."""
