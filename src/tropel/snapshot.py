@@ -142,6 +142,8 @@ def _read(sim: Simulation, meta: Mapping[str, Any], arrays: Mapping[str, NDArray
     if not isinstance(spared, list) or not all(isinstance(name, str) for name in spared):
         raise CheckpointError(f"the behaviours that were left out are {spared!r:.40} in it, not names")
     world = read_world_state(sim.world, meta.get("world"))
+    if world.time > (step + 1) * sim.dt:
+        raise CheckpointError(f"the world in it is at {world.time:g} s, after the step that it says it is of")
     expected = set(sim.population.stored())
     for name in arrays:
         if name not in expected and not name.startswith(("layers/", "collisions/")):

@@ -45,40 +45,54 @@ def read_people(
         raise CheckpointError(f"'agents/group' in it holds {columns['group'].max()}; there are {groups} groups")
     if len(columns["goal"]) and columns["goal"].max() >= goals:
         raise CheckpointError(f"'agents/goal' in it holds {columns['goal'].max()}; the world has {goals} goals")
+    _check_inside(population, columns["position"])
+    # Times are multiples of dt, rounded in other places than this one.
+    latest = time * (1.0 + 1e-9)
     return StoredPeople(
         columns=columns,
         next_id=next_id,
-        came=_came(arrays, groups, next_id),
-        left=_left(arrays, goals, next_id),
-        died=_died(arrays, population.state.dim, next_id),
+        came=_came(arrays, groups, next_id, latest),
+        left=_left(arrays, goals, next_id, latest),
+        died=_died(arrays, population.state.dim, next_id, latest),
         waiting=_sent(population, arrays, "waiting", next_id, time),
         emitted=_sent(population, arrays, "emitted", next_id, time),
     )
 
 
-def _came(arrays: Mapping[str, NDArray[Any]], groups: int, next_id: int) -> tuple[list[int], list[int], list[float]]:
+def _check_inside(population: Population, position: NDArray[Any]) -> None:
+    """Nobody gets out of a world along axes with walls, also where they are not reached by any model."""
+    world = population.world
+    outside = ((position < world.bounds[0]) | (position > world.bounds[1])) & world.walled
+    if outside.any():
+        place = position[outside.any(axis=1)][0].tolist()
+        raise CheckpointError(f"'agents/position' in it holds {place}, which is outside of the walls of this world")
+
+
+def _came(
+    arrays: Mapping[str, NDArray[Any]], groups: int, next_id: int, latest: float
+) -> tuple[list[int], list[int], list[float]]:
     count = taken(arrays, "came/count", dtype="int64", shape=(None,), low=0, high=next_id)
     if sum(count.tolist()) != next_id:
         raise CheckpointError(f"'came/count' in it adds up to {sum(count.tolist())}, but {next_id} have come")
     group = taken(arrays, "came/group", dtype="int32", shape=count.shape, low=0, high=groups - 1)
-    time = taken(arrays, "came/time", dtype="float64", shape=count.shape, low=0.0)
+    time = taken(arrays, "came/time", dtype="float64", shape=count.shape, low=0.0, high=latest)
     return count.tolist(), group.tolist(), time.tolist()
 
 
-def _left(arrays: Mapping[str, NDArray[Any]], goals: int, next_id: int) -> dict[str, NDArray[Any]]:
+def _left(arrays: Mapping[str, NDArray[Any]], goals: int, next_id: int, latest: float) -> dict[str, NDArray[Any]]:
     ids = taken(arrays, "left/id", dtype="int64", shape=(None,), low=0, high=next_id - 1)
     return {
         "id": ids,
         "goal": taken(arrays, "left/goal", dtype="int32", shape=ids.shape, low=0, high=goals - 1),
-        "time": taken(arrays, "left/time", dtype="float64", shape=ids.shape, low=0.0),
+        "time": taken(arrays, "left/time", dtype="float64", shape=ids.shape, low=0.0, high=latest),
     }
 
 
-def _died(arrays: Mapping[str, NDArray[Any]], dim: int, next_id: int) -> dict[str, NDArray[Any]]:
+def _died(arrays: Mapping[str, NDArray[Any]], dim: int, next_id: int, latest: float) -> dict[str, NDArray[Any]]:
     ids = taken(arrays, "died/id", dtype="int64", shape=(None,), low=0, high=next_id - 1)
     return {
         "id": ids,
-        "time": taken(arrays, "died/time", dtype="float64", shape=ids.shape, low=0.0),
+        "time": taken(arrays, "died/time", dtype="float64", shape=ids.shape, low=0.0, high=latest),
         "position": taken(
             arrays, "died/position", dtype="float64", shape=(len(ids), dim), low=-FARTHEST, high=FARTHEST
         ),

@@ -66,7 +66,7 @@ class Hazard:
             value = getattr(self, name)
             if not is_length(value):
                 raise GeometryError(
-                    f"a hazard's {name} must be finite, not negative and at most {LARGEST_LENGTH:g}, got {value!r}"
+                    f"a hazard's {name} must be finite and not negative, and at most {LARGEST_LENGTH:g}, got {value!r}"
                 )
         if self.largest is not None and not (isinstance(self.largest, Real) and self.largest >= self.inner):
             raise GeometryError(
