@@ -17,6 +17,7 @@ from tropel.agents.presets import Personality, draw_personality, shares_of
 from tropel.agents.state import NEAREST_EXIT, NEAREST_TARGET, NO_GOAL
 from tropel.errors import ParameterError, named_parameters, suggest
 from tropel.world import World
+from tropel.world.limits import LARGEST_LENGTH
 from tropel.world.shapes import ShapeLike
 
 #: Parameters of the body and the walk that must be positive (or at least not negative) for every agent.
@@ -50,6 +51,10 @@ class Personal:
                 raise ParameterError(
                     f"group '{group}': {name} must be {kind}, but agent {int(ids[worst])} drew {values[worst]:g}; "
                     f"give the distribution a 'low'"
+                )
+            if name in _POSITIVE and (values > LARGEST_LENGTH).any():
+                raise ParameterError(
+                    f"group '{group}': {name} must be at most {LARGEST_LENGTH:g} m, but {values.max():g} was drawn"
                 )
             drawn[name] = values
         drawn["start_time"] = time + drawn.pop("delay")

@@ -194,8 +194,9 @@ class CongestionWatch:
         """What `state` gave, checked: the bottlenecks, what was counted there, and all looks."""
         rows = taken(stored, "bottlenecks", dtype="float64", shape=(None, 9), finite=False)
         count = len(rows)
-        if not np.isfinite(rows[:, :5]).all() or np.isinf(rows).any():
-            raise CheckpointError("'bottlenecks' in it must be finite numbers")
+        # A place that is no passage has no width that ends, and no ends.
+        if not np.isfinite(rows[:, :4]).all() or not (rows[:, 4] >= 0.0).all() or np.isinf(rows[:, 5:]).any():
+            raise CheckpointError("'bottlenecks' in it must be cells, places and widths")
         bottlenecks = tuple(_bottleneck(row) for row in rows.tolist())
         ny, nx = self._terrain.raster.shape
         if any(not (0 <= each.cell[0] < ny and 0 <= each.cell[1] < nx) for each in bottlenecks):

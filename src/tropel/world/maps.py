@@ -31,6 +31,8 @@ PASSABLE = ".GS"
 BLOCKED = "@OTW"
 
 _PIXELS_AT_ONCE = 1 << 20
+#: Between free and blocked cells: rings of them are followed one by one.
+MOST_EDGES = 1 << 22
 _HEADER = ("type", "height", "width", "map")
 
 
@@ -90,7 +92,7 @@ def read_moving_ai(path: str | Path, *, scale: float = 1.0) -> FloorPlan:
     free = moving_ai_cells(text, source=str(file))
     if not free.any():
         raise GeometryError(f"{file}: no cell can be walked on ({', '.join(PASSABLE)} can)")
-    return FloorPlan(walkable=outline(free, scale=scale))
+    return FloorPlan(walkable=outline(free, scale=scale, source=str(file)))
 
 
 def moving_ai_cells(text: str, *, source: str) -> Bools:
@@ -172,7 +174,7 @@ def read_picture(
         if not found.any():
             raise GeometryError(f"{file}: exit '{name}': no pixel has the colour {colour}")
         free |= found
-        for patch, area in _patches(found, name, scale).items():
+        for patch, area in _patches(found, name, scale, source=str(file)).items():
             if patch in patches:
                 raise GeometryError(
                     f"{file}: exit '{patch}' is there twice: as a patch of '{drawn_for[patch]}' and of '{name}'; "
@@ -181,7 +183,7 @@ def read_picture(
             patches[patch], drawn_for[patch] = area, name
     if not free.any():
         raise GeometryError(f"{file}: no pixel can be walked on; all are darker than wall_below = {wall_below:g}")
-    walkable = outline(free, scale=scale)
+    walkable = outline(free, scale=scale, source=str(file))
     if straighten > 0.0:
         walkable = shapely.simplify(walkable, straighten * scale)
     return FloorPlan(walkable=walkable, exits=patches)
@@ -214,8 +216,8 @@ def _rgb(colour: str, name: str) -> tuple[float, float, float]:
     return red / 255.0, green / 255.0, blue / 255.0
 
 
-def _patches(found: Bools, name: str, scale: float) -> dict[str, Any]:
-    parts = sorted(shapely.get_parts(outline(found, scale=scale)), key=lambda part: part.bounds[:2])
+def _patches(found: Bools, name: str, scale: float, *, source: str) -> dict[str, Any]:
+    parts = sorted(shapely.get_parts(outline(found, scale=scale, source=source)), key=lambda part: part.bounds[:2])
     return {name: parts[0]} if len(parts) == 1 else {f"{name}_{k}": part for k, part in enumerate(parts, start=1)}
 
 
@@ -233,7 +235,7 @@ _STEP = ((1, 0), (0, 1), (-1, 0), (0, -1))
 _LEFT_CELL = ((0, 0), (-1, 0), (-1, -1), (0, -1))
 
 
-def outline(free: Bools, *, scale: float = 1.0) -> shapely.Polygon | shapely.MultiPolygon:
+def outline(free: Bools, *, scale: float = 1.0, source: str = "the map") -> shapely.Polygon | shapely.MultiPolygon:
     """The area of the free cells of a map whose first row is the top one, with cells of `scale` metres.
 
     Walked along the edges with the free cells at the left, in a time that goes with their number. Joining the squares
@@ -245,7 +247,7 @@ def outline(free: Bools, *, scale: float = 1.0) -> shapely.Polygon | shapely.Mul
     part_of, _ = ndimage.label(upright)
     outer: dict[int, NDArray[np.float64]] = {}
     inner: dict[int, list[NDArray[np.float64]]] = {}
-    for ring in _rings(upright):
+    for ring in _rings(upright, source):
         step = np.sign(ring[1] - ring[0])
         dx, dy = _LEFT_CELL[_STEP.index((int(step[0]), int(step[1])))]
         part = int(part_of[ring[0, 1] + dy, ring[0, 0] + dx])
@@ -258,7 +260,7 @@ def outline(free: Bools, *, scale: float = 1.0) -> shapely.Polygon | shapely.Mul
     return polygons[0] if len(polygons) == 1 else shapely.MultiPolygon(polygons)
 
 
-def _rings(upright: Bools) -> Iterator[Ints]:
+def _rings(upright: Bools, source: str) -> Iterator[Ints]:
     """The corners of all rings around free cells, anticlockwise, and around blocked ones, clockwise."""
     cells = np.pad(upright, 1)
     south_west, south_east = cells[:-1, :-1], cells[:-1, 1:]
@@ -269,6 +271,11 @@ def _rings(upright: Bools) -> Iterator[Ints]:
         + (south_west & ~north_west) * np.uint8(4)
         + (south_east & ~south_west) * np.uint8(8)
     )
+    if (count := int(np.bitwise_count(edges).sum())) > MOST_EDGES:
+        raise GeometryError(
+            f"{source}: its free cells have {count:,} edges to blocked ones, and at most {MOST_EDGES:,} are followed; "
+            f"take away single cells and noise, or make it coarser"
+        )
     across = edges.shape[1]
     leaving = bytearray(edges.tobytes())
     for start in np.flatnonzero(edges).tolist():

@@ -15,14 +15,16 @@ from tropel.input_files import LARGEST_PICTURE, open_input
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-#: More cells or pixels than this are refused before any work is done.
+#: More cells of a map, or pixels of a picture, than this are refused before any work is done. A picture of one colour
+#: is a small file, whatever its size.
 MOST_CELLS = 1 << 26
+MOST_PIXELS = 1 << 24
 #: Others that Pillow knows have decoders that few have looked at, or start other programs.
 _FORMATS = ("PNG", "JPEG", "BMP", "GIF", "WEBP", "TIFF")
 
 
-def read_pixels(file: Path) -> NDArray[np.uint8]:
-    """Red, green, blue and opacity (height, width, 4) of a picture; the first row is the top one."""
+def read_pixels(file: Path, *, most: int = MOST_PIXELS) -> NDArray[np.uint8]:
+    """Red, green, blue and opacity (height, width, 4) of a picture of at most so many pixels; the top row first."""
     from PIL import Image, UnidentifiedImageError
 
     try:
@@ -30,8 +32,10 @@ def read_pixels(file: Path) -> NDArray[np.uint8]:
             # Pillow warns of large pictures that `check_size` refuses right after.
             warnings.simplefilter("ignore", Image.DecompressionBombWarning)
             with Image.open(content, formats=_FORMATS) as picture:
-                check_size(picture.height, picture.width, str(file))
+                check_size(picture.height, picture.width, str(file), most=most)
                 return np.array(_in_eight_bits(picture).convert("RGBA"))
+    except Image.DecompressionBombError as error:
+        raise GeometryError(f"{file}: it has too many pixels (at most {most:,}); make it coarser") from error
     except UnidentifiedImageError as error:
         raise GeometryError(f"{file}: not a picture that can be read; use {', '.join(_FORMATS)}") from error
     except GeometryError:
@@ -54,8 +58,6 @@ def _in_eight_bits(picture: Image) -> Image:
     return Image.fromarray(np.clip(np.asarray(picture).astype(np.int64) >> 8, 0, 255).astype(np.uint8))
 
 
-def check_size(height: int, width: int, source: str) -> None:
-    if height * width > MOST_CELLS:
-        raise GeometryError(
-            f"{source}: {width} × {height} cells are too many (at most {MOST_CELLS:,}); make it coarser"
-        )
+def check_size(height: int, width: int, source: str, *, most: int = MOST_CELLS) -> None:
+    if height * width > most:
+        raise GeometryError(f"{source}: {width} × {height} cells are too many (at most {most:,}); make it coarser")
