@@ -45,7 +45,7 @@ _R = TypeVar("_R")
 CHECKED_ELSEWHERE = "checked elsewhere"
 
 #: Lengths and coordinates [m] and times [s] beyond this are mistakes, and their squares would soon be infinite.
-FARTHEST = 1e9
+LARGEST_LENGTH = 1e9
 LATEST = 1e12
 _SMALLEST_INT, _LARGEST_INT = -(2**63), 2**63 - 1
 
@@ -55,7 +55,7 @@ def _limited(**limits: float) -> Quantity:
 
 
 Positive = Annotated[float, _limited(above=0.0)]
-Length = Annotated[float, _limited(above=0.0, high=FARTHEST)]  #: [m]
+Length = Annotated[float, _limited(above=0.0, high=LARGEST_LENGTH)]  #: [m]
 Seconds = Annotated[float, _limited(above=0.0, high=LATEST)]  #: a duration
 Moment = Annotated[float, _limited(low=-LATEST, high=LATEST)]  #: a simulated time [s]
 Count = Annotated[int, _limited(low=0)]

@@ -8,13 +8,13 @@ the same to the last bit.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tropel.errors import ParameterError, suggest
+from tropel.errors import CheckpointError, ParameterError, suggest
 
 _STORED = "switched_off"
 
@@ -48,7 +48,23 @@ class Behaviours(Mapping[str, bool]):
         off = sorted(name for name, on in self._on.items() if not on)
         return {_STORED: np.array(off)} if off else {}
 
+    def read(self, stored: Mapping[str, NDArray[Any]]) -> list[str]:
+        """The behaviours that are off by what `state` gave."""
+        if _STORED not in stored:
+            return []
+        names = stored[_STORED]
+        if names.ndim != 1 or not set(names.tolist()) <= set(self._on):
+            known = ", ".join(self._on)
+            raise CheckpointError(
+                f"'{_STORED}' in it must be names of behaviours ({known}), not {names.tolist()!r:.60}"
+            )
+        return list(names.tolist())
+
     def restore(self, stored: Mapping[str, NDArray[Any]]) -> None:
+        self.put_back(self.read(stored))
+
+    def put_back(self, off: Iterable[str]) -> None:
+        """Switch everything on but these."""
         self.begin()
-        for name in stored[_STORED].tolist() if _STORED in stored else ():
+        for name in off:
             self.switch(name, False)

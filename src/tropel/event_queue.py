@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any, Union
 
-from pydantic import Field, TypeAdapter
+from pydantic import Field, TypeAdapter, ValidationError
 
 from tropel.arguments import CHECKED_ELSEWHERE
 from tropel.errors import EventError, ParameterError, TropelError
@@ -47,7 +47,8 @@ class Repeated:
         return {**_stored_function(self.function), "begin": self.begin, "every": self.seconds, "turn": self.turn}
 
     def is_stored_as(self, stored: dict[str, Any]) -> bool:
-        return {**self.stored(), "turn": stored["turn"]} == stored
+        turn = stored.get("turn")
+        return type(turn) is int and turn >= 0 and {**self.stored(), "turn": turn} == stored
 
 
 def _stored_function(function: Callable[..., Any]) -> dict[str, Any]:
@@ -75,6 +76,10 @@ def event_from_json(text: str) -> Any:
 class _Scheduled:
     step: int
     sequence: int
+
+
+#: Events by when they are due.
+Waiting = dict[_Scheduled, EventLike]
 
 
 class EventQueue:
@@ -124,23 +129,61 @@ class EventQueue:
         return [[step, sequence, event_json(event)] for step, sequence, event in self]
 
     def restore(self, stored: list[list[Any]]) -> None:
-        """Put back what was waiting; functions are found again among what the script has scheduled."""
+        """Put back what was waiting; nothing is changed when it cannot be read."""
+        self.put_back(self.read(stored))
+
+    def read(self, stored: Any) -> Waiting:
+        """What `state` gave; functions are found again among what the script has scheduled."""
         functions = {(k.step, k.sequence): e for k, e in self._events.items() if not isinstance(e, Event)}
         repeated = [event for _, _, event in self if isinstance(event, Repeated)]
-        events: dict[_Scheduled, EventLike] = {}
-        for step, sequence, text in stored:
-            key = _Scheduled(int(step), int(sequence))
-            if "every" in (what := json.loads(text)):
+        events: Waiting = {}
+        for entry in stored if isinstance(stored, list) else [stored]:
+            key, what, text = _entry(entry)
+            if key in events:
+                raise EventError(f"two events are the number {key.sequence} of step {key.step}")
+            if "every" in what:
                 events[key] = _found_again(what, repeated)
-            elif what["kind"] == "function":
+            elif what.get("kind") == "function":
                 if (at := (key.step, key.sequence)) not in functions or event_json(functions[at]) != text:
                     raise EventError(
-                        f"the function '{what['name']}', due at step {key.step}, is not scheduled by this script"
+                        f"the function '{what.get('name')}', due at step {key.step}, is not scheduled by this script"
                     )
                 events[key] = functions[at]
             else:
-                events[key] = event_from_json(text)
-        self._keys, self._events = sorted(events), events
+                events[key] = _read_event(text, key.step)
+        return events
+
+    @property
+    def waiting(self) -> Waiting:
+        return dict(self._events)
+
+    def put_back(self, events: Waiting) -> None:
+        """Have these events waiting, and no others."""
+        self._keys, self._events = sorted(events), dict(events)
+
+
+def _entry(entry: Any) -> tuple[_Scheduled, dict[str, Any], str]:
+    """When an event of a checkpoint is due, what it is, and its text."""
+    try:
+        step, sequence, text = entry
+        what = json.loads(text)
+        whole = type(step) is int and type(sequence) is int and step >= 0 and sequence >= 0
+        if not whole or not isinstance(what, dict):
+            raise ValueError("it must be a step, a number within the step, and the text of an event")
+    except (ValueError, TypeError, RecursionError) as error:
+        raise EventError(f"what waits as {entry!r:.60} is no event ({error})") from error
+    return _Scheduled(step, sequence), what, text
+
+
+def _read_event(text: str, step: int) -> Event:
+    try:
+        event: Event = event_from_json(text)
+    except ValidationError as error:
+        why = error.errors()[0]["msg"]
+        raise EventError(f"what waits for step {step} is no event: {text[:60]} ({why})") from error
+    if isinstance(event, UnderWay) and not 0 <= event.since <= step:
+        raise EventError(f"what waits for step {step} began at step {event.since}")
+    return event
 
 
 def _found_again(stored: dict[str, Any], repeated: list[Repeated]) -> Repeated:
@@ -149,8 +192,9 @@ def _found_again(stored: dict[str, Any], repeated: list[Repeated]) -> Repeated:
         if known.is_stored_as(stored):
             repeated.remove(known)
             return replace(known, turn=int(stored["turn"]))
-    call = f"every({stored['every']:g}, {stored['name']}, begin={stored['begin']:g})"
-    raise EventError(f"the function '{stored['name']}' is not scheduled by this script; schedule it with  {call}")
+    name = stored.get("name")
+    call = f"every({stored['every']!r:.20}, {name!s:.60}, begin={stored.get('begin')!r:.20})"
+    raise EventError(f"the function '{name!s:.60}' is not scheduled by this script; schedule it with  {call}")
 
 
 def step_at(time: float, dt: float) -> int:

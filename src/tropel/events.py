@@ -19,6 +19,7 @@ from tropel.gradual_events import Alarm, Drift, Surge, Tire
 from tropel.hazard_events import AddHazard, GrowHazard, MoveHazard, RemoveHazard
 from tropel.layer_events import AddLayer, RemoveLayer
 from tropel.world import Obstacle, Target, World
+from tropel.world.limits import PositiveLength
 from tropel.world.motion import Motion, PointField
 
 if TYPE_CHECKING:
@@ -251,7 +252,7 @@ class AddAgents(Event, PersonalFields):
     count: PositiveWhole
     region: str | None = None
     around: Annotated[PointField | None, Field(description="a place, instead of a region")] = None
-    within: Annotated[PositiveFinite, Field(description="how far from that place they appear [m]")] = 2.0
+    within: Annotated[PositiveLength, Field(description="how far from that place they appear [m]")] = 2.0
 
     def check(self, sim: Simulation) -> None:
         known_group(self.group, sim)

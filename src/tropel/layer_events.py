@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from pydantic import Field
 
 from tropel.event_base import Event, known_group
-from tropel.field_types import Finite, PositiveFinite
+from tropel.field_types import Finite
+from tropel.world.limits import Coordinate, PositiveLength
 from tropel.world.motion import Motion
 from tropel.world.user_layers import Disc, Layer, Openness
 
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
 _Worth = Annotated[Finite, Field(ge=0.0, le=1.0)]
 _Profile = Annotated[Disc | Openness, Field(discriminator="kind")]
-_Place = tuple[Finite, Finite]
+_Place = tuple[Coordinate, Coordinate]
 
 
 class AddLayer(Event):
@@ -26,7 +27,7 @@ class AddLayer(Event):
     name: str
     values: tuple[tuple[_Worth, ...], ...] | _Profile
     origin: _Place | None = None
-    cell: PositiveFinite | None = None
+    cell: PositiveLength | None = None
     position: _Place | None = None
     motion: Motion | None = None
     group: str | None = None

@@ -19,6 +19,7 @@ from tropel.errors import EventError
 from tropel.event_base import Event
 from tropel.event_queue import EventLike, event_from_json, event_json, is_news
 from tropel.events import AddAgents
+from tropel.input_files import LARGEST_RECORD, read_text
 from tropel.recording.frames import RecordedEvent
 from tropel.recording.notes import is_note
 from tropel.recording.reading import read_trajectory
@@ -121,7 +122,7 @@ def _text(happened: Any) -> str:
 
 def _read_lines(path: Path) -> list[RecordedEvent]:
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
+        lines = read_text(path, largest=LARGEST_RECORD).splitlines()
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
         raise EventError(f"cannot read {path}: {reason}; give a recorded run or a file of events") from error
@@ -135,7 +136,7 @@ def _read_lines(path: Path) -> list[RecordedEvent]:
             if isinstance(step, bool) or not isinstance(step, int) or step < 0:
                 raise ValueError(f"step must be a whole number that is not negative, not {step!r}")
             entries.append(RecordedEvent(frame=0, step=step, event=told["event"]))
-        except (ValueError, TypeError, KeyError) as error:
+        except (ValueError, TypeError, KeyError, RecursionError) as error:
             raise EventError(
                 f'{path}, line {number}: each line must be like {{"step": 12, "event": {{"kind": "close_door", …}}}} '
                 f"({error})"

@@ -5,6 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,11 +14,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tropel import layers
+from tropel.agents.stored_people import StoredPeople, read_people
 from tropel.errors import CheckpointError, TropelError
+from tropel.event_queue import Waiting
 from tropel.recording.checkpoint import environment_differences, load_checkpoint, save_checkpoint
+from tropel.world.world_state import WorldState, read_world_state
 
 if TYPE_CHECKING:
     from tropel.simulation import Simulation
+
+#: A year in steps of a nanosecond; numbers of steps are still exact where they are multiplied.
+_LAST_STEP = 1 << 50
 
 
 def _stored_layers(sim: Simulation) -> dict[str, NDArray[Any]]:
@@ -90,15 +98,74 @@ def restore_simulation(sim: Simulation, path: Path) -> None:
     for difference in environment_differences(meta):
         warnings.warn(f"{path}: {difference}; the same bits are promised only on equal machines", stacklevel=3)
     try:
-        # Events first: they may be refused, and then nothing has been changed yet.
-        sim.events.restore(meta["events"])
-        sim.step_number = int(meta["step"])
-        sim.spared = set(meta["spared"])
-        sim.world.restore(meta["world"], dt=sim.dt)
-        sim.population.restore(arrays)
-        for number, layer in enumerate(sim.all_layers()):
-            layers.restore(layer, _below(f"layers/{number}/", arrays))
-        if sim.collision_watch is not None:
-            sim.collision_watch.restore(_below("collisions/", arrays))
-    except (KeyError, TropelError) as error:
-        raise CheckpointError(f"{path} does not fit this simulation: {error}") from error
+        saved = _read(sim, meta, arrays)
+        before = _as_it_is(sim)
+    except (TropelError, ValueError, TypeError, KeyError, ArithmeticError) as error:
+        raise CheckpointError(f"{path} does not fit this simulation: {error}; use an earlier checkpoint") from error
+    try:
+        _put_back(sim, saved)
+    except Exception as error:
+        # A layer, perhaps one of the user's own, does not take what the checkpoint has for it.
+        _put_back(sim, before)
+        what = str(error) if isinstance(error, TropelError) else f"{type(error).__name__}: {error}"
+        raise CheckpointError(f"{path} does not fit this simulation: {what}; use an earlier checkpoint") from error
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Saved:
+    """What is put back, read and checked."""
+
+    step: int
+    spared: set[str]
+    events: Waiting
+    world: WorldState
+    people: StoredPeople
+    layers: dict[str, NDArray[Any]]
+
+
+def _as_it_is(sim: Simulation) -> _Saved:
+    return _Saved(
+        step=sim.step_number,
+        spared=sim.spared,
+        events=sim.events.waiting,
+        world=read_world_state(sim.world, sim.world.state()),
+        people=sim.population.as_they_are(),
+        layers=_stored_layers(sim),
+    )
+
+
+def _read(sim: Simulation, meta: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> _Saved:
+    """Everything that a checkpoint holds but the layers' own arrays, which they check themselves."""
+    step, spared = meta.get("step"), meta.get("spared")
+    if type(step) is not int or not 0 <= step <= _LAST_STEP:
+        raise CheckpointError(f"the step in it is {step!r:.40}, not a number from 0 to {_LAST_STEP:,}")
+    if not isinstance(spared, list) or not all(isinstance(name, str) for name in spared):
+        raise CheckpointError(f"the behaviours that were left out are {spared!r:.40} in it, not names")
+    world = read_world_state(sim.world, meta.get("world"))
+    if world.time > (step + 1) * sim.dt:
+        raise CheckpointError(f"the world in it is at {world.time:g} s, after the step that it says it is of")
+    expected = set(sim.population.stored())
+    for name in arrays:
+        if name not in expected and not name.startswith(("layers/", "collisions/")):
+            raise CheckpointError(f"it holds '{name}', which this simulation has not")
+    goals = len(world.goal_numbers)
+    return _Saved(
+        step=step,
+        spared=set(spared),
+        events=sim.events.read(meta.get("events")),
+        world=world,
+        people=read_people(sim.population, arrays, goals=goals, time=step * sim.dt),
+        layers={name: array for name, array in arrays.items() if name.startswith(("layers/", "collisions/"))},
+    )
+
+
+def _put_back(sim: Simulation, saved: _Saved) -> None:
+    sim.events.put_back(saved.events)
+    sim.step_number = saved.step
+    sim.spared = set(saved.spared)
+    sim.world.put_back(saved.world, dt=sim.dt)
+    sim.population.put_back(saved.people)
+    for number, layer in enumerate(sim.all_layers()):
+        layers.restore(layer, _below(f"layers/{number}/", saved.layers))
+    if sim.collision_watch is not None:
+        sim.collision_watch.restore(_below("collisions/", saved.layers))

@@ -229,7 +229,7 @@ def test_nonsense_is_refused_with_a_reason(wrong, said):
 def test_what_is_no_number_is_refused_by_name(name):
     with pytest.raises(GeometryError, match=r"a hazard.*'2'"):
         tropel.Hazard(**{"inner": 1.0, "position": (5, 5), name: "2"})
-    with pytest.raises(GeometryError, match="an obstacle needs a positive radius, not '2'"):
+    with pytest.raises(GeometryError, match=r"an obstacle needs a positive radius.* not '2'"):
         tropel.Obstacle(radius="2", position=(5, 5))
 
 

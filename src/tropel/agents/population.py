@@ -18,9 +18,10 @@ from tropel.agents.sources import Source
 from tropel.agents.spawn import check_positions, check_region, count_for_density, spawn_positions
 from tropel.agents.spawn_cells import CellRoom
 from tropel.agents.state import AgentState, Column
+from tropel.agents.stored_people import StoredPeople, read_people
 from tropel.agents.towards_goal import towards_goal
 from tropel.arguments import is_whole_number
-from tropel.errors import ParameterError, SpawnError, suggest
+from tropel.errors import ParameterError, suggest
 from tropel.quantities import is_number
 from tropel.world import World, shapes
 
@@ -403,16 +404,27 @@ class Population:
         }
 
     def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
-        self.state.restore({name[7:]: array for name, array in arrays.items() if name.startswith("agents/")})
-        self._came_count = [int(v) for v in arrays["came/count"]]
-        self._came_group = [int(v) for v in arrays["came/group"]]
-        self._came_time = [float(v) for v in arrays["came/time"]]
-        self._left_id = [arrays["left/id"].astype(np.int64)]
-        self._left_goal = [arrays["left/goal"].astype(np.int32)]
-        self._left_time = [arrays["left/time"].astype(np.float64)]
-        self._died = [{name: arrays[f"died/{name}"] for name in ("id", "time", "position")}]
-        if len(arrays["sources/waiting"]) != len(self.sources):
-            raise SpawnError("the number of sources is not the one of the checkpoint")
-        self.waiting = [int(v) for v in arrays["sources/waiting"]]
-        self.emitted = [int(v) for v in arrays["sources/emitted"]]
+        """Put back what `stored` gave; nothing is changed when it cannot be read."""
+        self.put_back(read_people(self, arrays, goals=len(self.world.goal_numbers)))
+
+    def as_they_are(self) -> StoredPeople:
+        """What `put_back` takes to come back to now."""
+        return StoredPeople(
+            columns=dict(self.state.columns),
+            next_id=self.state.next_id,
+            came=(list(self._came_count), list(self._came_group), list(self._came_time)),
+            left=self.departures(),
+            died=self.deaths(),
+            waiting=list(self.waiting),
+            emitted=list(self.emitted),
+        )
+
+    def put_back(self, people: StoredPeople) -> None:
+        self.state.put_back(people.columns, people.next_id)
+        count, group, time = people.came
+        self._came_count, self._came_group, self._came_time = list(count), list(group), list(time)
+        left = people.left
+        self._left_id, self._left_goal, self._left_time = [left["id"]], [left["goal"]], [left["time"]]
+        self._died = [dict(people.died)]
+        self.waiting, self.emitted = list(people.waiting), list(people.emitted)
         self._members.clear()

@@ -7,6 +7,7 @@ buffer, which is swapped in afterwards, so that no agent ever sees half of anoth
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -17,8 +18,11 @@ from numpy.typing import NDArray
 
 from tropel._kernels.bulk import as_words, copy
 from tropel._kernels.compile import kernel, parallel_kernel
-from tropel.errors import ParameterError, suggest
+from tropel.arguments import LARGEST_LENGTH
+from tropel.errors import CheckpointError, ParameterError, suggest
 from tropel.quantities import Quantity
+from tropel.stored_arrays import taken
+from tropel.world.limits import FARTHEST
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -57,7 +61,7 @@ class Column(Quantity):
         return np.full(shape, self.default, dtype=self.dtype)
 
 
-RADIUS = Column(name="radius", default=0.2, unit="m", above=0.0, high=1e6, about="of the body")
+RADIUS = Column(name="radius", default=0.2, unit="m", above=0.0, high=LARGEST_LENGTH, about="of the body")
 DESIRED_SPEED = Column(
     name="desired_speed", default=1.34, unit="m/s", low=0.0, high=1e6, about="when nothing is in the way"
 )
@@ -66,35 +70,56 @@ SENSE_RADIUS = Column(
     default=3.0,
     unit="m",
     low=0.0,
-    high=1e9,
+    high=LARGEST_LENGTH,
     about="others are near when their centres are within it",
 )
 
 CORE_COLUMNS = (
     Column(name="id", dtype="int64", kept=True, about="stable, never reused; rows are in this order"),
-    Column(name="group", dtype="int32", kept=True, about="number of the group"),
-    Column(name="position", vector=True, kept=True, unit="m"),
+    Column(name="group", dtype="int32", low=0, kept=True, about="number of the group"),
+    Column(name="position", vector=True, low=-FARTHEST, high=FARTHEST, kept=True, unit="m"),
     Column(
         name="velocity",
         vector=True,
+        low=-FARTHEST,
+        high=FARTHEST,
         kept=True,
         unit="m/s",
         about="displacement of the last step over dt; on cells, of the move",
     ),
-    Column(name="heading", vector=True, kept=True, about="unit vector the body faces"),
+    Column(name="heading", vector=True, low=-2.0, high=2.0, kept=True, about="unit vector the body faces"),
     RADIUS,
     DESIRED_SPEED,
     SENSE_RADIUS,
     Column(
-        name="goal", dtype="int32", kept=True, default=NEAREST_EXIT, about="number of a goal of the world, or NEAREST_…"
+        name="goal",
+        dtype="int32",
+        low=NO_GOAL,
+        kept=True,
+        default=NEAREST_EXIT,
+        about="number of a goal of the world, or NEAREST_…",
     ),
     Column(name="start_time", kept=True, unit="s", about="stands still until then (pre-movement delay)"),
-    Column(name="held", kept=True, unit="s", about="for how long a solid body has made no headway"),
+    Column(name="held", low=0.0, kept=True, unit="s", about="for how long a solid body has made no headway"),
     Column(
-        name="collided", dtype="uint8", kept=True, about="1 when the body overlapped another's during the last step"
+        name="collided",
+        dtype="uint8",
+        high=1,
+        kept=True,
+        about="1 when the body overlapped another's in the last step",
     ),
-    Column(name="dead", dtype="uint8", kept=True, about="1 for those who have died: they lie where they are for ever"),
+    Column(
+        name="dead",
+        dtype="uint8",
+        high=1,
+        kept=True,
+        about="1 for the dead: they lie where they are for ever",
+    ),
 )
+
+
+#: Who senses everybody.
+_MAY_BE_INFINITE = frozenset({"sense_radius"})
 
 
 @parallel_kernel
@@ -213,13 +238,40 @@ class AgentState:
 
     def restore(self, snapshot: Mapping[str, NDArray[Any]]) -> None:
         """Put back what `snapshot` gave."""
+        self.put_back(*self.read(snapshot))
+
+    def read(self, snapshot: Mapping[str, NDArray[Any]]) -> tuple[dict[str, NDArray[Any]], int]:
+        """Columns and next id as `snapshot` gave them, checked: kernels trust what is in them."""
         names = set(snapshot) - {"next_id"}
         if names != set(self.declared):
             odd = sorted(names ^ set(self.declared))
             raise ParameterError(f"the columns do not match those of this simulation: {', '.join(odd)}")
+        count = len(taken(snapshot, "id", dtype="int64", shape=(None,)))
+        columns = {}
         for name, column in self.declared.items():
-            self.columns[name] = np.ascontiguousarray(snapshot[name], dtype=column.dtype).copy()
-        self.next_id = int(snapshot["next_id"])
+            endless = name in _MAY_BE_INFINITE
+            values = taken(
+                snapshot,
+                name,
+                dtype=column.dtype,
+                shape=(count, *column.filled(0, self.dim).shape[1:]),
+                low=column.low,
+                high=math.inf if endless else column.high,
+                # Where nan is the default it means "as the model says".
+                finite=math.isfinite(column.default) and not endless,
+            )
+            if endless and np.isnan(values).any():
+                raise CheckpointError(f"'{name}' in it holds nan; it must be numbers")
+            columns[name] = values
+        next_id = int(taken(snapshot, "next_id", dtype="int64", shape=(), low=0))
+        ids = columns["id"]
+        if count and not (ids[0] >= 0 and (np.diff(ids) > 0).all() and ids[-1] < next_id):
+            raise CheckpointError(f"'id' in it must hold ascending numbers from 0 up to {next_id - 1}, each once")
+        return columns, next_id
+
+    def put_back(self, columns: Mapping[str, NDArray[Any]], next_id: int) -> None:
+        self.columns = dict(columns)
+        self.next_id = next_id
 
 
 @dataclass

@@ -14,6 +14,7 @@ from tropel.agents.state import AgentState, Steered
 from tropel.environment.collision_search import TOLERANCE, CollisionSearch, Found
 from tropel.environment.grid import Grid
 from tropel.errors import CheckpointError
+from tropel.stored_arrays import taken
 from tropel.world import World
 
 #: How many of the deepest collisions a report names.
@@ -205,11 +206,22 @@ class CollisionWatch:
         """Put back what `state` gave."""
         if set(stored) != {"log", "open", "obstacles"} or stored["log"].dtype != _LOG:
             raise CheckpointError("the checkpoint has no log of collisions; write it anew with this version of tropel")
-        self._rows, self._count = stored["log"].copy(), len(stored["log"])
-        self._obstacles = [str(name) for name in stored["obstacles"]]
-        self._open_row = stored["open"].astype(np.int64)
-        unfinished = self._rows[self._open_row]
-        self._open_key = _pair_keys(unfinished["id_a"], unfinished["id_b"])
+        rows = stored["log"]
+        obstacles = stored["obstacles"]
+        if rows.ndim != 1 or obstacles.ndim != 1 or obstacles.dtype.kind != "U":
+            raise CheckpointError("the log of collisions in it is no list of rows and names of obstacles")
+        columns = {name: rows[name] for name in _LOG.names or ()}
+        taken(columns, "id_a", dtype="int64", shape=rows.shape, low=0, high=_MIDDLE - 1)
+        taken(columns, "id_b", dtype="int64", shape=rows.shape, low=-len(obstacles), high=_MIDDLE - 1)
+        for name in ("begin", "depth", "deepest_at"):
+            taken(columns, name, dtype="float64", shape=rows.shape)
+        unfinished = taken(stored, "open", dtype="int64", shape=(None,), low=0, high=len(rows) - 1)
+        keys = _pair_keys(rows["id_a"][unfinished], rows["id_b"][unfinished])
+        if (np.diff(keys) <= 0).any():
+            raise CheckpointError("the collisions in it that are not over are out of order")
+        self._rows, self._count = rows.copy(), len(rows)
+        self._obstacles = [str(name) for name in obstacles]
+        self._open_row, self._open_key = unfinished, keys
 
 
 def _pair_keys(id_a: NDArray[np.int64], id_b: NDArray[np.int64]) -> NDArray[np.int64]:

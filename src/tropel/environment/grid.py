@@ -16,6 +16,8 @@ from tropel.environment.near import Near, SensedWorld
 from tropel.environment.neighbour_lists import NeighbourLists
 from tropel.environment.surroundings import Surroundings
 from tropel.errors import CheckpointError, ModelError
+from tropel.stored_arrays import taken
+from tropel.world.limits import FARTHEST
 
 #: Going through an empty cell costs a fraction of a nanosecond, so many of them are better than a few crowded ones;
 #: the first number is for worlds with few agents, the last bounds the memory (64 MiB).
@@ -31,6 +33,8 @@ _FEW = 512
 #: They then lie over all but this share of it at either end of an axis, and this share of that width beyond.
 _FAR = 0.01
 _MARGIN = 0.25
+#: How far the cells of a crowd that has gone away may lie [m].
+_FARTHEST = 2.0 * FARTHEST
 
 
 class Grid:
@@ -181,10 +185,21 @@ class Grid:
                 f"a grid stores bounds, box, period, cell and reach, and the checkpoint has "
                 f"{', '.join(sorted(stored))}; resume with the environment that the checkpoint was written with"
             )
-        self._bounds = np.array(stored["bounds"], dtype=np.float64)
-        self._period = np.array(stored["period"], dtype=np.float64)
-        self._settle(np.array(stored["box"], dtype=np.float64), float(stored["cell"]))
-        self._reach = float(stored["reach"])
+        dim = self._bounds.shape[1] or None
+        bounds = taken(stored, "bounds", dtype="float64", shape=(2, dim))
+        dim = bounds.shape[1]
+        box = taken(stored, "box", dtype="float64", shape=(2, dim), low=-_FARTHEST, high=_FARTHEST)
+        period = taken(stored, "period", dtype="float64", shape=(dim,), low=0.0)
+        size = float(taken(stored, "cell", dtype="float64", shape=()))
+        reach = float(taken(stored, "reach", dtype="float64", shape=(), low=0.0))
+        known = self._bounds.shape[1] == dim
+        if dim not in (2, 3) or (known and not (_same(bounds, self._bounds) and _same(period, self._period))):
+            raise CheckpointError("the grid in it lies over another world; resume with the scene that it was made with")
+        if not (size > 0.0 and (box[1] >= box[0]).all() and _cell_counts(box, size).prod() <= 2 * _MOST_CELLS):
+            raise CheckpointError(f"the grid in it has cells of {size:g} m, which are too small for its box")
+        self._bounds, self._period = bounds, period
+        self._settle(box, size)
+        self._reach = reach
         self._settled = True
 
 

@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from tropel import quantities
 from tropel.errors import CheckpointError, ParameterError, named_parameters
 from tropel.planning.bottlenecks import Bottleneck
+from tropel.stored_arrays import taken
 from tropel.world.raster import Raster
 from tropel.world.terrain import Filter, Terrain, log_avoidance
 
@@ -66,6 +67,10 @@ class Looks:
     congested: NDArray[np.bool_]  #: as decided by that look
 
 
+#: Bottlenecks, people around each, whether each is congested, and all looks.
+Watched = tuple[tuple[Bottleneck, ...], NDArray[np.int64], NDArray[np.bool_], list[tuple[int, ...]]]
+
+
 class CongestionWatch:
     """Counts people around bottlenecks and keeps the congestions of a terrain up to date.
 
@@ -86,7 +91,7 @@ class CongestionWatch:
         self._bottlenecks = tuple(bottlenecks)
         self._counts = np.zeros(len(self._bottlenecks), dtype=np.int64)
         self._congested = np.zeros(len(self._bottlenecks), dtype=np.bool_)
-        self._history: list[tuple[int, int, int, int, int]] = []
+        self._history: list[tuple[int, ...]] = []
 
     # What can be asked ------------------------------------------------------------------------------------------
 
@@ -178,7 +183,15 @@ class CongestionWatch:
 
     def restore(self, stored: Mapping[str, NDArray[Any]]) -> None:
         """Go back to a stored state, and lay its congestions."""
-        rows = np.asarray(stored["bottlenecks"], dtype=np.float64).reshape(-1, 9)
+        self.put_back(self.read(stored))
+
+    def read(self, stored: Mapping[str, NDArray[Any]]) -> Watched:
+        """What `state` gave, checked: the bottlenecks, what was counted there, and all looks."""
+        rows = taken(stored, "bottlenecks", dtype="float64", shape=(None, 9), finite=False)
+        count = len(rows)
+        # A place that is no passage has no width that ends, and no ends.
+        if not np.isfinite(rows[:, :4]).all() or not (rows[:, 4] >= 0.0).all() or np.isinf(rows[:, 5:]).any():
+            raise CheckpointError("'bottlenecks' in it must be cells, places and widths")
         bottlenecks = tuple(_bottleneck(row) for row in rows.tolist())
         ny, nx = self._terrain.raster.shape
         if any(not (0 <= each.cell[0] < ny and 0 <= each.cell[1] < nx) for each in bottlenecks):
@@ -186,11 +199,18 @@ class CongestionWatch:
                 f"the checkpoint has bottlenecks outside of the {ny} × {nx} cells of this map; resume with the scene "
                 "and the cell size that it was made with"
             )
+        history = taken(stored, "history", dtype="int64", shape=(None, 5))
+        return (
+            bottlenecks,
+            taken(stored, "counts", dtype="int64", shape=(count,)),
+            taken(stored, "congested", dtype="bool", shape=(count,)),
+            [tuple(row) for row in history.tolist()],
+        )
+
+    def put_back(self, watched: Watched) -> None:
+        """Go back to what was read, and lay its congestions."""
         self._clear()
-        self._bottlenecks = bottlenecks
-        self._counts = np.array(stored["counts"], dtype=np.int64)
-        self._congested = np.array(stored["congested"], dtype=np.bool_)
-        self._history = [tuple(row) for row in np.asarray(stored["history"]).tolist()]
+        self._bottlenecks, self._counts, self._congested, self._history = watched
         self._show_all()
 
     # Filters ----------------------------------------------------------------------------------------------------

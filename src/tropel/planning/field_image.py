@@ -22,6 +22,8 @@ from tropel.planning.painted_fields import ArrayField
 from tropel.world.picture_file import read_pixels
 
 ENCODINGS = ("xy", "hue")
+#: Pixels of an image: each becomes a vector, on the way to which it takes about 200 bytes.
+MOST_VECTORS = 1 << 22
 
 
 def image_field(
@@ -34,7 +36,7 @@ def image_field(
     if not file.is_file():
         raise ParameterError(f"there is no image '{file}' to read a painted field from; check the path")
     try:
-        pixels = read_pixels(file)
+        pixels = read_pixels(file, most=MOST_VECTORS)
     except GeometryError as error:
         raise ParameterError(f"no painted field can be made of an image: {error}") from error
     upward = pixels[::-1].astype(np.float64)  # files begin with the top row

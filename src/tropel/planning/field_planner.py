@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from tropel.agents.groups import goal_number
 from tropel.agents.state import NEAREST_EXIT, NO_GOAL, AgentState
-from tropel.arguments import FARTHEST, Length, checked_arguments
+from tropel.arguments import LARGEST_LENGTH, Length, checked_arguments
 from tropel.errors import GeometryError, ParameterError
 from tropel.planning import plan_cache
 from tropel.planning.field_goals import goal_cells, goals_among, numbers_of, room_for_error, spec_of
@@ -29,7 +29,7 @@ from tropel.world import World
 from tropel.world.raster import Raster, rasterise, what_is_drawn
 
 #: The distance to walls that the middle of a body keeps.
-Clearance = Annotated[float, Quantity(name="clearance", low=0.0, high=FARTHEST, unit="m")]
+Clearance = Annotated[float, Quantity(name="clearance", low=0.0, high=LARGEST_LENGTH, unit="m")]
 
 
 @dataclass(kw_only=True)

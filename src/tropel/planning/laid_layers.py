@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tropel.errors import ParameterError, suggest
+from tropel.errors import CheckpointError, ParameterError, suggest
+from tropel.stored_arrays import taken
 from tropel.world.raster import Raster
 from tropel.world.terrain import Terrain
 from tropel.world.user_layers import Layer
@@ -27,6 +28,8 @@ class LaidLayers:
     """Layers by name: those declared at first, and those added and removed since."""
 
     def __init__(self, declared: Mapping[str, Layer | Mapping[str, Any]]) -> None:
+        if not isinstance(declared, Mapping):
+            raise ParameterError(f"layers are given by their names, as {{name = {{values = …}}}}, not {declared!r:.40}")
         self._declared = {name: _layer(name, each) for name, each in declared.items()}
         self.begin()
 
@@ -88,21 +91,32 @@ class LaidLayers:
         return {"function": layer.parameters} if layer.holds_function else layer.stored()
 
     def restore(self, stored: Mapping[str, NDArray[Any]]) -> None:
-        """Put back what `state` gave; functions are found again among the layers that the script has added."""
-        there = self._layers
-        self._layers = {}
-        for name, entry in json.loads(stored["layers"].tobytes()).items():
-            if entry == "declared":
-                self._layers[name] = self._declared[name]
-            elif "function" in entry:
-                if name not in there or there[name].parameters != entry["function"]:
-                    raise ParameterError(
-                        f"layer '{name}' is or moves by a function that this script does not define; add the same "
-                        f"layer before restoring"
-                    )
-                self._layers[name] = there[name]
-            else:
-                self._layers[name] = Layer(**entry)
+        """Put back what `state` gave; nothing is changed when it cannot be read."""
+        self.put_back(self.read(stored))
+
+    def read(self, stored: Mapping[str, NDArray[Any]]) -> dict[str, Layer]:
+        """The layers that `state` gave; functions are found again among the layers that the script has added."""
+        text = taken(stored, "layers", dtype="uint8", shape=(None,)).tobytes()
+        try:
+            told = json.loads(text)
+            return {name: self._read_layer(name, entry) for name, entry in told.items()}
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+            raise CheckpointError(f"'layers' in it cannot be read ({type(error).__name__}: {error})") from error
+
+    def _read_layer(self, name: str, entry: Any) -> Layer:
+        if entry == "declared":
+            return self._declared[name]
+        if "function" in entry:
+            if name not in self._layers or self._layers[name].parameters != entry["function"]:
+                raise ParameterError(
+                    f"layer '{name}' is or moves by a function that this script does not define; add the same "
+                    f"layer before restoring"
+                )
+            return self._layers[name]
+        return _layer(name, entry)
+
+    def put_back(self, layers: Mapping[str, Layer]) -> None:
+        self._layers = dict(layers)
 
 
 def _layer(name: str, given: Any) -> Layer:

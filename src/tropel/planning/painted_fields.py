@@ -20,7 +20,7 @@ import numpy as np
 import shapely
 from numpy.typing import ArrayLike, NDArray
 
-from tropel.arguments import FARTHEST, Length, checked_arguments, numbers_in
+from tropel.arguments import LARGEST_LENGTH, Length, checked_arguments, numbers_in
 from tropel.errors import ParameterError, is_finite
 from tropel.quantities import is_number
 from tropel.world.raster import check_memory
@@ -195,7 +195,7 @@ class Stroke(PaintedField):
         if not lengths.all():
             raise ParameterError(f"a stroke has the point {tuple(line[np.argmin(lengths)].tolist())} twice in a row")
         for name, value in (("width", width), ("falloff", falloff)):
-            if not (is_finite(value) and 0.0 <= value <= FARTHEST):
+            if not (is_finite(value) and 0.0 <= value <= LARGEST_LENGTH):
                 raise ParameterError(f"the {name} of a stroke must be a length of 0 or more, not {value!r} m")
         if width + falloff == 0.0:
             raise ParameterError("a stroke with neither width nor falloff paints nothing")

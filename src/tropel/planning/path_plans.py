@@ -28,6 +28,7 @@ from tropel.planning.flow_field import FlowField
 from tropel.planning.flow_field import Terrain as TerrainFactor
 from tropel.planning.flow_layer import Discount
 from tropel.planning.laid_layers import LaidLayers
+from tropel.stored_arrays import taken
 from tropel.world import World
 from tropel.world.influence import HazardLayers
 from tropel.world.lattice_cells import lattice_cells
@@ -177,11 +178,16 @@ class PathPlans(FlowField):
         }
 
     def restore(self, stored: Mapping[str, NDArray[Any]]) -> None:
-        self.layers.restore(stored)
-        self.behaviours.restore(stored)
+        layers, off = self.layers.read(stored), self.behaviours.read(stored)
         if self.watch is not None:
-            self._frame = int(stored["watch/frame"])
-            self.watch.restore({name.removeprefix("watch/"): array for name, array in stored.items()})
+            told = {name.removeprefix("watch/"): a for name, a in stored.items() if name.startswith("watch/")}
+            frame, watched = int(taken(told, "frame", dtype="int64", shape=(), low=0)), self.watch.read(told)
+        # All of it can be read: nothing is changed before.
+        self.layers.put_back(layers)
+        self.behaviours.put_back(off)
+        if self.watch is not None:
+            self._frame = frame
+            self.watch.put_back(watched)
             self._stale = True
 
     def _warn_of_the_lost(self, state: AgentState) -> None:

@@ -28,7 +28,9 @@ from numpy.typing import NDArray
 from tropel import __version__
 from tropel._kernels.cache import kernel_digest
 from tropel.errors import ParameterError
+from tropel.input_files import LARGEST_CHECKPOINT, open_input
 from tropel.private_directory import make_private, user_cache
+from tropel.stored_arrays import read_arrays
 
 #: What the variable says for no cache at all.
 OFF = "off"
@@ -65,7 +67,7 @@ def load(digest: str) -> dict[str, NDArray[Any]] | None:
     if path is None:
         return None
     try:
-        with path.open("rb") as file:
+        with open_input(path, largest=LARGEST_CHECKPOINT) as file:
             damage = _damage(file, digest)
             arrays = {} if damage else _arrays(file)
     except (FileNotFoundError, NotADirectoryError):
@@ -75,7 +77,7 @@ def load(digest: str) -> dict[str, NDArray[Any]] | None:
             f"the cached plan {path} cannot be read ({error.strerror or error}); it is made again", stacklevel=2
         )
         return None
-    except (zipfile.BadZipFile, KeyError, ValueError, EOFError) as error:
+    except Exception as error:  # archives and arrays that are made to break their readers break them in many ways
         damage = str(error) or type(error).__name__
     if damage:
         warnings.warn(f"the cached plan {path} is damaged ({damage}); it is made again", stacklevel=2)
@@ -175,11 +177,7 @@ def _checksum(file: IO[bytes], end: int, digest: str) -> bytes:
 
 def _arrays(file: IO[bytes]) -> dict[str, NDArray[Any]]:
     with zipfile.ZipFile(file) as archive:
-        found = {}
-        for member in archive.namelist():
-            with archive.open(member) as data:
-                found[member.removesuffix(".npy")] = np.lib.format.read_array(data, allow_pickle=False)
-    return found
+        return read_arrays(archive, size=file.seek(0, os.SEEK_END))
 
 
 def _make_room(newest: Path, largest_total: int) -> None:

@@ -23,8 +23,10 @@ from numpy.typing import NDArray
 from tropel import __version__
 from tropel.arguments import checked_arguments
 from tropel.errors import CheckpointError
+from tropel.input_files import LARGEST_CHECKPOINT, open_input
 from tropel.recording.atomic import replacing
 from tropel.recording.plain import plain_data
+from tropel.stored_arrays import check_members, read_arrays
 
 VERSION = 1
 #: Where a loaded meta says what the checkpoint was written with.
@@ -75,9 +77,9 @@ def load_checkpoint(path: str | os.PathLike[str]) -> tuple[dict[str, NDArray[Any
     """Read a checkpoint: (arrays, meta). A file that is not exactly as it was saved is refused."""
     path = Path(path)
     try:
-        with path.open("rb") as file:
-            _check_digest(file, path)
-            return _read_archive(file, path)
+        with open_input(path, largest=LARGEST_CHECKPOINT) as file:
+            size = _check_digest(file, path)
+            return _read_archive(file, size, path)
     except OSError as error:
         raise CheckpointError(
             f"cannot read the checkpoint {path} ({error.strerror or error}): give the path of a saved checkpoint"
@@ -155,7 +157,8 @@ def _digest(file: IO[bytes], end: int) -> bytes:
     return digest.hexdigest().encode()
 
 
-def _check_digest(file: IO[bytes], path: Path) -> None:
+def _check_digest(file: IO[bytes], path: Path) -> int:
+    """The size of a file that is as it was saved."""
     size = file.seek(0, os.SEEK_END)
     start = size - len(_MARK) - _DIGEST_LENGTH
     if start < 0:
@@ -168,23 +171,25 @@ def _check_digest(file: IO[bytes], path: Path) -> None:
     stored = file.read(_DIGEST_LENGTH)
     if _digest(file, size - _DIGEST_LENGTH) != stored:
         raise CheckpointError(f"{path} is damaged (its contents do not match its digest): use an earlier checkpoint")
+    return size
 
 
-def _read_archive(file: IO[bytes], path: Path) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+def _read_archive(file: IO[bytes], size: int, path: Path) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
     try:
         with zipfile.ZipFile(file) as archive:
+            check_members(archive, size=size)
             envelope = json.loads(archive.read(_META))
-            if envelope.get("version") != VERSION:
+            version, meta = envelope.get("version"), envelope.get("meta")
+            if version != VERSION:
                 raise CheckpointError(
-                    f"{path} is a checkpoint of version {envelope.get('version')}, this tropel reads {VERSION}: "
+                    f"{path} is a checkpoint of version {version!r:.20}, this tropel reads {VERSION}: "
                     "resume with the tropel that saved it"
                 )
-            arrays = {}
-            for member in archive.namelist():
-                if member.startswith(_ARRAYS):
-                    name = member.removeprefix(_ARRAYS).removesuffix(".npy")
-                    with archive.open(member) as data:
-                        arrays[name] = np.lib.format.read_array(data, allow_pickle=False)
-            return arrays, envelope["meta"]
-    except (zipfile.BadZipFile, KeyError, ValueError, AttributeError) as error:
+            if not isinstance(meta, dict):
+                raise ValueError(f"its {_META} has no table 'meta'")
+            return read_arrays(archive, size=size, folder=_ARRAYS), meta
+    except CheckpointError:
+        raise
+    except Exception as error:
+        # Archives, arrays and JSON that are made to break their readers break them in many ways.
         raise CheckpointError(f"{path} is not a readable checkpoint ({error}): use an earlier one") from error

@@ -15,22 +15,22 @@ from numpy.typing import NDArray
 
 from tropel.recording.frames import RecordedEvent
 
-_DEATHS = "noted_deaths"
-_HAZARDS = "noted_hazards"
+DEATHS = "noted_deaths"
+HAZARDS = "noted_hazards"
 
 
 def deaths_note(ids: Sequence[int]) -> str:
     """That these agents died at the beginning of the step it is noted for."""
-    return json.dumps({"kind": _DEATHS, "ids": [int(number) for number in ids]})
+    return json.dumps({"kind": DEATHS, "ids": [int(number) for number in ids]})
 
 
 def hazards_note(hazards: Mapping[str, Mapping[str, Any]]) -> str:
     """That from the frame it is noted for there were these hazards: name → kind, position, inner and outer."""
-    return json.dumps({"kind": _HAZARDS, "hazards": hazards}, ensure_ascii=False)
+    return json.dumps({"kind": HAZARDS, "hazards": hazards}, ensure_ascii=False)
 
 
 def is_note(entry: RecordedEvent) -> bool:
-    return _kind(entry) in (_DEATHS, _HAZARDS)
+    return _kind(entry) in (DEATHS, HAZARDS)
 
 
 def _kind(entry: RecordedEvent) -> Any:
@@ -41,13 +41,13 @@ class Notes:
     """The notes of a trajectory, looked up by frame."""
 
     def __init__(self, entries: Sequence[RecordedEvent], *, dt: float) -> None:
-        died = [(number, entry) for entry in entries if _kind(entry) == _DEATHS for number in entry.event["ids"]]
+        died = [(number, entry) for entry in entries if _kind(entry) == DEATHS for number in entry.event["ids"]]
         self.deaths: dict[str, NDArray[Any]] = {
             "id": np.array([number for number, _ in died], dtype=np.int64),
             "time": np.array([entry.step * dt for _, entry in died], dtype=np.float64),
             "frame": np.array([entry.frame for _, entry in died], dtype=np.int64),
         }
-        seen = [entry for entry in entries if _kind(entry) == _HAZARDS]
+        seen = [entry for entry in entries if _kind(entry) == HAZARDS]
         self._frames = [entry.frame for entry in seen]
         self._hazards: list[dict[str, dict[str, Any]]] = [entry.event["hazards"] for entry in seen]
 

@@ -18,12 +18,22 @@ import contextlib
 import hashlib
 import itertools
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from tropel.errors import RecordingError
+from tropel.input_files import (
+    LARGEST_GEOMETRY,
+    LARGEST_RECORD,
+    LARGEST_TRAJECTORY,
+    check_input,
+    read_bytes,
+    read_text,
+)
+from tropel.recording.checked import LAST_NUMBER, check_rate, check_wkt, checked_event
 from tropel.recording.frames import RecordedEvent
 from tropel.recording.scene import Scene
 
@@ -40,6 +50,9 @@ SUMMARY = "summary.json"
 ENTRIES = frozenset({SCENE, PARTS, OBSTACLES, GEOMETRY, EVENTS, PEOPLE, SUMMARY})
 
 _FOOTER_KEY = b"tropel"
+#: In a file and in a row group; tropel writes at least 1,048,576 rows, by whole frames, and 131,072.
+MOST_ROWS = 1 << 24
+MOST_ROWS_AT_ONCE = 1 << 20
 
 
 def part_name(number: int) -> str:
@@ -75,9 +88,14 @@ class PartIndex:
             geometry: list[str] = []
             changes = [*data["geometry"], [len(data["frames"]), ""]]
             for (start, name), (end, _) in itertools.pairwise(changes):
+                if not 0 <= start <= end <= len(data["frames"]) or re.fullmatch(r"[0-9a-f]*", name) is None:
+                    raise ValueError("its geometries are out of order, or have names that they cannot have")
                 geometry.extend([name] * (end - start))
+            for numbers in (data["frames"], data["rows"]):
+                if not all(type(number) is int and 0 <= number <= LAST_NUMBER for number in numbers):
+                    raise ValueError("its frames are no numbers")
             index = cls(frames=data["frames"], rows=data["rows"], geometry=geometry)
-        except (KeyError, ValueError, TypeError) as error:
+        except (KeyError, ValueError, TypeError, RecursionError, MemoryError) as error:
             raise RecordingError(f"{path} is not a part of a tropel trajectory, or damaged: remove it") from error
         if not len(index.frames) == len(index.rows) == len(index.geometry):
             raise RecordingError(f"{path} has a footer that contradicts itself: it is damaged")
@@ -91,9 +109,10 @@ def explaining(path: Path) -> Iterator[None]:
 
     try:
         yield
-    except (pyarrow.ArrowException, OSError, ValueError, KeyError, TypeError) as error:
+    except (pyarrow.ArrowException, OSError, ValueError, KeyError, TypeError, ArithmeticError) as error:
+        why = " ".join(str(error).split())  # Arrow's messages may have several lines
         raise RecordingError(
-            f"{path} is damaged or cannot be read ({error}): record it again, or remove it and all later parts"
+            f"{path} is damaged or cannot be read ({why}): record it again, or remove it and all later parts"
         ) from error
 
 
@@ -102,14 +121,34 @@ def open_part(path: Path) -> Any:
     import pyarrow.parquet
 
     with explaining(path):
-        return pyarrow.parquet.ParquetFile(path, page_checksum_verification=True)
+        check_input(path, largest=LARGEST_TRAJECTORY)
+        opened = pyarrow.parquet.ParquetFile(path, page_checksum_verification=True)
+        _check_rows(opened.metadata, path)
+        return opened
+
+
+def read_part(path: Path) -> Any:
+    """All of a Parquet file as a table of Arrow."""
+    opened = open_part(path)
+    with explaining(path):
+        return opened.read()
+
+
+def _check_rows(footer: Any, path: Path) -> None:
+    """Refuse numbers of rows that no part has: equal numbers take no room in a file, but all of the memory."""
+    sizes = [footer.row_group(k).num_rows for k in range(footer.num_row_groups)]
+    good = sum(sizes) == footer.num_rows <= MOST_ROWS and all(0 <= size <= MOST_ROWS_AT_ONCE for size in sizes)
+    if not good:
+        raise RecordingError(f"{path} says that it has {footer.num_rows} rows in {len(sizes)} parts: it is damaged")
 
 
 def read_part_index(path: Path) -> PartIndex:
     import pyarrow.parquet
 
     with explaining(path):
+        check_input(path, largest=LARGEST_TRAJECTORY)
         footer = pyarrow.parquet.read_metadata(path)
+        _check_rows(footer, path)
     index = PartIndex.from_metadata(footer.metadata, path)
     if sum(index.rows) != footer.num_rows:
         raise RecordingError(f"{path} has {footer.num_rows} rows where its frames have {sum(index.rows)}: damaged")
@@ -123,9 +162,12 @@ def geometry_name(wkt: str) -> str:
 def read_geometry(directory: Path, name: str) -> str:
     path = directory / GEOMETRY / f"{name}.wkt"
     with explaining(path):
-        wkt = path.read_text(encoding="utf-8")
+        # As it is: the ends of its lines are part of its digest.
+        wkt = read_bytes(path, largest=LARGEST_GEOMETRY).decode()
     if geometry_name(wkt) != name:
         raise RecordingError(f"{path} does not match its name, which is its digest: it is damaged")
+    if wkt:
+        check_wkt(wkt, str(path))
     return wkt
 
 
@@ -147,21 +189,18 @@ def read_header(directory: Path) -> tuple[Scene, float]:
             f"{directory} is a trajectory of version {header.get('version')}, this tropel reads {VERSION}: "
             "read it with the tropel that wrote it"
         )
-    fps = header.get("fps")
-    if not isinstance(fps, (int, float)) or not fps > 0:
-        raise RecordingError(f"{path}: fps is {fps!r}: it is damaged")
     try:
-        return Scene.from_dict(header.get("scene")), float(fps)
+        return Scene.from_dict(header.get("scene")), check_rate(header.get("fps"), "fps")
     except RecordingError as error:
         raise RecordingError(f"{path}: {error}") from error
 
 
 def read_json(path: Path) -> Any:
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
+        return json.loads(read_text(path, largest=LARGEST_RECORD))
     except OSError as error:
         raise RecordingError(f"{path} cannot be read ({error.strerror or error})") from error
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise RecordingError(f"{path} is not valid JSON ({error}): it is damaged") from error
 
 
@@ -175,10 +214,16 @@ def read_events(directory: Path) -> list[RecordedEvent]:
     path = directory / EVENTS
     if not path.exists():
         return []
+    try:
+        lines = read_bytes(path, largest=LARGEST_RECORD).split(b"\n")[:-1]
+    except OSError as error:
+        raise RecordingError(f"{path} cannot be read ({error.strerror or error})") from error
     events = []
-    for number, line in enumerate(path.read_bytes().split(b"\n")[:-1], start=1):
+    for number, line in enumerate(lines, start=1):
         try:
-            events.append(RecordedEvent(**json.loads(line)))
-        except (ValueError, TypeError) as error:
+            events.append(checked_event(**json.loads(line)))
+        except RecordingError as error:
+            raise RecordingError(f"{path}, line {number}: {error}") from error
+        except (ValueError, TypeError, RecursionError) as error:
             raise RecordingError(f"{path}, line {number} is not an event ({error}): it is damaged") from error
     return events

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from tropel.errors import RecordingError
 from tropel.recording import parquet_format as layout
+from tropel.recording.checked import check_frames, check_obstacle, check_text, table_of
 from tropel.recording.frames import FrameData, Ints, RecordedEvent
 from tropel.recording.people import People
 from tropel.recording.trajectory import Trajectory, vector_columns
@@ -31,6 +32,8 @@ class ParquetTrajectory(Trajectory):
         self.frames = np.array([frame for index in indices for frame in index.frames], dtype=np.int64)
         if np.any(np.diff(self.frames) <= 0):
             raise RecordingError(f"{directory} has frames that are not in order: it is damaged")
+        with self._naming_the_file():
+            check_frames(self.frames, self.fps)
         self._rows = np.array([rows for index in indices for rows in index.rows], dtype=np.int64)
         self._geometry = [name for index in indices for name in index.geometry]
         self._part = np.repeat(np.arange(len(indices)), [len(index.frames) for index in indices])
@@ -46,7 +49,7 @@ class ParquetTrajectory(Trajectory):
         ]
         # Caches of this object only, so that they end with it.
         self._row_group = functools.lru_cache(_ROW_GROUPS_KEPT)(self._read_row_group)
-        self._obstacle_table = functools.lru_cache(1)(lambda path: layout.open_part(path).read())
+        self._obstacle_table = functools.lru_cache(1)(layout.read_part)
         self._file = functools.lru_cache(_ROW_GROUPS_KEPT)(lambda number: layout.open_part(self._parts[number]))
 
     def ids(self) -> Ints:
@@ -59,19 +62,23 @@ class ParquetTrajectory(Trajectory):
         index = self._index_of(k)
         columns = self._slice(int(self._part[index]), int(self._start[index]), int(self._rows[index]))
         dim = self.scene.dim
-        return FrameData(
-            id=columns["id"],
-            position=np.stack([columns[name] for name in vector_columns("", dim)], axis=1),
-            heading=np.stack([columns[name] for name in vector_columns("heading_", dim)], axis=1),
-            group=columns["group"],
-            radius=columns["radius"],
-            speed=columns["speed"],
+        return self._checked_frame(
+            FrameData(
+                id=columns["id"],
+                position=np.stack([columns[name] for name in vector_columns("", dim)], axis=1),
+                heading=np.stack([columns[name] for name in vector_columns("heading_", dim)], axis=1),
+                group=columns["group"],
+                radius=columns["radius"],
+                speed=columns["speed"],
+            )
         )
 
     def table(self) -> dict[str, NDArray[Any]]:
         parts = [self._read(number, None, self._columns) for number in range(len(self._parts))]
         empty = _empty(self._columns)
-        return {name: np.concatenate([empty[name], *(part[name] for part in parts)]) for name in self._columns}
+        columns = {name: np.concatenate([empty[name], *(part[name] for part in parts)]) for name in self._columns}
+        self._check_columns(columns)
+        return columns
 
     def entries(self) -> list[RecordedEvent]:
         return layout.read_events(self.path)
@@ -79,15 +86,16 @@ class ParquetTrajectory(Trajectory):
     @property
     def summary(self) -> dict[str, Any] | None:
         path = self.path / layout.SUMMARY
-        return layout.read_json(path) if path.exists() else None
+        with self._naming_the_file():
+            return table_of(layout.read_json(path), layout.SUMMARY) if path.exists() else None
 
     def people(self) -> People | None:
         path = self.path / layout.PEOPLE
         if not path.exists():
             return None
-        table = layout.open_part(path).read()
-        with layout.explaining(path):
-            return People.from_names(
+        table = layout.read_part(path)
+        with self._naming_the_file(), layout.explaining(path):
+            people = People.from_names(
                 id=_numbers(table.column("id")),
                 group=_numbers(table.column("group")),
                 came=_numbers(table.column("came")),
@@ -95,6 +103,9 @@ class ParquetTrajectory(Trajectory):
                 fate=table.column("fate").to_pylist(),
                 through=table.column("through").to_pylist(),
             )
+        with self._naming_the_file():
+            people.check(groups=len(self.scene.groups))
+        return people
 
     def obstacles(self, k: int) -> dict[str, dict[str, Any]]:
         path = self.path / layout.OBSTACLES / layout.part_name(int(self._part[self._index_of(k)]))
@@ -107,6 +118,10 @@ class ParquetTrajectory(Trajectory):
                 entry = table.slice(row, 1).to_pylist()[0]
                 position = [entry[axis] for axis in vector_columns("", self.scene.dim)]
                 found[entry["name"]] = {"radius": entry["radius"], "position": position}
+        with self._naming_the_file():
+            for name, entry in found.items():
+                check_text(name, f"the name of an obstacle in frame {k}")
+                check_obstacle(entry, f"obstacle '{name}' in frame {k}", self.scene.dim)
         return found
 
     def geometry(self, k: int) -> str:
@@ -125,7 +140,12 @@ class ParquetTrajectory(Trajectory):
         file = self._file(number)
         with layout.explaining(self._parts[number]):
             table = file.read(columns=columns) if group is None else file.read_row_group(group, columns=columns)
-            return {name: _numbers(table.column(name)) for name in columns}
+            read = {name: _numbers(table.column(name)) for name in columns}
+        wanted = _empty(columns)
+        for name, column in read.items():
+            if column.dtype != wanted[name].dtype:
+                raise RecordingError(f"{self._parts[number]}: '{name}' has the type {column.dtype}: it is damaged")
+        return read
 
     def _read_row_group(self, number: int, group: int) -> dict[str, NDArray[Any]]:
         return self._read(number, group, self._columns)

@@ -81,7 +81,7 @@ def _cut_events(directory: Path, after: int, resume_step: int | None) -> None:
 def _cut_part(path: Path, index: PartIndex, after: int) -> PartIndex:
     keep = sum(frame <= after for frame in index.frames)
     kept = PartIndex(frames=index.frames[:keep], rows=index.rows[:keep], geometry=index.geometry[:keep])
-    table = layout.open_part(path).read().slice(0, sum(kept.rows))
+    table = layout.read_part(path).slice(0, sum(kept.rows))
     write_table(path, {name: table.column(name) for name in table.column_names}, kept)
     return kept
 
@@ -94,7 +94,7 @@ def _cut_obstacles(directory: Path, parts: int, after: int) -> None:
         if number >= parts:
             path.unlink()
         elif number == parts - 1:
-            table = layout.open_part(path).read()
+            table = layout.read_part(path)
             table = table.filter(pyarrow.compute.less_equal(table.column("frame"), after))
             if table.num_rows:
                 write_table(path, {name: table.column(name) for name in table.column_names}, None)

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tropel.errors import RecordingError
+from tropel.recording.checked import LONGEST_RUN
 from tropel.recording.frames import Floats, Ints
 
 #: What became of people, by number.
@@ -62,7 +63,11 @@ class People:
         """From what a file holds, where fates and places are text."""
         unknown = set(fate) - set(FATES)
         if unknown:
-            raise RecordingError(f"the table of people knows the fate '{min(unknown)}': it is damaged or newer")
+            raise RecordingError(
+                f"the table of people knows the fate '{min(map(str, unknown))}': it is damaged or newer"
+            )
+        if not all(isinstance(name, str) for name in through):
+            raise RecordingError("the table of people has exits that are no names: it is damaged")
         places = tuple(dict.fromkeys(name for name in through if name))
         place_number = {name: number for number, name in enumerate(places)} | {"": NOWHERE}
         fate_number = {name: number for number, name in enumerate(FATES)}
@@ -75,3 +80,14 @@ class People:
             through=np.array([place_number[name] for name in through], dtype=np.int32),
             places=places,
         )
+
+    def check(self, *, groups: int) -> None:
+        """Raise when a row cannot be of a run with so many groups."""
+        bad = (self.group < 0) | (self.group >= groups) | ~np.isfinite(self.came) | np.isinf(self.gone)
+        bad |= (np.abs(self.came) > LONGEST_RUN) | (np.abs(self.gone) > LONGEST_RUN)
+        bad[1:] |= np.diff(self.id) <= 0
+        gone = np.isin(self.fate, (LEFT, DIED))
+        bad |= gone & np.isnan(self.gone)
+        if bad.any():
+            number = self.id[np.flatnonzero(bad)[0]]
+            raise RecordingError(f"the table of people has an impossible row for agent {number}: it is damaged")

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tropel.errors import RecordingError, suggest
+from tropel.recording.checked import check_scene
 from tropel.recording.plain import plain_data
 
 
@@ -72,7 +73,7 @@ class Scene:
     def from_json(cls, text: str) -> Scene:
         try:
             data = json.loads(text)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise RecordingError(f"the scene is not valid JSON ({error}): the recording is damaged") from error
         return cls.from_dict(data)
 
@@ -86,6 +87,7 @@ class Scene:
                     f"the scene has the unknown entry '{name}' ({suggest(name, _FIELDS)}): "
                     "the recording is damaged or was written by a newer tropel"
                 )
+        check_scene(data)
         try:
             return cls(**data)
         except TypeError as error:

@@ -6,11 +6,13 @@ PedPy and JuPedSim read the first four tables and ignore those with the prefix `
 from __future__ import annotations
 
 import contextlib
+import re
 import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 
 from tropel.errors import RecordingError
+from tropel.input_files import LARGEST_RECORD, LARGEST_TRAJECTORY, check_input, open_input
 
 VERSION = 2
 #: Of the tropel_ tables.
@@ -44,18 +46,26 @@ CREATE TABLE tropel_people(
 
 _HEADER = b"SQLite format 3\x00"
 _TABLES = frozenset({"trajectory_data", "metadata", "geometry", "frame_data"})
+_COMPUTED = re.compile(r"\bAS\s*\(", re.IGNORECASE)
 #: Files SQLite keeps beside a database; one that was left by another database would be applied to the new one.
 SIDECARS = ("-journal", "-wal", "-shm")
 
 
 def connect(path: Path, mode: str, *, timeout: float = 30.0) -> sqlite3.Connection:
     """Open with mode ro, rw or rwc, without Python's own transactions, for use by any one thread at a time."""
+    for file in (path, *(path.with_name(path.name + suffix) for suffix in SIDECARS)):
+        if file.exists():
+            check_input(file, largest=LARGEST_TRAJECTORY)
     address = f"{path.absolute().as_uri()}?mode={mode}"
-    return sqlite3.connect(address, uri=True, isolation_level=None, check_same_thread=False, timeout=timeout)
+    connection = sqlite3.connect(address, uri=True, isolation_level=None, check_same_thread=False, timeout=timeout)
+    # What a file says of itself runs nothing but what SQLite counts as harmless, and no text fills the memory.
+    connection.execute("PRAGMA trusted_schema = OFF")
+    connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, LARGEST_RECORD - 1)
+    return connection
 
 
 def has_sqlite_header(path: Path) -> bool:
-    with path.open("rb") as file:
+    with open_input(path, largest=LARGEST_TRAJECTORY) as file:
         return file.read(len(_HEADER)) == _HEADER
 
 
@@ -70,6 +80,8 @@ def explaining(path: Path) -> Iterator[None]:
         if is_busy(error):
             raise RecordingError(f"{path} is being written or held by another program: try again later") from error
         raise RecordingError(f"{path} cannot be read ({error})") from error
+    except OSError as error:
+        raise RecordingError(f"{path} cannot be read ({error.strerror or error})") from error
     except (sqlite3.DatabaseError, ArithmeticError, ValueError, TypeError) as error:
         # SQLite lets any value into any column, so damage can show as a value of the wrong type.
         raise RecordingError(
@@ -83,7 +95,9 @@ def is_busy(error: sqlite3.Error) -> bool:
 
 
 def table_names(connection: sqlite3.Connection) -> set[str]:
-    return {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+    """Of tables that hold their rows: views, virtual tables and computed columns may work for ever."""
+    found = connection.execute("SELECT name, sql FROM sqlite_master WHERE type = 'table' AND rootpage > 0").fetchall()
+    return {name for name, sql in found if not _COMPUTED.search(str(sql))}
 
 
 def check_is_trajectory(connection: sqlite3.Connection, path: Path) -> set[str]:

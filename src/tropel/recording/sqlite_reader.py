@@ -13,6 +13,15 @@ from numpy.typing import NDArray
 
 from tropel.errors import RecordingError
 from tropel.recording import sqlite_format
+from tropel.recording.checked import (
+    check_frames,
+    check_obstacle,
+    check_rate,
+    check_text,
+    check_wkt,
+    checked_event,
+    table_of,
+)
 from tropel.recording.frames import FrameData, Ints, RecordedEvent
 from tropel.recording.people import People
 from tropel.recording.scene import Scene
@@ -35,10 +44,18 @@ class SqliteTrajectory(Trajectory):
                 self._metadata = dict(self._connection.execute("SELECT key, value FROM metadata"))
                 self.fps = self._number("fps")
                 self.frames, self._geometry_of_frame = self._frame_index()
+                check_frames(self.frames, self.fps)
                 self._wkt = dict(self._connection.execute("SELECT hash, wkt FROM geometry ORDER BY rowid"))
+                for wkt in self._wkt.values():
+                    check_text(wkt, "a geometry")
+                    check_wkt(wkt, "a geometry")
                 self._own = self._own_metadata()
                 self.scene = self._read_scene()
                 self._agents = self._read_agents()
+        except RecordingError as error:
+            self._connection.close()
+            named = str(error).startswith(str(path))
+            raise error if named else RecordingError(f"{path}: {error}; record it again") from error
         except BaseException:
             self._connection.close()
             raise
@@ -54,13 +71,15 @@ class SqliteTrajectory(Trajectory):
         self._index_of(k)
         rows = self._rows("WHERE frame = ? ORDER BY id", (int(k),))
         group, radius = self._group_and_radius(rows["id"], rows["frame"])
-        return FrameData(
-            id=rows["id"].copy(),
-            position=np.stack([rows["x"], rows["y"]], axis=1),
-            heading=np.stack([rows["heading_x"], rows["heading_y"]], axis=1),
-            group=group,
-            radius=radius,
-            speed=None,
+        return self._checked_frame(
+            FrameData(
+                id=rows["id"].copy(),
+                position=np.stack([rows["x"], rows["y"]], axis=1),
+                heading=np.stack([rows["heading_x"], rows["heading_y"]], axis=1),
+                group=group,
+                radius=radius,
+                speed=None,
+            )
         )
 
     def table(self) -> dict[str, NDArray[Any]]:
@@ -71,29 +90,33 @@ class SqliteTrajectory(Trajectory):
             rows = rows[np.lexsort((rows["id"], rows["frame"]))]
         group, radius = self._group_and_radius(rows["id"], rows["frame"])
         columns: dict[str, NDArray[Any]] = {name: rows[name].copy() for name in _ROW.names or ()}
-        return {**columns, "group": group, "radius": radius}
+        columns |= {"group": group, "radius": radius}
+        self._check_columns(columns)
+        return columns
 
     def entries(self) -> list[RecordedEvent]:
         if "tropel_events" not in self._tables:
             return []
         with sqlite_format.explaining(self.path):
             rows = self._connection.execute("SELECT frame, step, event FROM tropel_events ORDER BY rowid").fetchall()
-        return [RecordedEvent(frame=frame, step=step, event=self._json(text)) for frame, step, text in rows]
+        with self._naming_the_file():
+            return [checked_event(frame, step, self._json(text)) for frame, step, text in rows]
 
     @property
     def summary(self) -> dict[str, Any] | None:
         text = self._own.get("summary")
-        return None if text is None else self._json(text)
+        with self._naming_the_file():
+            return None if text is None else table_of(self._json(text), "the summary")
 
     def people(self) -> People | None:
         if "tropel_people" not in self._tables:
             return None
         query = "SELECT id, agent_group, came, gone, fate, through FROM tropel_people ORDER BY id"
-        with sqlite_format.explaining(self.path):
+        with self._naming_the_file(), sqlite_format.explaining(self.path):
             rows = self._connection.execute(query).fetchall()
             columns = zip(*rows, strict=True) if rows else [()] * 6
             number, group, came, gone, fate, through = columns
-            return People.from_names(
+            people = People.from_names(
                 id=number,
                 group=group,
                 came=came,
@@ -101,6 +124,9 @@ class SqliteTrajectory(Trajectory):
                 fate=fate,
                 through=[name or "" for name in through],
             )
+        with self._naming_the_file():
+            people.check(groups=len(self.scene.groups))
+        return people
 
     def obstacles(self, k: int) -> dict[str, dict[str, Any]]:
         self._index_of(k)
@@ -109,7 +135,12 @@ class SqliteTrajectory(Trajectory):
         query = "SELECT name, pos_x, pos_y, radius FROM tropel_obstacles WHERE frame = ? ORDER BY rowid"
         with sqlite_format.explaining(self.path):
             rows = self._connection.execute(query, (int(k),)).fetchall()
-        return {name: {"radius": radius, "position": [x, y]} for name, x, y, radius in rows}
+        found = {name: {"radius": radius, "position": [x, y]} for name, x, y, radius in rows}
+        with self._naming_the_file():
+            for name, entry in found.items():
+                check_text(name, f"the name of an obstacle in frame {k}")
+                check_obstacle(entry, f"obstacle '{name}' in frame {k}", 2)
+        return found
 
     def geometry(self, k: int) -> str:
         key = int(self._geometry_of_frame[self._index_of(k)])
@@ -191,7 +222,7 @@ class SqliteTrajectory(Trajectory):
             return np.zeros(len(number), dtype=np.int32), np.full(len(number), UNKNOWN_RADIUS)
         key = np.searchsorted(self._agent_numbers, number) * self._span + frame
         row = np.searchsorted(self._agent_key, key, side="right") - 1
-        if np.any(row < 0) or np.any(self._agents["id"][row] != number):
+        if np.any(row < 0) or np.any(self._agents["id"][np.minimum(row, len(self._agents) - 1)] != number):
             raise RecordingError(f"{self.path}: some agents have no group and radius: it is damaged")
         return self._agents["group"][row], self._agents["radius"][row]
 
@@ -200,14 +231,18 @@ class SqliteTrajectory(Trajectory):
             value = float(self._metadata[key])
         except (KeyError, ValueError, TypeError) as error:
             raise RecordingError(f"{self.path}: the metadata has no usable '{key}': it is damaged") from error
-        if not np.isfinite(value) or (key == "fps" and value <= 0):
+        from tropel.arguments import LARGEST_LENGTH
+
+        if key == "fps":
+            return check_rate(value, "fps")
+        if not abs(value) <= LARGEST_LENGTH:
             raise RecordingError(f"{self.path}: the metadata says {key} = {value}: it is damaged")
         return value
 
     def _json(self, text: str) -> Any:
         try:
             return json.loads(text)
-        except (ValueError, TypeError) as error:
+        except (ValueError, TypeError, RecursionError) as error:
             raise RecordingError(f"{self.path} holds text that is not JSON ({error}): it is damaged") from error
 
 

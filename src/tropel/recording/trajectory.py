@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import reprlib
 from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -14,6 +16,7 @@ from numpy.typing import NDArray
 
 from tropel.arguments import is_whole_number
 from tropel.errors import ParameterError, RecordingError
+from tropel.recording.checked import axes_of, check_rows
 from tropel.recording.frames import AXES, FrameData, Ints, RecordedEvent
 from tropel.recording.notes import Notes, is_note
 from tropel.recording.people import People
@@ -109,6 +112,32 @@ class Trajectory(ABC):
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.path.name}: {len(self.frames)} frames at {self.fps:g} per second>"
+
+    def _checked_frame(self, data: FrameData) -> FrameData:
+        """The same, or a RecordingError where what the file holds cannot be of a run."""
+        columns = {
+            "id": data.id,
+            **axes_of(data.position, ""),
+            **axes_of(data.heading, "heading_"),
+            "group": data.group,
+            "radius": data.radius,
+            "speed": data.speed,
+        }
+        self._check_columns(columns)
+        return data
+
+    def _check_columns(self, columns: Mapping[str, NDArray[Any] | None]) -> None:
+        with self._naming_the_file():
+            check_rows(columns, groups=len(self.scene.groups))
+
+    @contextlib.contextmanager
+    def _naming_the_file(self) -> Iterator[None]:
+        try:
+            yield
+        except RecordingError as error:
+            if str(self.path) in str(error):
+                raise
+            raise RecordingError(f"{self.path}: {error}; record it again") from error
 
     def _index_of(self, k: int) -> int:
         """Where frame k stands in `frames`."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,14 +17,13 @@ from pydantic import BaseModel, ValidationError
 from tropel.agents.groups import Group
 from tropel.agents.sources import Source
 from tropel.errors import ParameterError, ScenarioError, TropelError, suggest
+from tropel.input_files import LARGEST_SCENARIO, read_text
 from tropel.registry import ENVIRONMENTS, MODELS, PLANNERS, Kind
 from tropel.scenario import schema
 from tropel.scenario.locate import dotted, line_of
 from tropel.scenario.world_builder import WorldBuilder
 from tropel.simulation import Simulation
 from tropel.world import World
-
-_LARGEST_FILE = 64 << 20
 
 
 @dataclass(frozen=True)
@@ -118,15 +118,14 @@ def load_scenario(path: str | Path, *, allow_imports: Sequence[str] = ()) -> Sce
     """
     file = Path(path)
     try:
-        size = file.stat().st_size
-        if size > _LARGEST_FILE:
-            raise ScenarioError(
-                f"{file}: {size >> 20} MiB is too large for a scenario; put big geometry into a WKT or GeoJSON file"
-            )
-        text = file.read_text(encoding="utf-8")
+        text = read_text(file, largest=LARGEST_SCENARIO)
     except (OSError, UnicodeDecodeError) as error:
         if file.is_dir():
             raise ScenarioError(f"{file} is a directory; give a scenario file (.toml)") from error
+        if isinstance(error, OSError) and error.errno == errno.EFBIG:
+            raise ScenarioError(
+                f"{file} is too large for a scenario: {error.strerror}; put big geometry into a WKT or GeoJSON file"
+            ) from error
         reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
         raise ScenarioError(
             f"cannot read {file}: {reason}; give a TOML file, or see `tropel list` for built-in scenarios"
@@ -144,11 +143,24 @@ def parse_scenario(text: str, *, source: str, folder: Path, allow_imports: Seque
         raise ScenarioError(f"{source}: not valid TOML: {error}") from error
     except RecursionError as error:
         raise ScenarioError(f"{source}: not valid TOML: tables or arrays are nested too deeply") from error
+    if "format" in raw:
+        _check_format(raw["format"], text, source)
     try:
         spec = schema.ScenarioSpec.model_validate(raw)
     except ValidationError as error:
         raise ScenarioError(_explain(error, raw, text, source)) from error
     return Scenario(spec=spec, source=source, text=text, folder=folder, allow_imports=tuple(allow_imports))
+
+
+def _check_format(format: Any, text: str, source: str) -> None:
+    """Before all else: in a file of another format anything may be wrong."""
+    if type(format) is not int or format != schema.FORMAT:
+        newer = type(format) is int and format > schema.FORMAT
+        remedy = "it was written for a newer tropel: upgrade" if newer else f"write  format = {schema.FORMAT}"
+        raise ScenarioError(
+            f"{source}, line {line_of(text, ('format',))}: format = {format!r}: this tropel reads scenario files of "
+            f"format {schema.FORMAT}; {remedy}"
+        )
 
 
 # Building -------------------------------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ import numpy as np
 
 from tropel.agents.groups import goal_number
 from tropel.agents.state import NO_GOAL, AgentState
-from tropel.errors import GeometryError, ParameterError, ScenarioError, suggest
+from tropel.errors import ParameterError, ScenarioError, suggest
 from tropel.planning.field_planner import FieldPlanner
 from tropel.planning.grid_field import GridField
 from tropel.registry import PLANNERS
@@ -22,6 +22,7 @@ from tropel.scenario.loading import Scenario, builtin_names, load_builtin, load_
 from tropel.simulation import Simulation
 from tropel.world import Target, World, shapes
 from tropel.world.maps import read_plan
+from tropel.world.shape_text import read_shape_file
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -122,14 +123,7 @@ def read_world(source: str | Path, *, scale: float | None = None) -> tuple[World
 
 
 def _polygon_in(path: Path) -> Any:
-    import json
-
-    try:
-        text = path.read_text(encoding="utf-8")
-        shape = text if path.suffix.lower() == ".wkt" else json.loads(text)
-    except (OSError, ValueError) as error:
-        raise GeometryError(f"cannot read {path}: {getattr(error, 'strerror', None) or error}") from error
-    return shapes.polygon(shape, str(path))
+    return shapes.polygon(read_shape_file(path), str(path))
 
 
 def make_plan(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated, Any, Literal, Union
 
@@ -13,7 +12,6 @@ from tropel.agents.personal_fields import PersonalFields, Value
 from tropel.budget import Budget
 from tropel.field_types import (
     EndTime,
-    Finite,
     NotNegative,
     NotNegativeWhole,
     PositiveFinite,
@@ -23,10 +21,16 @@ from tropel.field_types import (
 from tropel.hazard_events import HazardFields
 from tropel.registry import ENVIRONMENTS, EVENTS, MODELS, PLANNERS
 from tropel.scenario.layer_tables import layer_tables
+from tropel.world.limits import Coordinate, Length, PositiveLength
 from tropel.world.maps import FloorPlan, read_plan
 from tropel.world.motion import Motion, PointField
+from tropel.world.shape_text import read_shape_file
 
-XY = tuple[Finite, Finite]
+XY = tuple[Coordinate, Coordinate]
+_Corners = tuple[Coordinate, Coordinate, Coordinate, Coordinate]
+
+#: Version of the format of scenario files. A file of a later one may say things that would be misread here.
+FORMAT = 1
 
 
 class Model(BaseModel):
@@ -38,11 +42,12 @@ class Model(BaseModel):
 class Shape(Model):
     """A polygon, said in one way: box, polygon (with holes), circle, WKT text, or a WKT or GeoJSON file."""
 
-    box: Annotated[tuple[Finite, Finite, Finite, Finite] | None, Field(description="x_min, y_min, x_max, y_max")] = None
+    box: Annotated[_Corners | None, Field(description="x_min, y_min, x_max, y_max")] = None
     polygon: Annotated[list[XY], Field(min_length=3)] | None = None
     holes: list[list[XY]] = []
     circle: Annotated[
-        tuple[Finite, Finite, PositiveFinite] | None, Field(description="center x, center y, radius; as a 32-gon")
+        tuple[Coordinate, Coordinate, PositiveLength] | None,
+        Field(description="center x, center y, radius; as a 32-gon"),
     ] = None
     wkt: str | None = None
     file: Annotated[str | None, Field(description="a .wkt or .geojson file, relative to the scenario file")] = None
@@ -69,16 +74,14 @@ class Shape(Model):
             return shapely.Point(x, y).buffer(radius, quad_segs=8)
         if self.wkt is not None:
             return self.wkt
-        path = folder / str(self.file)
-        text = path.read_text(encoding="utf-8")
-        return json.loads(text) if path.suffix.lower() in (".json", ".geojson") else text
+        return read_shape_file(folder / str(self.file))
 
 
 class BoxSpec(Model):
     """A box between two corners, in 3D."""
 
-    low: tuple[Finite, Finite, Finite]
-    high: tuple[Finite, Finite, Finite]
+    low: tuple[Coordinate, Coordinate, Coordinate]
+    high: tuple[Coordinate, Coordinate, Coordinate]
 
 
 Periodic = Annotated[
@@ -97,7 +100,7 @@ class DoorSpec(Model):
 class ObstacleSpec(Model):
     """A round obstacle, standing at a position or moving."""
 
-    radius: PositiveFinite
+    radius: PositiveLength
     position: PointField | None = None
     motion: Motion | None = None
     type: Annotated[str, Field(description="what it is, such as fire; models may treat types differently")] = "obstacle"
@@ -116,7 +119,7 @@ class ScatterSpec(Model):
         str | Shape | BoxSpec | None, Field(description="where their centres lie; anywhere when left out")
     ] = None
     gap: Annotated[
-        NotNegative, Field(description="kept free between them, and to walls, exits, targets and obstacles [m]")
+        Length, Field(description="kept free between them, and to walls, exits, targets and obstacles [m]")
     ] = 0.0
     seed: Annotated[WholeNumber, Field(description="of places and radii; that of the run does not change them")] = 0
     type: Annotated[str, Field(description="what they are, such as fire")] = "obstacle"
@@ -125,7 +128,7 @@ class ScatterSpec(Model):
 class ColumnsSpec(Model):
     """Columns of a 3D box, from its floor to its ceiling, as stacks of balls named after their entry."""
 
-    radius: PositiveFinite
+    radius: PositiveLength
     places: Annotated[list[XY], Field(min_length=1, description="x and y of each")]
 
 
@@ -134,7 +137,7 @@ class TargetSpec(Model):
 
     position: PointField | None = None
     motion: Motion | None = None
-    radius: NotNegative = 0.5
+    radius: Length = 0.5
     absorbs: bool = False
 
 
@@ -142,7 +145,7 @@ class MapSpec(Model):
     """A Moving AI .map file or a PNG floor plan (dark pixels are walls)."""
 
     file: Annotated[str, Field(description="a .map or .png file, relative to the scenario file")]
-    scale: Annotated[PositiveFinite | None, Field(description="metres per cell or pixel; a .map has cells of 1 m")] = (
+    scale: Annotated[PositiveLength | None, Field(description="metres per cell or pixel; a .map has cells of 1 m")] = (
         None
     )
     wall_below: Annotated[PositiveFinite | None, Field(lt=1.0, description="PNG: darker pixels are walls; 0.5")] = None
@@ -163,9 +166,7 @@ class WorldSpec(Model):
     walkable: Annotated[Shape | list[Shape] | None, Field(description="one shape, or several that are joined")] = None
     map: Annotated[str | MapSpec | None, Field(description="a .map file, or a map with its scale")] = None
     holes: Annotated[list[Shape], Field(description="cut out of the walkable area")] = []
-    bounds: Annotated[
-        tuple[Finite, Finite, Finite, Finite] | None, Field(description="open space: x_min, y_min, x_max, y_max")
-    ] = None
+    bounds: Annotated[_Corners | None, Field(description="open space: x_min, y_min, x_max, y_max")] = None
     box: Annotated[
         BoxSpec | None, Field(description="a 3D world, whose sides are walls unless they are joined or open")
     ] = None
@@ -296,6 +297,10 @@ TimedEvent: Any = Annotated[Union[_TIMED], Field(discriminator="kind")]  # noqa:
 class ScenarioSpec(Model):
     """A whole scenario file."""
 
+    format: Annotated[
+        Literal[FORMAT],  # type: ignore[valid-type]
+        Field(description="version of this format; the one that the installed tropel knows when left out"),
+    ] = FORMAT
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]+$", description="short; names the output folder")]
     title: str = ""
     about: Annotated[str, Field(description="a sentence or two for `tropel list`")] = ""

@@ -44,8 +44,8 @@ class WorldBuilder:
     def _shape(self, shape: schema.Shape, path: Sequence[str | int]) -> Any:
         try:
             return shape.geometry(self.scenario.folder)
-        except (OSError, ValueError) as error:
-            raise self.scenario.error(path, f"cannot read the shape: {error}") from error
+        except (TropelError, shapely.errors.ShapelyError, ValueError) as error:
+            raise self.scenario.error(path, str(error)) from error
 
     def _polygon(self, shape: schema.Shape, path: Sequence[str | int]) -> Any:
         geometry = self._shape(shape, path)

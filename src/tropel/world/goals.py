@@ -10,8 +10,9 @@ import numpy as np
 import shapely
 from numpy.typing import NDArray
 
-from tropel.arguments import FARTHEST
+from tropel.arguments import LARGEST_LENGTH
 from tropel.errors import GeometryError, ParameterError, named_parameters
+from tropel.world.limits import is_length
 from tropel.world.motion import MotionLike, Place, restored_motion, stored_motion
 from tropel.world.periodic import images_of_segments
 from tropel.world.shapes import Polygonal, segments_of
@@ -28,9 +29,9 @@ class Target:
     absorbs: bool = False
 
     def __post_init__(self) -> None:
-        if not 0.0 <= self.radius <= FARTHEST:
+        if not is_length(self.radius):
             raise GeometryError(
-                f"a target's radius must not be negative, nor above {FARTHEST:g} m, got {self.radius!r}"
+                f"a target's radius must not be negative, nor above {LARGEST_LENGTH:g} m, got {self.radius!r}"
             )
         if (self.position is None) == (self.motion is None):
             raise GeometryError("a target needs either a position or a motion")

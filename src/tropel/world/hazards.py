@@ -18,9 +18,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tropel.arguments import FARTHEST, checked_arguments
-from tropel.errors import GeometryError, ParameterError, named_parameters
-from tropel.world.motion import MotionLike, Place, position_at, restored_motion, stored_motion
+from tropel.arguments import LARGEST_LENGTH, checked_arguments
+from tropel.errors import GeometryError, named_parameters
+from tropel.world.limits import is_length
+from tropel.world.motion import MotionLike, Place, position_at, stored_motion
 from tropel.world.named_set import NamedSet
 from tropel.world.shapes import point
 
@@ -52,17 +53,22 @@ class Hazard:
     def __post_init__(self) -> None:
         if (self.position is None) == (self.motion is None):
             raise GeometryError("a hazard needs either a position or a motion")
-        if not 0.0 < self.inner <= FARTHEST:
-            raise GeometryError(f"a hazard needs a positive inner radius of at most {FARTHEST:g} m, not {self.inner!r}")
-        if self.outer is not None and not self.inner <= self.outer <= FARTHEST:
+        if not (is_length(self.inner) and self.inner > 0.0):
             raise GeometryError(
-                f"a hazard's outer radius must not be below its inner radius of {self.inner:g} m, got {self.outer!r}"
+                f"a hazard needs a positive inner radius of at most {LARGEST_LENGTH:g} m, not {self.inner!r}"
+            )
+        if self.outer is not None and not (is_length(self.outer) and self.outer >= self.inner):
+            raise GeometryError(
+                f"a hazard's outer radius must not be below its inner radius of {self.inner:g} m, nor above "
+                f"{LARGEST_LENGTH:g} m, got {self.outer!r}"
             )
         for name in ("intensity", "growth"):
             value = getattr(self, name)
-            if not 0.0 <= value <= FARTHEST:
-                raise GeometryError(f"a hazard's {name} must be finite and not negative, got {value!r}")
-        if self.largest is not None and not self.inner <= self.largest <= FARTHEST:
+            if not is_length(value):
+                raise GeometryError(
+                    f"a hazard's {name} must be finite and not negative, and at most {LARGEST_LENGTH:g}, got {value!r}"
+                )
+        if self.largest is not None and not (is_length(self.largest) and self.largest >= self.inner):
             raise GeometryError(
                 f"a hazard cannot stop growing at {self.largest!r} m: its inner radius is {self.inner:g} m already"
             )
@@ -202,19 +208,12 @@ class HazardSet(NamedSet[Hazard]):
             stored[name] = {"since": self._since[name], **entry}
         return stored
 
-    def restore(self, stored: Mapping[str, Any], *, time: float, dt: float) -> None:
-        declared = dict(self._items)
+    def put_back(self, hazards: Mapping[str, tuple[Hazard, float]], *, time: float, dt: float) -> None:
+        """Have these hazards, with the times since when they have their sizes, and no others."""
         for name in self.names:
             self.remove(name)
-        for name, entry in stored.items():
-            told = {key: value for key, value in entry.items() if key != "since"}
-            if told["motion"] == "function":
-                if name not in declared or declared[name].motion is None:
-                    raise ParameterError(f"hazard '{name}' moves by a function that this script does not define")
-                told["motion"] = declared[name].motion
-            elif told["motion"] is not None:
-                told["motion"] = restored_motion(told["motion"])
-            self._put(name, Hazard(**told), since=float(entry["since"]))
+        for name, (hazard, since) in hazards.items():
+            self._put(name, hazard, since=since)
         self._lay_out(time, dt)
 
 

@@ -7,7 +7,7 @@ nobody fits through. The first row of a file is the top: it has the highest y.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -16,8 +16,10 @@ import numpy as np
 import shapely
 from numpy.typing import NDArray
 
-from tropel.arguments import FARTHEST, checked_arguments
-from tropel.errors import GeometryError, ParameterError, is_finite
+from tropel.arguments import LARGEST_LENGTH, checked_arguments
+from tropel.errors import GeometryError, ParameterError
+from tropel.input_files import LARGEST_GEOMETRY, read_text
+from tropel.world.limits import is_length
 from tropel.world.picture_file import MOST_CELLS, check_size, read_pixels
 from tropel.world.world import World
 
@@ -29,6 +31,9 @@ PASSABLE = ".GS"
 #: Out of bounds, trees, and water, which the benchmarks do not let anybody step into from the ground.
 BLOCKED = "@OTW"
 
+_PIXELS_AT_ONCE = 1 << 20
+#: Between free and blocked cells: rings of them are followed one by one.
+MOST_EDGES = 1 << 22
 _HEADER = ("type", "height", "width", "map")
 
 
@@ -82,15 +87,15 @@ def read_moving_ai(path: str | Path, *, scale: float = 1.0) -> FloorPlan:
     file = Path(path)
     _check_scale(scale)
     try:
-        text = file.read_text(encoding="ascii")
+        text = read_text(file, largest=LARGEST_GEOMETRY, encoding="ascii")
     except OSError as error:
-        raise GeometryError(f"cannot read the map {file}: {error.strerror}") from error
+        raise GeometryError(f"cannot read the map {file}: {error.strerror}; give a .map or .png file") from error
     except UnicodeDecodeError as error:
         raise GeometryError(f"{file}: not a Moving AI map: it holds other characters than ASCII") from error
     free = moving_ai_cells(text, source=str(file))
     if not free.any():
         raise GeometryError(f"{file}: no cell can be walked on ({', '.join(PASSABLE)} can)")
-    return FloorPlan(walkable=outline(free, scale=scale))
+    return FloorPlan(walkable=outline(free, scale=scale, source=str(file)))
 
 
 def moving_ai_cells(text: str, *, source: str) -> Bools:
@@ -164,16 +169,16 @@ def read_picture(
         raise ParameterError(f"wall_below is a brightness between 0 (black) and 1 (white), not {wall_below!r}")
     if not (math.isfinite(straighten) and straighten >= 0.0):
         raise ParameterError(f"straighten is a number of pixels, 0 or more, not {straighten!r}")
-    pixels = _on_white_paper(file)
+    pixels = read_pixels(file)
     patches: dict[str, Any] = {}
     drawn_for: dict[str, str] = {}
-    free = pixels @ np.array([0.299, 0.587, 0.114]) >= wall_below
+    free = _where(pixels, lambda seen: seen @ np.array([0.299, 0.587, 0.114]) >= wall_below)
     for name, colour in (exits or {}).items():
-        found = np.abs(pixels - _rgb(colour, name)).max(axis=2) < 0.2
+        found = _where(pixels, _coloured(_rgb(colour, name)))
         if not found.any():
             raise GeometryError(f"{file}: exit '{name}': no pixel has the colour {colour}")
         free |= found
-        for patch, area in _patches(found, name, scale).items():
+        for patch, area in _patches(found, name, scale, source=str(file)).items():
             if patch in patches:
                 raise GeometryError(
                     f"{file}: exit '{patch}' is there twice: as a patch of '{drawn_for[patch]}' and of '{name}'; "
@@ -182,16 +187,27 @@ def read_picture(
             patches[patch], drawn_for[patch] = area, name
     if not free.any():
         raise GeometryError(f"{file}: no pixel can be walked on; all are darker than wall_below = {wall_below:g}")
-    walkable = outline(free, scale=scale)
+    walkable = outline(free, scale=scale, source=str(file))
     if straighten > 0.0:
         walkable = shapely.simplify(walkable, straighten * scale)
     return FloorPlan(walkable=walkable, exits=patches)
 
 
-def _on_white_paper(file: Path) -> NDArray[np.float64]:
-    """Red, green and blue between 0 and 1, as they look on white paper."""
-    seen = read_pixels(file) / 255.0
-    return seen[:, :, :3] * seen[:, :, 3:] + (1.0 - seen[:, :, 3:])
+def _where(pixels: NDArray[np.uint8], holds: Callable[[NDArray[np.float64]], Bools]) -> Bools:
+    """Which pixels meet a condition on red, green and blue between 0 and 1, as they look on white paper.
+
+    Some rows at a time: as numbers all pixels would take gigabytes, which a small file can ask for.
+    """
+    found = np.empty(pixels.shape[:2], dtype=np.bool_)
+    rows = max(_PIXELS_AT_ONCE // pixels.shape[1], 1)
+    for first in range(0, len(pixels), rows):
+        seen = pixels[first : first + rows] / 255.0
+        found[first : first + rows] = holds(seen[:, :, :3] * seen[:, :, 3:] + (1.0 - seen[:, :, 3:]))
+    return found
+
+
+def _coloured(wanted: tuple[float, float, float]) -> Callable[[NDArray[np.float64]], Bools]:
+    return lambda seen: np.abs(seen - wanted).max(axis=2) < 0.2
 
 
 def _rgb(colour: str, name: str) -> tuple[float, float, float]:
@@ -204,14 +220,16 @@ def _rgb(colour: str, name: str) -> tuple[float, float, float]:
     return red / 255.0, green / 255.0, blue / 255.0
 
 
-def _patches(found: Bools, name: str, scale: float) -> dict[str, Any]:
-    parts = sorted(shapely.get_parts(outline(found, scale=scale)), key=lambda part: part.bounds[:2])
+def _patches(found: Bools, name: str, scale: float, *, source: str) -> dict[str, Any]:
+    parts = sorted(shapely.get_parts(outline(found, scale=scale, source=source)), key=lambda part: part.bounds[:2])
     return {name: parts[0]} if len(parts) == 1 else {f"{name}_{k}": part for k, part in enumerate(parts, start=1)}
 
 
 def _check_scale(scale: float) -> None:
-    if not (is_finite(scale) and 0.0 < scale <= FARTHEST):
-        raise ParameterError(f"the scale of a map is a positive number of metres, not {scale!r}")
+    if not (is_length(scale) and scale > 0.0):
+        raise ParameterError(
+            f"the scale of a map is a positive number of metres, at most {LARGEST_LENGTH:g}, not {scale!r}"
+        )
 
 
 # Outlines -------------------------------------------------------------------------------------------------------
@@ -222,7 +240,7 @@ _LEFT_CELL = ((0, 0), (-1, 0), (-1, -1), (0, -1))
 
 
 @checked_arguments
-def outline(free: Bools, *, scale: float = 1.0) -> shapely.Polygon | shapely.MultiPolygon:
+def outline(free: Bools, *, scale: float = 1.0, source: str = "the map") -> shapely.Polygon | shapely.MultiPolygon:
     """The area of the free cells of a map whose first row is the top one, with cells of `scale` metres.
 
     Walked along the edges with the free cells at the left, in a time that goes with their number. Joining the squares
@@ -234,7 +252,7 @@ def outline(free: Bools, *, scale: float = 1.0) -> shapely.Polygon | shapely.Mul
     part_of, _ = ndimage.label(upright)
     outer: dict[int, NDArray[np.float64]] = {}
     inner: dict[int, list[NDArray[np.float64]]] = {}
-    for ring in _rings(upright):
+    for ring in _rings(upright, source):
         step = np.sign(ring[1] - ring[0])
         dx, dy = _LEFT_CELL[_STEP.index((int(step[0]), int(step[1])))]
         part = int(part_of[ring[0, 1] + dy, ring[0, 0] + dx])
@@ -247,7 +265,7 @@ def outline(free: Bools, *, scale: float = 1.0) -> shapely.Polygon | shapely.Mul
     return polygons[0] if len(polygons) == 1 else shapely.MultiPolygon(polygons)
 
 
-def _rings(upright: Bools) -> Iterator[Ints]:
+def _rings(upright: Bools, source: str) -> Iterator[Ints]:
     """The corners of all rings around free cells, anticlockwise, and around blocked ones, clockwise."""
     cells = np.pad(upright, 1)
     south_west, south_east = cells[:-1, :-1], cells[:-1, 1:]
@@ -258,6 +276,11 @@ def _rings(upright: Bools) -> Iterator[Ints]:
         + (south_west & ~north_west) * np.uint8(4)
         + (south_east & ~south_west) * np.uint8(8)
     )
+    if (count := int(np.bitwise_count(edges).sum())) > MOST_EDGES:
+        raise GeometryError(
+            f"{source}: its free cells have {count:,} edges to blocked ones, and at most {MOST_EDGES:,} are followed; "
+            f"take away single cells and noise, or make it coarser"
+        )
     across = edges.shape[1]
     leaving = bytearray(edges.tobytes())
     for start in np.flatnonzero(edges).tolist():

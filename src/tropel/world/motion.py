@@ -13,14 +13,17 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, model_validator
 
-from tropel.arguments import CHECKED_ELSEWHERE
+from tropel.arguments import CHECKED_ELSEWHERE, LARGEST_LENGTH
 from tropel.errors import GeometryError, readable_errors
-from tropel.field_types import Finite, PositiveFinite
+from tropel.field_types import Finite
+from tropel.world.limits import Coordinate, PositiveLength
 
 Point = tuple[float, ...]
-PointField = Annotated[tuple[Finite, ...], Field(min_length=2, max_length=3)]
+#: Of an orbit [s]; the angles of shorter ones would overflow.
+_SHORTEST_PERIOD = 1e-9
+PointField = Annotated[tuple[Coordinate, ...], Field(min_length=2, max_length=3)]
 
 
 @readable_errors
@@ -33,7 +36,7 @@ class Waypoints(_Motion):
 
     kind: Literal["waypoints"] = "waypoints"
     points: Annotated[tuple[PointField, ...], Field(min_length=2)]
-    speed: PositiveFinite
+    speed: Annotated[PositiveLength, Field(description="metres per second")]
     repeat: Literal["once", "cycle", "back_and_forth"] = "back_and_forth"
 
     @model_validator(mode="after")
@@ -78,14 +81,14 @@ class Orbit(_Motion):
 
     kind: Literal["orbit"] = "orbit"
     center: PointField
-    radius: PositiveFinite
+    radius: PositiveLength
     period: Annotated[Finite, Field(description="seconds a turn; negative runs clockwise")]
     phase: Annotated[Finite, Field(description="angle at time zero, in radians")] = 0.0
 
     @model_validator(mode="after")
     def _period_is_not_zero(self) -> Orbit:
-        if self.period == 0.0:
-            raise ValueError("the period must not be zero")
+        if not abs(self.period) >= _SHORTEST_PERIOD:
+            raise ValueError(f"the period must not be zero, nor shorter than {_SHORTEST_PERIOD:g} s")
         return self
 
     def path(self) -> Sequence[Point]:
@@ -104,6 +107,8 @@ Motion = Annotated[Waypoints | Orbit, Field(discriminator="kind")]
 
 #: Where a thing stands; the world it comes into says how many coordinates it has, and checks them.
 Place = Annotated[Sequence[float], CHECKED_ELSEWHERE]
+#: An orbit may reach beyond the largest coordinate that a world has, but not far.
+_FARTHEST = 4.0 * LARGEST_LENGTH
 
 #: What moves a thing: a motion, or any pure function of time that returns a point.
 MotionLike = Waypoints | Orbit | Callable[[float], Sequence[float]]
@@ -116,7 +121,7 @@ def position_at(motion: MotionLike, time: float, *, what: str, dim: int) -> NDAr
         position = np.asarray(point, dtype=np.float64)
     except (TypeError, ValueError):
         position = np.empty(0)
-    if position.shape != (dim,) or not np.isfinite(position).all():
+    if position.shape != (dim,) or not (np.abs(position) <= _FARTHEST).all():
         raise GeometryError(
             f"{what}: its motion gives {point!r} at t = {time:g} s; it must give {dim} finite coordinates at every time"
         )
@@ -130,6 +135,7 @@ def stored_motion(motion: MotionLike) -> Any:
 
 def restored_motion(stored: Mapping[str, Any]) -> Waypoints | Orbit:
     """The motion that `stored_motion` has turned into data."""
-    if stored["kind"] == "orbit":
-        return Orbit.model_validate(stored)
-    return Waypoints.model_validate(stored)
+    return _motion.validate_python(stored)
+
+
+_motion: TypeAdapter[Waypoints | Orbit] = TypeAdapter(Motion)

@@ -11,10 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tropel._kernels.discs import DiscGrid, disc_grid
-from tropel.arguments import FARTHEST, checked_arguments
-from tropel.errors import GeometryError, ParameterError, named_parameters
+from tropel.arguments import LARGEST_LENGTH, checked_arguments
+from tropel.errors import GeometryError, named_parameters
 from tropel.world.hazards import HazardSet
-from tropel.world.motion import MotionLike, Place, position_at, restored_motion, stored_motion
+from tropel.world.limits import is_length
+from tropel.world.motion import MotionLike, Place, position_at, stored_motion
 from tropel.world.named_set import NamedSet
 from tropel.world.periodic import images_of_discs, wrap_places
 from tropel.world.shapes import point
@@ -31,8 +32,10 @@ class Obstacle:
     type: str = "obstacle"  #: what it is, such as "fire"; models may treat types differently
 
     def __post_init__(self) -> None:
-        if not 0.0 < self.radius <= FARTHEST:
-            raise GeometryError(f"an obstacle needs a positive radius of at most {FARTHEST:g} m, not {self.radius!r}")
+        if not (is_length(self.radius) and self.radius > 0.0):
+            raise GeometryError(
+                f"an obstacle needs a positive radius of at most {LARGEST_LENGTH:g} m, not {self.radius!r}"
+            )
         if (self.position is None) == (self.motion is None):
             raise GeometryError("an obstacle needs either a position or a motion")
 
@@ -79,9 +82,8 @@ class ObstacleSet(NamedSet[Obstacle]):
         """Speed of the fastest of them [m/s]."""
         return float(np.linalg.norm(self.velocity, axis=1).max(initial=0.0)) if self._moving else 0.0
 
-    @checked_arguments
-    def add(self, name: str, obstacle: Obstacle, *, time: float = 0.0, dt: float = 0.0) -> None:
-        self.check_new(name)
+    def check(self, name: str, obstacle: Obstacle, *, time: float = 0.0) -> None:
+        """Raise when an obstacle's size, or its place as it is at `time` [s], is not one in this world."""
         if obstacle.radius >= self._half:
             raise GeometryError(
                 f"obstacle '{name}' has a radius of {obstacle.radius:g} m; where space repeats after "
@@ -91,6 +93,11 @@ class ObstacleSet(NamedSet[Obstacle]):
             point(obstacle.position, f"obstacle '{name}'", dim=self.dim)
         if obstacle.motion is not None:
             position_at(obstacle.motion, time, what=f"obstacle '{name}'", dim=self.dim)
+
+    @checked_arguments
+    def add(self, name: str, obstacle: Obstacle, *, time: float = 0.0, dt: float = 0.0) -> None:
+        self.check_new(name)
+        self.check(name, obstacle, time=time)
         self._append(name, obstacle)
         self.advance(time, dt)
 
@@ -192,18 +199,10 @@ class ObstacleSet(NamedSet[Obstacle]):
             stored[name] = entry
         return stored
 
-    def restore(self, stored: Mapping[str, Any], *, time: float, dt: float) -> None:
-        declared = dict(self._items)
+    def put_back(self, obstacles: Mapping[str, Obstacle], *, time: float, dt: float) -> None:
+        """Have these obstacles, in this order, and no others."""
         for name in self.names:
             self.remove(name)
-        for name, entry in stored.items():
-            motion, sort = entry.get("motion"), entry.get("type", "obstacle")
-            if motion == "function":
-                if name not in declared:
-                    raise ParameterError(f"obstacle '{name}' moves by a function that this script does not define")
-                self._append(name, declared[name])
-            elif motion is not None:
-                self._append(name, Obstacle(radius=entry["radius"], motion=restored_motion(motion), type=sort))
-            else:
-                self._append(name, Obstacle(radius=entry["radius"], position=tuple(entry["position"]), type=sort))
+        for name, obstacle in obstacles.items():
+            self._append(name, obstacle)
         self.advance(time, dt)

@@ -5,7 +5,6 @@ Everything that enters the world passes here, so that kernels may trust what the
 
 from __future__ import annotations
 
-import json
 import re
 import reprlib
 from collections.abc import Mapping, Sequence
@@ -16,8 +15,10 @@ import shapely
 from numpy.typing import NDArray
 from shapely.geometry.base import BaseGeometry
 
-from tropel.arguments import CHECKED_ELSEWHERE, FARTHEST, numbers_in
+from tropel.arguments import CHECKED_ELSEWHERE, LARGEST_LENGTH, numbers_in
 from tropel.errors import GeometryError
+from tropel.world.limits import ALLOWED
+from tropel.world.shape_text import read_geojson, read_wkt
 
 #: What `polygon` returns.
 Polygonal: TypeAlias = shapely.Polygon | shapely.MultiPolygon
@@ -29,56 +30,41 @@ def _read(shape: ShapeLike, what: str, *, ring: bool) -> BaseGeometry:
     if isinstance(shape, BaseGeometry):
         return shape
     if isinstance(shape, str):
-        try:
-            return shapely.from_wkt(shape)
-        except shapely.errors.GEOSException as error:
-            example = "POLYGON ((0 0, 9 0, 9 5, 0 0))"
-            raise GeometryError(f"{what}: not a WKT text: {error}; an example: {example}") from error
+        return read_wkt(shape, what)
     if isinstance(shape, Mapping):
-        return _read_geojson(shape, what)
+        return _joined(read_geojson(shape, what), what)
     points = numbers_in(shape)
     if points is None:
         raise GeometryError(f"{what}: expected a shapely geometry, WKT, GeoJSON or a list of [x, y] points")
     if points.ndim != 2 or points.shape[1] != 2:
         raise GeometryError(f"{what}: a list of points must look like [[x, y], [x, y], …]")
-    _check_far(points, what)
+    _check_coordinates(points, what)
     least = 3 if ring else 2
     if len(points) < least:
         raise GeometryError(f"{what}: needs at least {least} points, got {len(points)}")
     return shapely.Polygon(points) if ring else shapely.LineString(points)
 
 
-def _read_geojson(shape: Mapping[str, Any], what: str) -> BaseGeometry:
-    kind = shape.get("type")
-    if kind == "Feature":
-        return _read_geojson(shape.get("geometry") or {}, what)
-    if kind == "FeatureCollection":
-        parts = [_read_geojson(feature, what) for feature in shape.get("features") or ()]
-        if not parts:
-            raise GeometryError(f"{what}: the GeoJSON feature collection is empty")
-        for number, part in enumerate(parts):
-            # Checked before the union, which fails on such a part or quietly makes another shape of it.
-            if not part.is_valid:
-                raise GeometryError(f"{what}: feature {number}: {_why_invalid(part)}")
-        return shapely.union_all(parts)
-    try:
-        return shapely.from_geojson(json.dumps(shape))
-    except (shapely.errors.GEOSException, TypeError, ValueError) as error:
-        raise GeometryError(f"{what}: not a GeoJSON geometry or feature: {error}") from error
+def _joined(parts: list[BaseGeometry], what: str) -> BaseGeometry:
+    """One geometry as it is, or the union of several."""
+    if len(parts) == 1:
+        return parts[0]
+    for number, part in enumerate(parts):
+        _check_coordinates(shapely.get_coordinates(part), f"{what}: feature {number}")
+        # Checked before the union, which fails on such a part or quietly makes another shape of it.
+        if not part.is_valid:
+            raise GeometryError(f"{what}: feature {number}: {_why_invalid(part)}")
+    return shapely.union_all(parts)
 
 
-def _check_far(points: NDArray[np.float64], what: str) -> None:
-    """Raise where coordinates are not finite, or so large that nothing can be reckoned with their squares."""
-    good = (np.abs(points) <= FARTHEST).all(axis=1)
+def _check_coordinates(points: NDArray[np.float64], what: str) -> None:
+    """Raise for coordinates that are no numbers, or larger than a world may be."""
+    good = np.abs(points) <= LARGEST_LENGTH
     if not good.all():
-        bad = int(np.argmin(good))
+        bad = int(np.flatnonzero(~good.all(axis=1))[0])
         raise GeometryError(
-            f"{what}: point {bad} is {points[bad].tolist()}; coordinates must be finite numbers, at most {FARTHEST:g} m"
+            f"{what}: point {bad} is {points[bad].tolist()}; coordinates must be finite numbers {ALLOWED}"
         )
-
-
-def _finite(geometry: BaseGeometry, what: str) -> None:
-    _check_far(shapely.get_coordinates(geometry), what)
 
 
 def _why_invalid(geometry: BaseGeometry) -> str:
@@ -91,7 +77,7 @@ def polygon(shape: ShapeLike, what: str) -> shapely.Polygon | shapely.MultiPolyg
     geometry = _read(shape, what, ring=True)
     if geometry.is_empty:
         raise GeometryError(f"{what}: the shape is empty")
-    _finite(geometry, what)
+    _check_coordinates(shapely.get_coordinates(geometry), what)
     if geometry.geom_type not in ("Polygon", "MultiPolygon"):
         raise GeometryError(f"{what}: expected a polygon, got a {geometry.geom_type}")
     if not geometry.is_valid:
@@ -108,7 +94,7 @@ def polyline(shape: ShapeLike, what: str) -> shapely.LineString | shapely.MultiL
         geometry = shapely.LineString(geometry.coords)
     if geometry.is_empty:
         raise GeometryError(f"{what}: the shape is empty")
-    _finite(geometry, what)
+    _check_coordinates(shapely.get_coordinates(geometry), what)
     if geometry.geom_type not in ("LineString", "MultiLineString"):
         raise GeometryError(f"{what}: expected a line, got a {geometry.geom_type}")
     if geometry.length <= 0.0:
@@ -123,10 +109,8 @@ def point(value: Sequence[float], what: str, *, dim: int) -> NDArray[np.float64]
         raise GeometryError(f"{what}: {reprlib.repr(value)} is not a position of {dim} numbers")
     if position.shape != (dim,):
         raise GeometryError(f"{what}: expected {dim} coordinates, got {value!r}")
-    if not (np.abs(position) <= FARTHEST).all():
-        raise GeometryError(
-            f"{what}: {position.tolist()} has coordinates that are not finite numbers of at most {FARTHEST:g} m"
-        )
+    if not (np.abs(position) <= LARGEST_LENGTH).all():
+        raise GeometryError(f"{what}: {position.tolist()} has coordinates that are not finite numbers {ALLOWED}")
     return position
 
 

@@ -18,17 +18,19 @@ import shapely
 from numpy.typing import NDArray
 
 from tropel._kernels.walls import WallGrid
-from tropel.arguments import FARTHEST, Length, checked_arguments, numbers_in
+from tropel.arguments import LARGEST_LENGTH, Length, checked_arguments, numbers_in
 from tropel.errors import GeometryError, ParameterError, suggest
 from tropel.world import shapes
-from tropel.world.goals import Exit, GoalArrays, Target, goal_arrays, restored_target, target_state
+from tropel.world.goals import Exit, GoalArrays, Target, goal_arrays, target_state
 from tropel.world.hazards import Hazard, HazardSet
+from tropel.world.limits import ALLOWED
 from tropel.world.motion import Place, position_at
 from tropel.world.named_set import Item, ReadOnlyNames
 from tropel.world.obstacles import Obstacle, ObstacleSet
 from tropel.world.periodic import check_within_sides, images_of_segments, periods, sides_across, wrap_places
 from tropel.world.shapes import Polygonal, ShapeLike
 from tropel.world.wall_grid import build_wall_grid, quantised
+from tropel.world.world_state import WorldState, read_world_state
 
 if TYPE_CHECKING:
     from tropel.world.terrain import Terrain
@@ -193,10 +195,10 @@ class World:
             if (
                 corners is None
                 or corners.shape != (4,)
-                or (np.abs(corners) > FARTHEST).any()
+                or (np.abs(corners) > LARGEST_LENGTH).any()
                 or (corners[:2] >= corners[2:]).any()
             ):
-                raise GeometryError(f"bounds must be (x_min, y_min, x_max, y_max), got {bounds!r}")
+                raise GeometryError(f"bounds must be (x_min, y_min, x_max, y_max), {ALLOWED}, got {bounds!r}")
             return corners[:2], corners[2:]
         if self.walkable is None:
             raise GeometryError("a world needs a walkable area, or bounds (x_min, y_min, x_max, y_max) for open space")
@@ -370,20 +372,23 @@ class World:
         }
 
     def restore(self, stored: Mapping[str, Any], *, dt: float) -> None:
-        """Put back what `state` gave."""
-        self.time = float(stored["time"])
-        for name, is_open in stored["doors"].items():
+        """Put back what `state` gave; nothing is changed when it cannot be read."""
+        self.put_back(read_world_state(self, stored), dt=dt)
+
+    def put_back(self, state: WorldState, *, dt: float) -> None:
+        """Make everything that changes as it is in `state`."""
+        self.time = state.time
+        for name, is_open in state.doors.items():
             self.set_door(name, open=is_open)
-        for name, is_open in stored["exits"].items():
+        for name, is_open in state.exits.items():
             self.set_exit(name, open=is_open)
-        declared = dict(self.targets)
         self._targets.clear()
-        for name, entry in stored["targets"].items():
-            self._place_target(name, restored_target(name, entry, declared))
-        self.goal_numbers = {name: int(number) for name, number in stored["goal_numbers"].items()}
+        for name, target in state.targets.items():
+            self._place_target(name, target)
+        self.goal_numbers = dict(state.goal_numbers)
         self._goals = None
-        self.obstacles.restore(stored["obstacles"], time=self.time, dt=dt)
-        self.hazards.restore(stored["hazards"], time=self.time, dt=dt)
+        self.obstacles.put_back(state.obstacles, time=self.time, dt=dt)
+        self.hazards.put_back(state.hazards, time=self.time, dt=dt)
 
     def digest(self) -> str:
         """Digest of what was declared: the geometry and the names in it."""
