@@ -8,12 +8,16 @@ from typing import Any, Literal
 
 import numpy as np
 
-from tropel._kernels.philox import random_key, uniforms
+from tropel._kernels.philox import normals, random_key, uniforms
 from tropel.agents.bonds import check_bonds
 from tropel.agents.groups import Personal
 from tropel.agents.presets import shares_of
 from tropel.errors import ParameterError, named_parameters
 
+#: [1/s]; beyond it arrivals could not be counted.
+_HIGHEST_RATE = 1e9
+#: Poisson numbers of a mean above this are normal ones, to more digits than anybody counts.
+_NORMAL_FROM = 1e6
 #: Poisson numbers of a larger mean are summed from smaller ones: exp(-mean) must not vanish.
 _LARGEST_MEAN = 500.0
 
@@ -38,8 +42,11 @@ class Source(Personal):
 
     def __post_init__(self) -> None:
         group = self.group
-        if not (math.isfinite(self.rate) and self.rate > 0):
-            raise ParameterError(f"the source of '{group}': the rate must be positive, not {self.rate!r} per second")
+        if not (math.isfinite(self.rate) and 0.0 < self.rate <= _HIGHEST_RATE):
+            raise ParameterError(
+                f"the source of '{group}': the rate must be above 0 and at most {_HIGHEST_RATE:g} per second, "
+                f"not {self.rate!r}"
+            )
         if not self.begin <= self.end:
             raise ParameterError(f"the source of '{group}' ends ({self.end:g} s) before it begins ({self.begin:g} s)")
         if self.total is not None and self.total < 0:
@@ -64,6 +71,8 @@ class Source(Personal):
         mean = self.rate * (end - begin)
         parts = math.ceil(mean / _LARGEST_MEAN)
         key, numbers = random_key(seed, f"source {number}"), np.array([number])
+        if mean > _NORMAL_FROM:
+            return max(round(mean + math.sqrt(mean) * float(normals(key, numbers, step=step)[0, 0])), 0)
         return sum(
             _poisson(mean / parts, float(uniforms(key, numbers, step=step, draw=part)[0, 0])) for part in range(parts)
         )

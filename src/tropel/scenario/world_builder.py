@@ -73,8 +73,10 @@ class WorldBuilder:
             area = shapely.union_all([self._polygon(s, ("world", "walkable", k)) for k, s in enumerate(parts)])
         else:
             return None
-        for k, hole in enumerate(self.spec.world.holes):
-            area = area.difference(self._polygon(hole, ("world", "holes", k)))
+        holes = [self._polygon(hole, ("world", "holes", k)) for k, hole in enumerate(self.spec.world.holes)]
+        if holes:
+            # All at once: one by one, the area with all its corners would be made anew for each.
+            area = area.difference(shapely.union_all(holes))
         if area.is_empty:
             raise self.scenario.error(("world", "holes"), "nothing is left of the walkable area")
         return area

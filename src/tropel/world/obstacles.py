@@ -78,18 +78,22 @@ class ObstacleSet(NamedSet[Obstacle]):
         return float(np.linalg.norm(self.velocity, axis=1).max(initial=0.0)) if self._moving else 0.0
 
     def add(self, name: str, obstacle: Obstacle, *, time: float = 0.0, dt: float = 0.0) -> None:
-        self.check_new(name)
-        if obstacle.radius >= self._half:
-            raise GeometryError(
-                f"obstacle '{name}' has a radius of {obstacle.radius:g} m; where space repeats after "
-                f"{2.0 * self._half:g} m it must be less than half of that"
-            )
-        if obstacle.position is not None:
-            point(obstacle.position, f"obstacle '{name}'", dim=self.dim)
-        if obstacle.motion is not None:
-            position_at(obstacle.motion, time, what=f"obstacle '{name}'", dim=self.dim)
-        self._append(name, obstacle)
-        self.advance(time, dt)
+        self.add_all({name: obstacle}, time=time, dt=dt)
+
+    def add_all(self, obstacles: Mapping[str, Obstacle], *, time: float = 0.0, dt: float = 0.0) -> None:
+        """Add several: one by one, the arrays would be written anew as often as there are obstacles."""
+        for name, obstacle in obstacles.items():
+            self.check_new(name)
+            if obstacle.radius >= self._half:
+                raise GeometryError(
+                    f"obstacle '{name}' has a radius of {obstacle.radius:g} m; where space repeats after "
+                    f"{2.0 * self._half:g} m it must be less than half of that"
+                )
+            if obstacle.position is not None:
+                point(obstacle.position, f"obstacle '{name}'", dim=self.dim)
+            if obstacle.motion is not None:
+                position_at(obstacle.motion, time, what=f"obstacle '{name}'", dim=self.dim)
+        self._append(obstacles, time, dt)
 
     def remove(self, name: str) -> None:
         self.find(name)
@@ -112,18 +116,19 @@ class ObstacleSet(NamedSet[Obstacle]):
         self.velocity[row] = 0.0
         self._changed()
 
-    def _append(self, name: str, obstacle: Obstacle) -> None:
-        self._items[name] = obstacle
-        place = np.zeros(self.dim) if obstacle.position is None else np.asarray(obstacle.position, dtype=np.float64)
-        self.position = np.vstack([self.position, place])
+    def _append(self, obstacles: Mapping[str, Obstacle], time: float, dt: float) -> None:
+        count = len(obstacles)
+        places = [np.zeros(self.dim) if item.position is None else item.position for item in obstacles.values()]
+        self.position = np.vstack([self.position, np.array(places, dtype=np.float64).reshape(count, self.dim)])
+        self.velocity = np.vstack([self.velocity, np.zeros((count, self.dim))])
+        self.radius = np.append(self.radius, [item.radius for item in obstacles.values()])
+        numbers = self._hazards.numbers_of_types(item.type for item in obstacles.values())
+        self.type = np.append(self.type, np.array(numbers, dtype=np.int32))
+        coming = [(len(self) + k, name) for k, (name, item) in enumerate(obstacles.items()) if item.motion is not None]
+        self._items.update(obstacles)
+        self._moving += coming
         self._wrap()
-        self.velocity = np.vstack([self.velocity, np.zeros(self.dim)])
-        self.radius = np.append(self.radius, obstacle.radius)
-        if obstacle.type not in self.types:
-            self.types.append(obstacle.type)
-        self.type = np.append(self.type, np.int32(self.types.index(obstacle.type)))
-        if obstacle.motion is not None:
-            self._moving.append((len(self._items) - 1, name))
+        self._advance(coming, time, dt)
         self.version += 1
 
     def _changed(self) -> None:
@@ -132,7 +137,10 @@ class ObstacleSet(NamedSet[Obstacle]):
 
     def advance(self, time: float, dt: float) -> None:
         """Bring the moving ones to where they are at `time`; velocity is that of the step about to come."""
-        for row, name in self._moving:
+        self._advance(self._moving, time, dt)
+
+    def _advance(self, moving: list[tuple[int, str]], time: float, dt: float) -> None:
+        for row, name in moving:
             motion = self._items[name].motion
             assert motion is not None
             what = f"obstacle '{name}'"
@@ -140,8 +148,8 @@ class ObstacleSet(NamedSet[Obstacle]):
             if dt > 0.0:
                 ahead = position_at(motion, time + dt, what=what, dim=self.dim)
                 self.velocity[row] = (ahead - self.position[row]) / dt
+        if moving:
             self.version += 1
-        if self._moving:
             self._wrap()
 
     def _wrap(self) -> None:
@@ -189,16 +197,19 @@ class ObstacleSet(NamedSet[Obstacle]):
 
     def restore(self, stored: Mapping[str, Any], *, time: float, dt: float) -> None:
         declared = dict(self._items)
-        for name in self.names:
-            self.remove(name)
+        self._items = {}
+        self.position, self.velocity = np.empty((0, self.dim)), np.empty((0, self.dim))
+        self.radius, self.type = np.empty(0), np.empty(0, dtype=np.int32)
+        self._changed()
+        found: dict[str, Obstacle] = {}
         for name, entry in stored.items():
             motion, sort = entry.get("motion"), entry.get("type", "obstacle")
             if motion == "function":
                 if name not in declared:
                     raise ParameterError(f"obstacle '{name}' moves by a function that this script does not define")
-                self._append(name, declared[name])
+                found[name] = declared[name]
             elif motion is not None:
-                self._append(name, Obstacle(radius=entry["radius"], motion=restored_motion(motion), type=sort))
+                found[name] = Obstacle(radius=entry["radius"], motion=restored_motion(motion), type=sort)
             else:
-                self._append(name, Obstacle(radius=entry["radius"], position=tuple(entry["position"]), type=sort))
-        self.advance(time, dt)
+                found[name] = Obstacle(radius=entry["radius"], position=tuple(entry["position"]), type=sort)
+        self._append(found, time, dt)
