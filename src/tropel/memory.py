@@ -16,6 +16,8 @@ from tropel.errors import TropelError
 _GIB = 2.0**30
 #: The share of what is free that one thing may take: estimates are rough, and others need memory too.
 _SHARE = 0.75
+#: Little is given without asking, which takes longer than to make it [bytes].
+_UNASKED = 2.0**20
 
 
 def memory_limit() -> float:
@@ -33,6 +35,8 @@ def memory_available() -> float:
 
 def require_memory(needed: float, what: str, remedy: str, *, error: type[TropelError]) -> None:
     """Raise an error when so many bytes would not fit; the message begins with `what` and ends with what to do."""
+    if needed <= _UNASKED:
+        return
     room = _SHARE * memory_available()
     if not needed <= room:
         raise error(

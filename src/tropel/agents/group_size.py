@@ -24,12 +24,13 @@ _MANY_WAITING = 10_000
 
 def size_of(group: Group, world: World, state: AgentState, *, on_cells: bool) -> int:
     """The number of agents that a group's `count` or `density` means; raises when there is no room or no memory."""
-    region = Region(world, group.region, group.name)
-    count = int(group.count or 0) if group.density is None else region.count_for(group.density)
+    count = int(group.count or 0)
+    if group.density is not None:
+        count = Region(world, group.region, group.name).count_for(group.density)
     least = _least(group.parameters.get("radius", group.radius))
     # Of fewer it is found out exactly how many fit, when places are looked for.
     if count > _MANY and least > 0.0 and not on_cells:
-        region.check_count(count, least, group.name)
+        Region(world, group.region, group.name).check_count(count, least, group.name)
     require_memory_for(count, state, group.name)
     return count
 

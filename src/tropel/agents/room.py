@@ -95,7 +95,9 @@ class Room(Region):
             near = lines[shapely.dwithin(lines, area, radius)]
             if len(near):
                 # The polygon that stands for a circle must enclose it: inscribed, it would let bodies into corners.
-                enclosing = radius / math.cos(math.pi / (4 * _SEGMENTS))
+                # From far beyond the world it encloses all of it, and larger numbers overflow.
+                far = 8.0 * float(np.abs(np.subtract(*world.bounds)).max() + np.ptp(barriers))
+                enclosing = min(radius, far) / math.cos(math.pi / (4 * _SEGMENTS))
                 area = area.difference(shapely.union_all(shapely.buffer(near, enclosing, quad_segs=_SEGMENTS)))
         shapely.prepare(area)
         self.free_area = area

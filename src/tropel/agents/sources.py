@@ -44,7 +44,7 @@ class Source(Personal):
         group = self.group
         if not (math.isfinite(self.rate) and 0.0 < self.rate <= _HIGHEST_RATE):
             raise ParameterError(
-                f"the source of '{group}': the rate must be above 0 and at most {_HIGHEST_RATE:g} per second, "
+                f"the source of '{group}': the rate must be positive and at most {_HIGHEST_RATE:g} per second, "
                 f"not {self.rate!r}"
             )
         if not self.begin <= self.end:

@@ -33,7 +33,7 @@ _DARTS_PER_AGENT = 60
 _JAMMED = 0.75
 _BATCH = 1 << 16
 #: Sites that are looked at, and some more for each agent.
-_SITES = 1 << 24
+_SITES = 1 << 22
 _CELLS_PER_AGENT = 8
 
 

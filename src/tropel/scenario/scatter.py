@@ -24,8 +24,10 @@ _DARTS_PER_OBSTACLE = 200
 _BATCH = 1 << 16
 #: What an obstacle takes, with its name and its places in lists [bytes].
 _BYTES_PER_OBSTACLE = 2000
-#: Who reaches into more squares than this is in a list of its own.
+#: Who reaches into more squares than this is not listed in them.
 _MOST_SQUARES = 1000
+#: For fewer newcomers it does not pay to list what is there already by squares.
+_FEW = 32
 #: Less than one, so that rounding drops no dart that would do.
 _SURELY = 1.0 - 1e-9
 
@@ -110,13 +112,15 @@ class _Taken:
         self._farthest = float(coming.max()) + gap  #: how far from the surface of one of them others may be asked for
         self._square = 2.0 * float(coming.max()) + gap
         self._moves = shifts(world.period)
-        self._count = 0
+        self._count = len(radius)
         self._position = np.empty((len(radius) + len(coming), world.dim))
         self._radius = np.empty(len(radius) + len(coming))
-        self._large: list[int] = []  #: those that reach into too many squares to list them there
+        self._position[: self._count], self._radius[: self._count] = position, radius
         self._near: dict[tuple[int, ...], list[int]] = {}
-        for place, own in zip(position, radius.tolist(), strict=True):
-            self.add(place, own)
+        #: Those that every place is compared with: what was there before, if only a few come, and what is large.
+        self._always = np.arange(self._count if len(coming) < _FEW else 0)
+        for row in range(len(self._always), self._count):
+            self._enter(row)
 
     def add(self, place: NDArray[np.float64], radius: float) -> None:
         self._position[self._count], self._radius[self._count] = place, radius
@@ -126,7 +130,7 @@ class _Taken:
     def _enter(self, row: int) -> None:
         reach = float(self._radius[row]) + self._farthest
         if (2.0 * reach / self._square + 2.0) ** self.world.dim > _MOST_SQUARES:
-            self._large.append(row)
+            self._always = np.append(self._always, row)
             return
         for place in self._position[row] + self._moves:
             first = np.floor((place - reach) / self._square).astype(np.int64).tolist()
@@ -137,8 +141,9 @@ class _Taken:
     def is_near(self, place: NDArray[np.float64], away: float) -> bool:
         """Whether a place is nearer than `away` [m] to the surface of one of them."""
         square = tuple(np.floor(place / self._square).astype(np.int64).tolist())
-        rows = self._large + self._near.get(square, [])
-        if not rows:
+        near = self._near.get(square, [])
+        rows = np.append(self._always, np.array(near, dtype=np.int64)) if near else self._always
+        if not len(rows):
             return False
         offset = nearest_images(self._position[rows] - place, self.world.period)
         return bool((np.linalg.norm(offset, axis=1) < self._radius[rows] + away).any())

@@ -1,0 +1,113 @@
+"""Worlds with many things in them: what is done for each does not grow with how many there are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import shapely
+
+from tropel import Hazard, Obstacle, Orbit, World
+from tropel.scenario import schema
+from tropel.scenario.loading import parse_scenario
+from tropel.world import hazards as hazard_module
+from tropel.world import obstacles as obstacle_module
+
+
+def _calls(monkeypatch: pytest.MonkeyPatch, where: Any, name: str, work: Callable[[], Any]) -> int:
+    """How often a function is called meanwhile."""
+    calls = 0
+    original = getattr(where, name)
+
+    def counted(*values: Any, **named: Any) -> Any:
+        nonlocal calls
+        calls += 1
+        return original(*values, **named)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(where, name, counted)
+        work()
+    return calls
+
+
+def _orbit(k: int) -> Orbit:
+    return Orbit(center=(k % 10 + 1.0, k // 10 + 1.0), radius=0.1, period=4.0, phase=float(k))
+
+
+def test_moving_obstacles_are_moved_once_each_when_a_world_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    def made() -> None:
+        World(bounds=(0, 0, 20, 20), obstacles={f"o{k}": Obstacle(radius=0.1, motion=_orbit(k)) for k in range(80)})
+
+    assert _calls(monkeypatch, obstacle_module, "position_at", made) <= 3 * 80
+
+
+@pytest.mark.parametrize("growth", [0.0, 0.1])
+def test_hazards_are_measured_once_each_when_a_world_is_made(growth: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    def made() -> None:
+        hazards = {f"h{k}": Hazard(inner=0.1, growth=growth, position=(k % 10, k // 10)) for k in range(80)}
+        World(bounds=(0, 0, 20, 20), hazards=hazards)
+
+    assert _calls(monkeypatch, hazard_module.Hazard, "inner_after", made) <= 2 * 80
+
+
+def test_things_added_together_are_those_added_one_by_one() -> None:
+    obstacles = {
+        f"o{k}": Obstacle(radius=0.1, motion=_orbit(k), type=f"sort {k % 3}")
+        if k % 2
+        else Obstacle(radius=0.2, position=(k, 1.0))
+        for k in range(12)
+    }
+    hazards = {
+        f"h{k}": Hazard(inner=0.1 + k, position=(1.0, k), kind=f"sort {k % 4}", growth=0.5)
+        if k % 2
+        else Hazard(inner=0.3, motion=_orbit(k))
+        for k in range(12)
+    }
+    together = World(bounds=(0, 0, 20, 20), obstacles=obstacles, hazards=hazards)
+    single = World(bounds=(0, 0, 20, 20))
+    for name, obstacle in obstacles.items():
+        single.obstacles.add(name, obstacle)
+    for name, hazard in hazards.items():
+        single.hazards.add(name, hazard)
+    for world in (together, single):
+        world.advance(1.5, 0.1)
+        world.obstacles.remove("o3")
+        world.hazards.remove("h5")
+        world.advance(1.6, 0.1)
+    assert together.obstacles.types == single.obstacles.types
+    for one, other in ((together.obstacles, single.obstacles), (together.hazards, single.hazards)):
+        assert one.names == other.names
+        for column in ("position", "velocity", "type", "radius" if one is together.obstacles else "outer"):
+            np.testing.assert_array_equal(getattr(one, column), getattr(other, column))
+    assert together.obstacles.moving == single.obstacles.moving
+
+
+def test_hazards_that_end_together_are_taken_away_together() -> None:
+    hazards = {f"h{k}": Hazard(inner=0.1 + k, position=(k, 1.0), until=2.0 if k % 2 else None) for k in range(9)}
+    world = World(bounds=(0, 0, 20, 20), hazards=hazards)
+    world.advance(2.0, 0.1)
+    assert world.hazards.names == ["h0", "h2", "h4", "h6", "h8"]
+    assert world.hazards.inner.tolist() == pytest.approx([0.1, 2.1, 4.1, 6.1, 8.1])
+
+
+def _scenario(world: str, groups: int = 1) -> schema.ScenarioSpec:
+    text = f'name = "much"\n[world]\nwalkable = {{ box = [0, 0, 40, 40] }}\n{world}\n'
+    text += "\n".join(f'[[groups]]\nname = "g{k}"\ncount = 0\n' for k in range(groups))
+    return parse_scenario(text, source="much.toml", folder=Path())
+
+
+def test_holes_are_cut_out_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    boxes = [f"{{ box = [{k % 10}, {k // 10}, {k % 10 + 0.5}, {k // 10 + 0.5}] }}" for k in range(60)]
+    scenario = _scenario(f"holes = [{', '.join(boxes)}]")
+    worlds: list[World] = []
+    assert _calls(monkeypatch, shapely.Polygon, "difference", lambda: worlds.append(scenario.world())) == 1
+    assert worlds[0].walkable is not None
+    assert worlds[0].walkable.area == pytest.approx(1600 - 60 * 0.25)
+
+
+def test_groups_of_a_file_are_not_compared_with_each_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    scenario = _scenario("", groups=40)
+    assert _calls(monkeypatch, schema.GroupSpec, "__eq__", lambda: scenario.build(threads=1)) == 0
