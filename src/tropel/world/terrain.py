@@ -89,16 +89,17 @@ class Terrain:
     def set_filter(self, name: str, new: Filter) -> None:
         """Add a sub-layer, or put another in its place."""
         old = self.filters.get(name)
-        self._filtered += new.log_value.nbytes - (0 if old is None else old.log_value.nbytes)
-        if self._filtered > self._allowed:
+        total = self._filtered + new.log_value.nbytes - (0 if old is None else old.log_value.nbytes)
+        if total > self._allowed:
             # A crowd reads them from an array of its own, so that they are there twice.
             require_memory(
-                float(self._filtered + _UNASKED),
+                float(total + _UNASKED),
                 f"{len(self.filters) + 1} hazards and layers on cells of {self.raster.cell:g} m",
                 "use larger cells, smaller outer radii of hazards, or fewer of them",
                 error=GeometryError,
             )
-            self._allowed = self._filtered + _UNASKED
+            self._allowed = total + _UNASKED
+        self._filtered = total
         self.filters[name] = new
         self.version += 1
 
