@@ -93,7 +93,7 @@ app.command()(plan)
 @app.command()
 def sweep(
     file: Annotated[Path, typer.Argument(help="A scenario file (TOML), or the name of a built-in scenario.")],
-    seeds: Annotated[int, typer.Option(min=1, help="How many seeds.")] = 20,
+    seeds: Annotated[int, typer.Option(min=1, max=10**9, help="How many seeds.")] = 20,
     first: Annotated[int, typer.Option(help="The first seed.")] = 0,
     out: Out = None,
     until: Until = None,

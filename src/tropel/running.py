@@ -126,7 +126,7 @@ class Run:
         self.checkpoint = None if checkpoint is None else Path(checkpoint)
         if not (math.isfinite(checkpoint_every) and checkpoint_every > 0):
             raise ParameterError(f"checkpoint_every must be a positive number of seconds, not {checkpoint_every!r}")
-        self.checkpoint_steps = max(1, round(checkpoint_every / sim.dt))
+        self.checkpoint_steps = max(1, round(min(checkpoint_every / sim.dt, 1e300)))
         self.progress = progress
         if budget is not None and sim.replayed is not None:
             raise ParameterError(

@@ -128,6 +128,8 @@ class HazardSet(NamedSet[Hazard]):
 
     def add_all(self, hazards: Mapping[str, Hazard], *, time: float = 0.0, dt: float = 0.0) -> None:
         """Add several: one by one, the arrays would be written anew as often as there are hazards."""
+        if not hazards:
+            return
         for name, hazard in hazards.items():
             self.check_new(name)
             self.check(name, hazard, time=time)

@@ -82,6 +82,8 @@ class ObstacleSet(NamedSet[Obstacle]):
 
     def add_all(self, obstacles: Mapping[str, Obstacle], *, time: float = 0.0, dt: float = 0.0) -> None:
         """Add several: one by one, the arrays would be written anew as often as there are obstacles."""
+        if not obstacles:
+            return
         for name, obstacle in obstacles.items():
             self.check_new(name)
             if obstacle.radius >= self._half:
