@@ -62,6 +62,6 @@ def _least(radius: Any) -> float:
     """A length that no radius drawn from this is below; 0 when nothing is known."""
     if isinstance(radius, Normal | Uniform):
         return max(radius.low or 0.0, 0.0)
-    if isinstance(radius, Real) or (isinstance(radius, np.ndarray) and radius.size):
-        return max(float(np.min(radius)), 0.0)
-    return 0.0
+    if isinstance(radius, Real):
+        return max(float(radius), 0.0)
+    return max(float(radius.min(initial=np.inf)), 0.0) if isinstance(radius, np.ndarray) else 0.0

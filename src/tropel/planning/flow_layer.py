@@ -65,6 +65,8 @@ class Change:
 class FlowLayer:
     """The shortest ways from all free cells to one goal."""
 
+    units: NDArray[np.int64]  #: lengths in units of 1 / STRAIGHT cells, FAR if none
+
     def __init__(
         self,
         free: NDArray[np.bool_],
@@ -103,7 +105,6 @@ class FlowLayer:
         self._terrain = _stored_terrain(terrain, self.free.shape)
         self._seen = np.zeros(self.free.size, dtype=np.uint8)
         self._set_goal(goal)
-        self.units: NDArray[np.int64]  #: lengths in units of 1 / STRAIGHT cells, FAR if none
         self.vectors = np.empty((*self.free.shape, 2), dtype=np.float32)  #: unit vectors (x, y) for continuous motion
 
     def _set_goal(self, goal: NDArray[np.bool_]) -> None:

@@ -28,7 +28,7 @@ def inside_discs(points: Floats, centres: Floats, radius: Floats, world: World) 
     inside = np.zeros(len(points), dtype=np.bool_)
     if not len(points) or not len(centres):
         return inside
-    number, places = images_of_discs(centres, radius, *world.bounds, world.period)
+    number, places = images_of_discs(centres, radius, world.bounds[0], world.bounds[1], world.period)
     reach = radius[number]
     low, high = points.min(axis=0), points.max(axis=0)
     gap = np.maximum(np.maximum(low - places, places - high), 0.0)
