@@ -67,9 +67,11 @@ def validate(
     file: Annotated[Path, typer.Argument(help="A scenario file (TOML).")], allow_imports: AllowImports = None
 ) -> None:
     """Check a scenario file, including its geometry and whether everybody finds room."""
+    from tropel.progress import planning
     from tropel.scenario import load_scenario
 
-    sim = load_scenario(file, allow_imports=allow_imports or ()).build(threads=1)
+    with planning():
+        sim = load_scenario(file, allow_imports=allow_imports or ()).build(threads=1)
     size = f"{len(sim.agents):,} agents at the start, {len(sim.population.sources)} sources, {len(sim.events)} events"
     show(f"[green]{escape(str(file))} is fine[/]: {size}")
 
@@ -93,7 +95,7 @@ app.command()(plan)
 @app.command()
 def sweep(
     file: Annotated[Path, typer.Argument(help="A scenario file (TOML), or the name of a built-in scenario.")],
-    seeds: Annotated[int, typer.Option(min=1, help="How many seeds.")] = 20,
+    seeds: Annotated[int, typer.Option(min=1, max=10**9, help="How many seeds.")] = 20,
     first: Annotated[int, typer.Option(help="The first seed.")] = 0,
     out: Out = None,
     until: Until = None,
@@ -104,14 +106,15 @@ def sweep(
 ) -> None:
     """Run many seeds on all cores; table, confidence bands and a plot."""
     from tropel.pictures import draw_sweep, sweep_statistics
-    from tropel.progress import counting
+    from tropel.progress import counting, planning
     from tropel.scenario import builtin_names, load_builtin, load_scenario
     from tropel.scenario import sweep as sweeps
 
     is_builtin = not file.exists() and str(file) in builtin_names()
     scenario = load_builtin(str(file)) if is_builtin else load_scenario(file, allow_imports=allow_imports or ())
     folder = out or Path("out") / f"{scenario.name}-sweep"
-    scenario.build(threads=1)
+    with planning(quiet=quiet):
+        scenario.build(threads=1)
     warm_up_if_cold(quiet)
     folder.mkdir(parents=True, exist_ok=True)
     chosen = range(first, first + seeds)

@@ -27,6 +27,7 @@ def plan(
     quiet: Quiet = False,
 ) -> None:
     """Plan the way to a goal from everywhere on a map, and draw it."""
+    from tropel.long_work import listening
     from tropel.progress import counting
     from tropel.scenario import plan as planning
 
@@ -36,7 +37,10 @@ def plan(
         told(0, f"reading {source}")
         world, title = planning.read_world(source, scale=scale)
         told(1, f"solving the {planner.replace('_', ' ')}")
-        planned = planning.make_plan(world, planner=planner, goal=place, cell=cell, clearance=clearance, title=title)
+        with listening(lambda what, done, total: told(1, f"{what}: {done / total:.0%}")):
+            planned = planning.make_plan(
+                world, planner=planner, goal=place, cell=cell, clearance=clearance, title=title
+            )
         told(2, f"drawing {picture.name}")
         planning.draw_plan(planned, picture)
         told(3, "")

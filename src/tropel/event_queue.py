@@ -199,6 +199,8 @@ def _found_again(stored: dict[str, Any], repeated: list[Repeated]) -> Repeated:
 
 def step_at(time: float, dt: float) -> int:
     """The first step whose time, step · dt, is at or after `time` [s], up to a billionth of a step."""
+    if math.isinf(time / dt):
+        raise ParameterError(f"t = {time:g} s is more steps of dt = {dt:g} s away than can be counted; use a larger dt")
     step = max(math.ceil(time / dt - 1e-9), 0)
     # The quotient is rounded, in runs of millions of steps by more than that; the steps' own times decide.
     around = range(max(step - 2, 0), step + 3)

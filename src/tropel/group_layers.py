@@ -45,6 +45,7 @@ class GroupLayers:
         if isinstance(environment, type) or not isinstance(environment, Environment):
             raise ParameterError(f"environment needs a method sense(state, world); got {environment!r}")
         self.groups = groups
+        self._numbers = {name: number for number, name in enumerate(groups)}
         self.environment = environment
         self.planners: list[Planner] = _per_group(groups, planning, Planner, "planning", "direct")
         self.models: list[Steering] = _per_group(groups, local, Steering, "local", "steer")
@@ -111,13 +112,13 @@ class GroupLayers:
 
     def check_newcomers(self, told: Personal | AddAgents, *, group: str) -> None:
         """Raise when a group's planner and steering model have no use for the personality or bonds it is given."""
-        if told.follow is not None and told.follow not in self.groups:
+        if told.follow is not None and told.follow not in self._numbers:
             raise ParameterError(
                 f"group '{group}' follows '{told.follow}', which is no group; {suggest(told.follow, self.groups)}"
             )
-        if group not in self.groups:
+        number = self._numbers.get(group)
+        if number is None:
             return
-        number = self.groups.index(group)
         model = self.models[number]
         declared = {c.name: c for layer in (self.planners[number], model) for c in layers.columns_of(layer)}
         for name, value in told.parameters.items():
@@ -163,8 +164,9 @@ class GroupLayers:
 def _per_group(groups: list[str], given: Any, protocol: Any, what: str, method: str) -> list[Any]:
     """One layer per group, in the order of the groups."""
     if isinstance(given, Mapping):
+        known = set(groups)
         for name in given:
-            if name not in groups:
+            if name not in known:
                 raise ParameterError(f"{what}: there is no group '{name}'; {suggest(name, groups)}")
         missing = [name for name in groups if name not in given]
         if missing:

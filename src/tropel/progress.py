@@ -9,9 +9,19 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Protocol
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    SpinnerColumn,
+    TaskID,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
 
 from tropel._kernels.compile import watch_compiling
+from tropel.long_work import listening
 
 if TYPE_CHECKING:
     from tropel.simulation import Simulation
@@ -50,6 +60,42 @@ def run_progress(sim: Simulation, last_step: float) -> Iterator[Tick]:
         with watch_compiling(lambda name: bar.update(task, what=f"compiling {name}")):
             yield tick
         bar.update(task, completed=total if sim.population.living == 0 and total else sim.time, what=_what(sim))
+
+
+#: Work that is over before is not worth a bar [s].
+_SOON = 1.0
+
+
+@contextmanager
+def planning(*, quiet: bool = False) -> Iterator[None]:
+    """Bars over plans that take long, with an estimate of the time that is left; where no terminal shows bars, a line.
+
+    Nothing is shown of what is over soon.
+    """
+    console = Console(stderr=True)
+    columns = (SpinnerColumn(), TextColumn("[bold]{task.description}"), BarColumn(), TimeElapsedColumn(),
+               TextColumn("about"), TimeRemainingColumn(), TextColumn("left"))  # fmt: skip
+    bar = Progress(*columns, console=console, transient=True, disable=quiet or not console.is_terminal)
+    begun: dict[str, float] = {}
+    shown: dict[str, TaskID] = {}
+
+    def told(what: str, done: float, total: float) -> None:
+        now = perf_counter()
+        spent = now - begun.setdefault(what, now)
+        if what not in shown and spent > _SOON and 0.0 < done < total:
+            bar.start()
+            shown[what] = bar.add_task(what, total=total)
+            if bar.disable and not quiet:
+                console.print(f"{what}: about {spent * (total - done) / done:.0f} s left", highlight=False)
+        if what in shown:
+            bar.update(shown[what], completed=done, total=total)
+
+    try:
+        with listening(told):
+            yield
+    finally:
+        if shown:
+            bar.stop()
 
 
 def _what(sim: Simulation) -> str:

@@ -124,7 +124,7 @@ class Run:
         self.record = None if record is None else Path(record)
         self.fps = fps
         self.checkpoint = None if checkpoint is None else Path(checkpoint)
-        self.checkpoint_steps = max(1, round(checkpoint_every / sim.dt))
+        self.checkpoint_steps = max(1, round(min(checkpoint_every / sim.dt, 1e300)))
         self.progress = progress
         if budget is not None and sim.replayed is not None:
             raise ParameterError(

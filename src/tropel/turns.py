@@ -46,7 +46,7 @@ def ways_to_plan(planners: list[Planner], models: list[Steering]) -> list[tuple[
     laying = None
     for planner, groups in _with_groups(planners):
         readers = tuple(number for number in groups if reads_ground(models[number]))
-        others = tuple(number for number in groups if number not in readers)
+        others = tuple(number for number in groups if not reads_ground(models[number]))
         if readers:
             if not hasattr(planner, "lay"):
                 raise ParameterError(
@@ -79,8 +79,7 @@ def reads_ground(model: object) -> bool:
 
 def _with_groups(per_group: list[Any]) -> list[tuple[Any, tuple[int, ...]]]:
     """Each distinct layer with the numbers of all groups that use it."""
-    distinct = {id(layer): layer for layer in per_group}
-    return [
-        (layer, tuple(number for number, candidate in enumerate(per_group) if candidate is layer))
-        for layer in distinct.values()
-    ]
+    numbers: dict[int, list[int]] = {}
+    for number, layer in enumerate(per_group):
+        numbers.setdefault(id(layer), []).append(number)
+    return [(per_group[groups[0]], tuple(groups)) for groups in numbers.values()]

@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 from tropel._kernels.compile import allocating_kernel, kernel
 
 _MOST_CELLS = 1 << 20
+#: Discs as wide as the world are in every cell; a thousand of them must not fill the memory.
+_MOST_LISTED = 1 << 26
 
 
 class DiscGrid(NamedTuple):
@@ -76,6 +78,12 @@ def _list_discs(position, radius, reach, origin, size, shape, start, items, fill
                             start[cell + 1] += 1
 
 
+def _cells_listed(grown: NDArray[np.float64], extent: NDArray[np.float64], size: float) -> float:
+    """How many cells discs are listed in at most, all together."""
+    across = np.minimum(2.0 * grown[:, None] / size + 3.0, np.ceil(extent / size))
+    return float(across.prod(axis=1).sum())
+
+
 def disc_grid(
     position: NDArray[np.float64],
     velocity: NDArray[np.float64],
@@ -92,7 +100,7 @@ def disc_grid(
     size = max(reach, 1e-6)
     if len(position) == 0:
         size = float(extent.max())
-    while np.prod(np.ceil(extent / size)) > _MOST_CELLS:
+    while np.prod(np.ceil(extent / size)) > _MOST_CELLS or _cells_listed(radius + reach, extent, size) > _MOST_LISTED:
         size *= 1.5
     shape = np.ones(3, dtype=np.int64)
     shape[:dim] = np.maximum(np.ceil(extent / size).astype(np.int64), 1)

@@ -16,7 +16,13 @@ from tropel._kernels.walls import nearest_on_segment
 
 @kernel
 def fill_inside(edges, origin, cell, inside):
-    """Set `inside` (ny, nx), uint8, to 1 where the centre is inside the polygon with these boundary segments, else 0.
+    """Set `inside` (ny, nx), uint8, to 1 where the centre is inside a polygon with these boundary segments, else 0."""
+    fill_inside_part(edges, origin, cell, 0, 0, inside)
+
+
+@kernel
+def fill_inside_part(edges, origin, cell, row, column, inside):
+    """The same for the part of the raster that begins with a row and a column, to the same bits.
 
     Each edge turns over all centres to its right, in the rows it crosses; what is turned an odd number of times is
     inside.
@@ -27,16 +33,16 @@ def fill_inside(edges, origin, cell, inside):
         x0, y0, x1, y1 = edges[e, 0], edges[e, 1], edges[e, 2], edges[e, 3]
         if y0 == y1:
             continue
-        first = max(math.floor((min(y0, y1) - origin[1]) / cell - 0.5), 0.0)
-        last = min(math.floor((max(y0, y1) - origin[1]) / cell - 0.5) + 1.0, ny - 1.0)
+        first = max(math.floor((min(y0, y1) - origin[1]) / cell - 0.5), float(row))
+        last = min(math.floor((max(y0, y1) - origin[1]) / cell - 0.5) + 1.0, row + ny - 1.0)
         for iy in range(np.int64(first), np.int64(last) + 1):
             y = origin[1] + (iy + 0.5) * cell
             if not ((y0 <= y < y1) or (y1 <= y < y0)):
                 continue
             x = x0 + (y - y0) / (y1 - y0) * (x1 - x0)
-            beyond = max(math.floor((x - origin[0]) / cell - 0.5) + 1.0, 0.0)
+            beyond = max(math.floor((x - origin[0]) / cell - 0.5) + 1.0 - column, 0.0)
             if beyond < nx:
-                inside[iy, np.int64(beyond)] ^= 1
+                inside[iy - row, np.int64(beyond)] ^= 1
     for iy in range(ny):
         turned = np.uint8(0)
         for ix in range(nx):

@@ -13,9 +13,11 @@ from numpy.typing import NDArray
 from tropel.agents.bonds import FIRST_NUMBER, check_no_circle, cut_into_families, nearest_of
 from tropel.agents.deaths import killed_now
 from tropel.agents.distributions import draw_quantity
+from tropel.agents.group_size import most_at_once, size_of
 from tropel.agents.groups import Group, Personal, goal_number
+from tropel.agents.room import check_region
 from tropel.agents.sources import Source
-from tropel.agents.spawn import check_positions, check_region, count_for_density, spawn_positions
+from tropel.agents.spawn import check_positions, spawn_positions
 from tropel.agents.spawn_cells import CellRoom
 from tropel.agents.state import AgentState, Column
 from tropel.agents.stored_people import StoredPeople, read_people
@@ -39,20 +41,24 @@ class Population:
         self.declared: tuple[Group | Source, ...] = tuple(declared)  #: as given
         self._declared: list[Group] = []
         self.sources: list[Source] = []
-        self.groups: list[str] = []
+        self._numbers: dict[str, int] = {}
+        self._goals: dict[str, str] = {}  # where groups were sent when they were declared
+        seen: set[str] = set()
         for item in declared:
             if isinstance(item, Source):
                 self.sources.append(item)
-                if item.group not in self.groups:
-                    self.groups.append(item.group)
             elif isinstance(item, Group):
-                if item.name in (group.name for group in self._declared):
+                if item.name in seen:
                     raise ParameterError(f"two groups are called '{item.name}'")
+                seen.add(item.name)
                 self._declared.append(item)
-                if item.name not in self.groups:
-                    self.groups.append(item.name)
+                self._goals[item.name] = item.goal
             else:
                 raise ParameterError(f"agents are given as Group(…) or Source(…), not {item!r}")
+            self._numbers.setdefault(item.group if isinstance(item, Source) else item.name, len(self._numbers))
+        for source in self.sources:
+            self._goals.setdefault(source.group, source.goal)
+        self.groups: list[str] = list(self._numbers)
         self._follows: dict[str, set[str]] = {}  #: which groups a group was declared to follow
         for item in declared:
             if item.follow is not None:
@@ -121,15 +127,14 @@ class Population:
         return np.flatnonzero(self.state.group == self._number(group)).astype(np.int64)
 
     def _number(self, group: str) -> int:
-        if group not in self.groups:
+        if group not in self._numbers:
             raise ParameterError(f"there is no group '{group}'; {suggest(group, self.groups)}")
-        return self.groups.index(group)
+        return self._numbers[group]
 
     def declared_goal(self, group: str) -> str:
         """Where a group was sent when it was declared."""
         self._number(group)
-        declared = [g.goal for g in self._declared if g.name == group]
-        return (declared + [source.goal for source in self.sources if source.group == group])[0]
+        return self._goals[group]
 
     def check_follow(self, group: str, leader: str | None) -> None:
         """Raise when newcomers of a group would follow it, itself or through those that follow it."""
@@ -159,10 +164,8 @@ class Population:
             if self._cells[number] is not None:
                 positions = self._cell_room(number).settle(positions, who=group.name)
             count = len(positions)
-        elif group.density is not None:
-            count = count_for_density(self.world, group.region, group.density, group.name)
         else:
-            count = int(group.count or 0)
+            count = size_of(group, self.world, self.state, on_cells=self._cells[number] is not None)
         ids = np.arange(self.state.next_id, self.state.next_id + count, dtype=np.int64)
         values = group.values(ids=ids, time=time, **self._declared_for(group.name))
         if group.positions is None:
@@ -247,10 +250,10 @@ class Population:
             self.waiting[number] += coming
             if self.waiting[number] == 0:
                 continue
-            count = self.waiting[number]
+            group, who = self._number(source.group), f"source {number} of {source.group}"
+            count = most_at_once(self.waiting[number], source, self.world, self._cells[group])
             ids = np.arange(self.state.next_id, self.state.next_id + count, dtype=np.int64)
             values = source.values(ids=ids, time=step * dt, **self._declared_for(source.group))
-            group, who = self._number(source.group), f"source {number} of {source.group}"
             positions = self._places(group, values["radius"], source.region, who, first_draw=step, partial=True)
             placed = len(positions)
             if placed:

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 
-from tropel._kernels.philox import random_key, uniforms
+from tropel._kernels.philox import normals, random_key, uniforms
 from tropel.agents.bonds import check_bonds
 from tropel.agents.groups import Personal
 from tropel.agents.presets import shares_of
@@ -16,8 +16,10 @@ from tropel.arguments import CHECKED_ELSEWHERE, LATEST
 from tropel.errors import ParameterError, is_finite, named_parameters
 from tropel.quantities import is_number
 
-#: More newcomers per second are a mistake, and would not fit into memory [1/s].
-_LARGEST_RATE = 1e6
+#: [1/s]; beyond it arrivals could not be counted.
+_HIGHEST_RATE = 1e9
+#: Poisson numbers of a mean above this are normal ones, to more digits than anybody counts.
+_NORMAL_FROM = 1e6
 #: Poisson numbers of a larger mean are summed from smaller ones: exp(-mean) must not vanish.
 _LARGEST_MEAN = 500.0
 
@@ -42,9 +44,9 @@ class Source(Personal):
 
     def __post_init__(self) -> None:
         group = self.group
-        if not (is_finite(self.rate) and 0 < self.rate <= _LARGEST_RATE):
+        if not (is_finite(self.rate) and 0 < self.rate <= _HIGHEST_RATE):
             raise ParameterError(
-                f"the source of '{group}': the rate must be positive and at most {_LARGEST_RATE:g} per second, "
+                f"the source of '{group}': the rate must be positive and at most {_HIGHEST_RATE:g} per second, "
                 f"not {self.rate!r}"
             )
         if not (is_number(self.end) and not math.isnan(self.end) and abs(self.begin) <= LATEST):
@@ -73,6 +75,8 @@ class Source(Personal):
         mean = self.rate * (end - begin)
         parts = math.ceil(mean / _LARGEST_MEAN)
         key, numbers = random_key(seed, f"source {number}"), np.array([number])
+        if mean > _NORMAL_FROM:
+            return max(round(mean + math.sqrt(mean) * float(normals(key, numbers, step=step)[0, 0])), 0)
         return sum(
             _poisson(mean / parts, float(uniforms(key, numbers, step=step, draw=part)[0, 0])) for part in range(parts)
         )

@@ -16,9 +16,11 @@ from numpy.typing import NDArray
 
 from tropel._kernels.compile import allocating_kernel
 from tropel._kernels.philox import random_key, uniforms
-from tropel.errors import ParameterError, SpawnError
-from tropel.world import World, shapes
-from tropel.world.periodic import images_of_discs, nearest_images, shifts
+from tropel.agents.room import Room
+from tropel.errors import SpawnError
+from tropel.world import World
+from tropel.world.overlaps import inside_discs
+from tropel.world.periodic import nearest_images, shifts
 
 #: Room left between bodies, so that touching neighbours do not count as overlapping after rounding [m].
 GAP = 1e-6
@@ -27,10 +29,12 @@ GAP = 1e-6
 _MANY, _PLACE = 2_000, 4.0
 
 _DARTS_PER_AGENT = 60
+#: Darts never cover more than this share of the room and a radius around it; in the plane they jam at 0.547.
+_JAMMED = 0.75
 _BATCH = 1 << 16
-
-#: Straight pieces that stand for a quarter of a circle.
-_SEGMENTS = 16
+#: Sites that are looked at, and some more for each agent.
+_SITES = 1 << 22
+_CELLS_PER_AGENT = 8
 
 
 @allocating_kernel
@@ -92,98 +96,6 @@ def _accept(candidates, radius, begin, taken, taken_radius, origin, cell, shape,
     return agent
 
 
-class _Room:
-    """A region and what is free of it for bodies of up to a given radius."""
-
-    def __init__(self, world: World, region: Any, who: str, radius: float) -> None:
-        self.dim = world.dim
-        self.radius = radius
-        self.world_low, self.world_high = world.bounds
-        self.period = world.period
-        self.obstacle_position = np.vstack([world.obstacles.position, world.hazards.position])
-        self.obstacle_radius = np.append(world.obstacles.radius, world.hazards.inner)
-        if world.dim == 3:
-            box = world.bounds if region is None else _box(world, region, who)
-            # Bodies keep off walls, may be on a seam, and in open space may begin outside of the box too.
-            margin = np.where(world.walled, radius, np.where(world.unbounded, -math.inf, 0.0))
-            self.low = np.maximum(box[0], world.bounds[0] + margin)
-            self.high = np.minimum(box[1], world.bounds[1] - margin)
-            self.size = float(np.prod(np.maximum(self.high - self.low, 0.0)))
-            return
-        area = region_area(world, region, who)
-        if world.walkable is not None:
-            area = area.intersection(world.walkable)
-        if world.is_periodic:
-            area = area.intersection(_period_area(world))
-        self.size = area.area
-        barriers = world.segments[world.blocking > 0]
-        if len(barriers):
-            lines = shapely.linestrings(barriers.reshape(-1, 2, 2))
-            near = lines[shapely.dwithin(lines, area, radius)]
-            if len(near):
-                # The polygon that stands for a circle must enclose it: inscribed, it would let bodies into corners.
-                enclosing = radius / math.cos(math.pi / (4 * _SEGMENTS))
-                area = area.difference(shapely.union_all(shapely.buffer(near, enclosing, quad_segs=_SEGMENTS)))
-        shapely.prepare(area)
-        self.area = area
-        x0, y0, x1, y1 = area.bounds if not area.is_empty else (0.0, 0.0, 0.0, 0.0)
-        self.low, self.high = np.array([x0, y0]), np.array([x1, y1])
-
-    @property
-    def empty(self) -> bool:
-        return bool((self.high <= self.low).any())
-
-    def keep(self, points: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Those of the points where a body may stand."""
-        if self.dim == 2:
-            points = points[shapely.intersects_xy(self.area, points[:, 0], points[:, 1])]
-        for centre, radius in zip(self.obstacle_position, self.obstacle_radius, strict=True):
-            away = nearest_images(points - centre, self.period)
-            points = points[(away**2).sum(axis=1) >= (radius + self.radius) ** 2]
-        return points
-
-
-def _period_area(world: World) -> Any:
-    """The bounds of a periodic 2D world; without end along an axis that is not periodic."""
-    low, high = world.bounds
-    far = 1e3 * float((high - low).max())
-    joined = world.period > 0.0
-    return shapely.box(*np.where(joined, low, low - far), *np.where(joined, high, high + far))
-
-
-def region_area(world: World, region: Any, who: str) -> Any:
-    """The polygon of a region given by name or shape; all of the world when it is None."""
-    if region is None:
-        if world.walkable is None:
-            return shapely.box(*world.bounds[0], *world.bounds[1])
-        return world.walkable
-    if isinstance(region, str) and not region.lstrip().upper().startswith(("POLYGON", "MULTIPOLYGON")):
-        return world.region(region)
-    return shapes.polygon(region, f"region of '{who}'")
-
-
-def _box(world: World, region: Any, who: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    if isinstance(region, str):
-        low, high = world.region(region)
-        return low, high
-    try:
-        low, high = region
-    except (TypeError, ValueError) as error:
-        raise ParameterError(f"region of '{who}': in 3D a region is a pair of corners, not {region!r}") from error
-    return shapes.point(low, f"region of '{who}'", dim=3), shapes.point(high, f"region of '{who}'", dim=3)
-
-
-def count_for_density(world: World, region: Any, density: float, who: str) -> int:
-    """How many agents a density [1/m², in 3D 1/m³] means in a region."""
-    return round(density * _Room(world, region, who, 0.0).size)
-
-
-def check_region(world: World, region: Any, who: str) -> None:
-    """Raise when a region is unknown, no shape, or has no part inside the world."""
-    if _Room(world, region, who, 0.0).size <= 0.0:
-        raise SpawnError(f"{who}: its region lies outside the walkable area; it must overlap it")
-
-
 def spawn_positions(
     world: World,
     *,
@@ -203,27 +115,29 @@ def spawn_positions(
     """
     if count == 0:
         return np.empty((0, world.dim))
+    if not (np.isfinite(radius).all() and (radius > 0.0).all()):
+        wrong = radius[np.argmin(np.isfinite(radius) & (radius > 0.0))]
+        raise SpawnError(f"group '{who}': the radius of a body must be a positive length, not {wrong:g} m")
     grown = radius + GAP / 2.0
     largest = float(grown.max())
-    room = _Room(world, region, who, largest)
+    room = Room(world, region, who, largest)
     placed = np.empty((count, world.dim))
-    done = 0 if room.empty else _throw_darts(room, placed, grown, taken, taken_radius, seed, who, first_draw)
+    in_vain = room.empty or (not partial and _too_many_for_darts(count, radius, room))
+    done = 0 if in_vain else _throw_darts(room, placed, grown, taken, taken_radius, seed, who, first_draw)
     world.wrap(placed[:done])
     if partial or done == count:
         return by_place(placed) if done == count and (radius == radius[0]).all() else placed[:done]
-    sites = _hexagonal_sites(room, largest, taken, taken_radius)
-    if len(sites) < count:
-        fit = max(done, len(sites))
-        where = (
-            "the walkable area" if region is None else f"region {region!r}" if isinstance(region, str) else "its region"
-        )
-        raise SpawnError(
-            f"group '{who}': {count} agents of up to {largest:.2f} m radius do not fit into {where} "
-            f"({room.size:.1f} m{'²' if world.dim == 2 else '³'}); about {fit} do: "
-            f"use fewer agents, a smaller radius or a larger region"
-        )
+    sites = _hexagonal_sites(room, largest, taken, taken_radius, most=_SITES + 16 * count)
+    room.check_count(count, largest, who, fit=max(done, len(sites)))
     order = np.argsort(uniforms(random_key(seed, f"{who}/sites"), np.arange(len(sites)))[:, 0], kind="stable")
     return by_place(sites[order[:count]])
+
+
+def _too_many_for_darts(count: int, radius: NDArray[np.float64], room: Room) -> bool:
+    """Whether darts would be thrown in vain, millions of them: bodies that are alike jam long before a room is full."""
+    alike = bool((radius == radius[0]).all())
+    most = room.most(float(radius.min()))
+    return count > most or (alike and count > _MANY and count > _JAMMED * most)
 
 
 def by_place(points: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -244,7 +158,7 @@ def by_place(points: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _throw_darts(
-    room: _Room,
+    room: Room,
     placed: NDArray[np.float64],
     radius: NDArray[np.float64],
     taken: NDArray[np.float64],
@@ -257,19 +171,19 @@ def _throw_darts(
     # Over the seam everybody may be near.
     near = ((taken >= room.low - reach) & (taken <= room.high + reach) | (room.period > 0.0)).all(axis=1)
     taken, taken_radius = np.ascontiguousarray(taken[near]), np.ascontiguousarray(taken_radius[near])
+    following = np.full(len(taken) + len(placed), -1, dtype=np.int64)
     cell = 2.0 * max(float(radius.max()), float(taken_radius.max(initial=0.0)))
     extent = room.high - room.low
-    while np.prod(np.ceil(extent / cell) + 2) > 1 << 24:
+    # Larger cells than needed are right too, and in a large empty room much faster than many that are empty.
+    while np.prod(np.ceil(extent / cell) + 2) > min(max(_CELLS_PER_AGENT * len(following), 1 << 12), 1 << 24):
         cell *= 2.0
     shape = np.ones(3, dtype=np.int64)
     shape[: room.dim] = np.ceil(extent / cell).astype(np.int64) + 2
     origin = room.low - cell
     heads = np.full(int(shape.prod()), -1, dtype=np.int64)
-    following = np.full(len(taken) + len(placed), -1, dtype=np.int64)
     index = np.clip(((taken - origin) // cell).astype(np.int64), 0, shape[: room.dim] - 1)
     strides = np.array([1, shape[0], shape[0] * shape[1]])[: room.dim]
-    for row, number in enumerate(index @ strides):
-        following[row], heads[number] = heads[number], row
+    _chain(index @ strides, heads, following)
     key = random_key(seed, f"{who}/darts")
     moves = shifts(room.period)
     thrown, done = 0, 0
@@ -282,17 +196,30 @@ def _throw_darts(
             unit = np.hstack([unit, uniforms(key, darts, step=first_draw, draw=1)[:, :1]])
         candidates = room.keep(room.low + unit * extent)
         done = _accept(candidates, radius, done, taken, taken_radius, origin, cell, shape, heads, following,
-                       room.world_low, room.world_high, moves, placed)  # fmt: skip
+                       *room.world.bounds, moves, placed)  # fmt: skip
         thrown += batch
     return done
 
 
+def _chain(cells: NDArray[np.int64], heads: NDArray[np.int64], following: NDArray[np.int64]) -> None:
+    """Make the rows of each cell a list: `heads` has the last of them, `following` who comes after a row."""
+    order = np.argsort(cells, kind="stable")
+    before, after = order[:-1], order[1:]
+    same = cells[before] == cells[after]
+    following[after[same]] = before[same]
+    heads[cells] = np.arange(len(cells))
+
+
 def _hexagonal_sites(
-    room: _Room, radius: float, taken: NDArray[np.float64], taken_radius: NDArray[np.float64]
+    room: Room, radius: float, taken: NDArray[np.float64], taken_radius: NDArray[np.float64], *, most: int
 ) -> NDArray[np.float64]:
-    """Sites of a hexagonal (3D: face-centred cubic) lattice that are free for bodies of the radius."""
+    """Sites of a hexagonal (3D: face-centred cubic) lattice that are free for bodies of the radius.
+
+    Bodies so small that there would be more than `most` sites are put further apart.
+    """
     if room.empty:
         return np.empty((0, room.dim))
+    radius = max(radius, 0.5 * (float(np.prod(room.high - room.low)) / most) ** (1.0 / room.dim))
     step = 2.0 * radius
     rise = step * math.sqrt(3.0) / 2.0
     ranges: Sequence[NDArray[np.float64]]
@@ -311,19 +238,7 @@ def _hexagonal_sites(
     # The first and the last in a row must not touch over the seam.
     last = np.where(room.period > 0.0, np.minimum(room.high, room.low + room.period - step), room.high)
     points = room.keep(points[(points <= last).all(axis=1)])
-    if room.period.any() and len(taken):
-        number, taken = images_of_discs(taken, taken_radius + step, room.world_low, room.world_high, room.period)
-        taken_radius = taken_radius[number]
-    if len(taken) and len(points):
-        from scipy.spatial import cKDTree
-
-        for other_radius in np.unique(taken_radius):
-            tree = cKDTree(taken[taken_radius == other_radius])
-            away, _ = tree.query(points, distance_upper_bound=radius + other_radius)
-            points = points[~(away < radius + other_radius)]
-            if len(points) == 0:
-                break
-    return points
+    return points[~inside_discs(points, taken, taken_radius + radius, room.world)]
 
 
 def check_positions(world: World, positions: Any, *, who: str) -> NDArray[np.float64]:
@@ -355,11 +270,11 @@ def check_positions(world: World, positions: Any, *, who: str) -> NDArray[np.flo
         why = "is exactly on a wall or door"
     if not bad.any():
         obstacles = world.obstacles
-        for name, centre, radius in zip(obstacles.names, obstacles.position, obstacles.radius, strict=True):
-            inside = (nearest_images(points - centre, world.period) ** 2).sum(axis=1) < radius**2
-            if inside.any():
-                bad, why = inside, f"is inside the obstacle '{name}'"
-                break
+        bad = inside_discs(points, obstacles.position, obstacles.radius, world)
+        if bad.any():
+            away = nearest_images(points[np.argmax(bad)] - obstacles.position, world.period)
+            nearest = np.argmin(np.linalg.norm(away, axis=1) - obstacles.radius)
+            why = f"is inside the obstacle '{obstacles.names[nearest]}'"
     if bad.any():
         row = int(np.flatnonzero(bad)[0])
         more = int(bad.sum()) - 1

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from tropel._kernels.philox import random_key, uniforms
 from tropel._kernels.walls import chord_blocked
-from tropel.agents.spawn import by_place, region_area
+from tropel.agents.room import region_area
+from tropel.agents.spawn import by_place
 from tropel.errors import SpawnError
 from tropel.world import World
 from tropel.world.lattice_cells import lattice_cells, take_cells

@@ -39,21 +39,23 @@ def filter_tiles(filters: Iterable[Filter], shape: Sequence[int]) -> FilterTiles
     """Sort filters into the tiles of a map with this many rows and columns."""
     all_filters = list(filters)
     rows, columns = (-(-n // _TILE) for n in shape)
-    lists: list[list[int]] = [[] for _ in range(rows * columns)]
-    for number, each in enumerate(all_filters):
-        height, width = each.log_value.shape
-        # Agents one cell beside a filter step into it.
-        first_row, last_row = max(each.row - 1, 0) // _TILE, min(each.row + height, shape[0] - 1) // _TILE
-        first_column, last_column = max(each.column - 1, 0) // _TILE, min(each.column + width, shape[1] - 1) // _TILE
-        for row in range(first_row, last_row + 1):
-            for column in range(first_column, last_column + 1):
-                lists[row * columns + column].append(number)
+    corners = np.array([(f.row, f.column) for f in all_filters], dtype=np.int64).reshape(-1, 2)
     sizes = np.array([f.log_value.shape for f in all_filters], dtype=np.int64).reshape(-1, 2)
+    # Agents one cell beside a filter step into it.
+    first = np.maximum(corners - 1, 0) // _TILE
+    across = np.minimum(corners + sizes, np.array(shape) - 1) // _TILE + 1 - first
+    tiles = across.prod(axis=1)
+    number = np.repeat(np.arange(len(all_filters)), tiles)
+    place = np.arange(len(number)) - np.repeat(np.cumsum(tiles) - tiles, tiles)
+    width = across[number, 1]
+    tile = (first[number, 0] + place // width) * columns + first[number, 1] + place % width
+    # Filters of a tile stay in their order.
+    order = np.argsort(tile, kind="stable")
     return FilterTiles(
         across=columns,
-        start=np.concatenate([[0], np.cumsum([len(each) for each in lists])]).astype(np.int64),
-        items=np.array([number for each in lists for number in each], dtype=np.int64),
-        low=np.array([(f.row, f.column) for f in all_filters], dtype=np.int64).reshape(-1, 2),
+        start=np.concatenate([[0], np.cumsum(np.bincount(tile, minlength=rows * columns))]).astype(np.int64),
+        items=number[order],
+        low=corners,
         size=sizes,
         group=np.array([f.group for f in all_filters], dtype=np.int64),
         spares_inside=np.array([f.spares_inside for f in all_filters], dtype=np.uint8),

@@ -11,7 +11,7 @@ import shapely
 from numpy.typing import NDArray
 
 from tropel._kernels.compile import kernel
-from tropel._kernels.grid_raster import fill_inside
+from tropel._kernels.grid_raster import fill_inside_part
 from tropel._kernels.walls import chord_blocked
 from tropel.agents.state import NEAREST_EXIT, NEAREST_TARGET, NO_GOAL
 from tropel.errors import GeometryError, ModelError
@@ -78,9 +78,9 @@ def goal_cells(numbers: NDArray[np.int64], world: World, raster: Raster, *, stri
     for number in numbers.tolist():
         name = names[number]
         own = _exit_cells(name, world, raster) if name in world.exits else _target_cells(number, world, raster)
-        if strict and not own.any() and not _may_be_hidden(name, number, world, raster):
+        if strict and not len(own) and not _may_be_hidden(name, number, world, raster):
             raise GeometryError(_unseen(name, number, world, raster))
-        cells |= own
+        cells[tuple(own.T)] = True
     return cells
 
 
@@ -96,13 +96,18 @@ def _may_be_hidden(name: str, number: int, world: World, raster: Raster) -> bool
     return bool((away <= hazards.inner[rows] + raster.reach + _nearby(raster)).any())
 
 
-def _exit_cells(name: str, world: World, raster: Raster) -> NDArray[np.bool_]:
+def _exit_cells(name: str, world: World, raster: Raster) -> NDArray[np.int64]:
+    """Indices of the cells of an exit."""
     polygon = world.exits[name].polygon
-    inside = np.empty(raster.shape, dtype=np.uint8)
-    fill_inside(segments_of(polygon), raster.origin, raster.cell, inside)
-    cells = inside.view(np.bool_) & raster.free
-    if cells.any():
-        return cells
+    low, high = np.asarray(polygon.bounds).reshape(2, 2)
+    # Only the part around it is drawn: there may be thousands of exits.
+    first, last = raster.index_of(low - raster.cell), raster.index_of(high + raster.cell)
+    inside = np.empty(tuple(last - first + 1), dtype=np.uint8)
+    fill_inside_part(segments_of(polygon), raster.origin, raster.cell, *first.tolist(), inside)
+    free = raster.free[first[0] : last[0] + 1, first[1] : last[1] + 1]
+    index = np.argwhere(inside.view(np.bool_) & free) + first
+    if len(index):
+        return index
     if world.walkable is not None:
         polygon = polygon.intersection(world.walkable)
     low, high = np.asarray(polygon.bounds).reshape(2, 2)
@@ -112,14 +117,13 @@ def _exit_cells(name: str, world: World, raster: Raster) -> NDArray[np.bool_]:
     ends = shapely.get_coordinates(nearest).reshape(-1, 2, 2)[:, 1]
     away = np.linalg.norm(ends - centres, axis=1)
     seen = (away <= _nearby(raster)) & _clear(centres, ends, world)
-    cells[tuple(index[seen].T)] = True
-    return cells
+    return np.asarray(index[seen])
 
 
-def _target_cells(number: int, world: World, raster: Raster) -> NDArray[np.bool_]:
+def _target_cells(number: int, world: World, raster: Raster) -> NDArray[np.int64]:
+    """Indices of the cells of a target."""
     goals = world.goals()
     place, radius = goals.position[number], float(goals.radius[number])
-    cells = np.zeros(raster.shape, dtype=np.bool_)
     wide = max(radius, half_diagonal(raster.dim) * raster.cell)
     widest = max(wide, _nearby(raster))
     index = _free_cells_between(place - widest, place + widest, raster)
@@ -127,10 +131,9 @@ def _target_cells(number: int, world: World, raster: Raster) -> NDArray[np.bool_
     away = np.linalg.norm(centres - place, axis=1)
     seen = (away <= widest) & _clear(centres, np.broadcast_to(place, centres.shape), world)
     if not seen.any():
-        return cells
+        return np.empty((0, raster.dim), dtype=np.int64)
     chosen = seen & (away <= max(wide, float(away[seen].min()) * (1.0 + 1e-9)))
-    cells[tuple(index[chosen].T)] = True
-    return cells
+    return np.asarray(index[chosen])
 
 
 def _nearby(raster: Raster) -> float:

@@ -21,12 +21,14 @@ from tropel.agents.groups import goal_number
 from tropel.agents.state import NEAREST_EXIT, NO_GOAL, AgentState
 from tropel.arguments import LARGEST_LENGTH, Length, checked_arguments
 from tropel.errors import GeometryError, ParameterError
+from tropel.long_work import report
+from tropel.memory import require_memory
 from tropel.planning import plan_cache
 from tropel.planning.field_goals import goal_cells, goals_among, numbers_of, room_for_error, spec_of
 from tropel.planning.grid_field import GridField, Unreachable
 from tropel.quantities import Quantity
 from tropel.world import World
-from tropel.world.raster import Raster, rasterise, what_is_drawn
+from tropel.world.raster import Raster, larger_cells, rasterise, what_is_drawn
 
 #: The distance to walls that the middle of a body keeps.
 Clearance = Annotated[float, Quantity(name="clearance", low=0.0, high=LARGEST_LENGTH, unit="m")]
@@ -75,7 +77,12 @@ class FieldPlanner(ABC):
 
     def solve_many(self, raster: Raster, goals: Sequence[NDArray[np.bool_]]) -> list[GridField]:
         """One field per goal. Override it where several are cheaper together."""
-        return [self.solve(raster, goal) for goal in goals]
+        solved = []
+        for number, goal in enumerate(goals):
+            report(f"{type(self).__name__}: fields", number, len(goals))
+            solved.append(self.solve(raster, goal))
+        report(f"{type(self).__name__}: fields", len(goals), len(goals))
+        return solved
 
     def repair(self, field: GridField, raster: Raster, goal: NDArray[np.bool_]) -> GridField:
         """The field after cells or goal have changed: the same bits as `solve`, which is what it calls here."""
@@ -85,6 +92,10 @@ class FieldPlanner(ABC):
     def parameters(self) -> str:
         """Shown in digests: whatever changes directions. Kinds of fields add their own."""
         return f"cell={self.cell!r}, clearance={self.clearance!r}, line_of_sight={self.line_of_sight!r}"
+
+    def bytes_per_cell(self, dim: int) -> float:
+        """What a field and its memory of who sees the goal take per cell [bytes]. Kinds of fields add their own."""
+        return 13.0 + 12.0 * dim
 
     def goes_straight(self, field: GridField) -> bool:
         """Whether agents in sight of the goal should leave the field."""
@@ -171,11 +182,24 @@ class FieldPlanner(ABC):
         if not new:
             return
         world, raster = self._known()
+        self._require_memory(len(new), raster)
         numbers = [numbers_of(goal, world) for goal in new]
         cells = [goal_cells(each, world, raster, strict=True) for each in numbers]
         fields = self._solved(raster, cells)
         for goal, each, field in zip(new, numbers, fields, strict=True):
             self._plans[goal] = self._plan(each, spec_of(each, world), field)
+
+    def _require_memory(self, goals: int, raster: Raster) -> None:
+        """Refuse fields that would not fit into the memory, before the first of them is solved."""
+        needed = float(goals) * raster.free.size * self.bytes_per_cell(raster.dim)
+        size = " × ".join(str(n) for n in reversed(raster.shape))
+        enough = larger_cells(raster.cell, raster.dim, needed)
+        require_memory(
+            needed,
+            f"{type(self).__name__}: fields to {goals} goal{'s' * (goals != 1)} on {size} cells of {raster.cell:g} m",
+            f'use {enough}, or fewer goals (one field leads to the "nearest exit", however many there are)',
+            error=GeometryError,
+        )
 
     def _plan(self, numbers: NDArray[np.int64], spec: Any, field: GridField) -> _Plan:
         sight = field.new_sight() if self.goes_straight(field) else None

@@ -71,6 +71,10 @@ class FlowField(FieldPlanner):
             f"corner_cutting={self.corner_cutting!r}, terrain={'function' if callable(ground) else ground}"
         )
 
+    def bytes_per_cell(self, dim: int) -> float:
+        # The field, what straightens it, and the layer that it is repaired from.
+        return super().bytes_per_cell(dim) + 12.0 + 26.0
+
     def goes_straight(self, field: GridField) -> bool:
         return self.line_of_sight and self.terrain is None
 

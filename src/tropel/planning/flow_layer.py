@@ -40,6 +40,7 @@ from tropel._kernels.grid_moves import (
 )
 from tropel.arguments import numbers_in
 from tropel.errors import ParameterError
+from tropel.long_work import report
 from tropel.quantities import Quantity
 
 #: Repair was measured to cost as much as a fresh solve when it has touched about a third of the cells, or an eighth
@@ -68,6 +69,8 @@ class Change:
 class FlowLayer:
     """The shortest ways from all free cells to one goal."""
 
+    units: NDArray[np.int64]  #: lengths in units of 1 / STRAIGHT cells, FAR if none
+
     def __init__(
         self,
         free: NDArray[np.bool_],
@@ -83,6 +86,7 @@ class FlowLayer:
         least 1, that makes ways over it longer; it is rounded to 1/1024.
         """
         self._begin(free, goal, equal_moves, corner_cutting, terrain)
+        self.units = np.empty(self.free.shape, dtype=np.int64)
         self._solve()
 
     def _begin(
@@ -105,7 +109,6 @@ class FlowLayer:
         self._terrain = _stored_terrain(terrain, self.free.shape)
         self._seen = np.zeros(self.free.size, dtype=np.uint8)
         self._set_goal(goal)
-        self.units = np.empty(self.free.shape, dtype=np.int64)  #: lengths in units of 1 / STRAIGHT cells, FAR if none
         self.vectors = np.empty((*self.free.shape, 2), dtype=np.float32)  #: unit vectors (x, y) for continuous motion
 
     def _set_goal(self, goal: NDArray[np.bool_]) -> None:
@@ -252,7 +255,13 @@ def solve_layers(
     units = np.empty((len(layers), layers[0].free.size), dtype=np.int64)
     with threads_restored():
         use_threads(os.cpu_count() or 1, agents=layers[0].free.size)
-        grid_flow.solve_all(layers[0]._ground, np.concatenate(cells).astype(np.int64), start, units)
+        numbers, ground = np.concatenate(cells).astype(np.int64), layers[0]._ground
+        # A few at a time, because a kernel cannot say how far it has come.
+        together = 4 * (os.cpu_count() or 1)
+        for first in range(0, len(layers), together):
+            report("shortest ways to goals", first, len(layers))
+            some = slice(first, first + together)
+            grid_flow.solve_all(ground, numbers, start[first : first + together + 1], units[some])
         for layer, row in zip(layers, units, strict=True):
             layer.units = row.reshape(layer.free.shape)
             layer._point_downhill()

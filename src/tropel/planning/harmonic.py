@@ -18,7 +18,6 @@ u falls by exp(-pi) per width of a passage and soon is smaller than any double, 
 
 from __future__ import annotations
 
-import os
 from dataclasses import replace
 
 import numpy as np
@@ -26,6 +25,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from tropel.arguments import Length, checked_arguments
 from tropel.errors import GeometryError, ParameterError, suggest
+from tropel.memory import memory_limit, require_memory
 from tropel.planning.field_planner import Clearance, FieldPlanner
 from tropel.planning.grid_field import GridField
 from tropel.planning.harmonic_dissection import Dissection, dissect
@@ -38,7 +38,7 @@ from tropel.world.raster import Raster
 WALLS = ("fixed", "reflecting")
 #: In 3D, a direct solution with more operations than this is slower than sweeps.
 _DIRECT_IN_3D = 2e10
-#: The share of the machine's memory that a direct solution may take.
+#: The share of the memory of this process that a direct solution may take.
 _MEMORY_SHARE = 0.4
 #: A solution is scaled anew when it does not fit into a double; each time the estimate is better by a factor of 1e±300.
 _SCALINGS = 12
@@ -150,9 +150,15 @@ def _solve(unknowns: Unknowns, log_u: NDArray[np.float64], half_width: float) ->
     """Directly where that is affordable, otherwise by sweeps."""
     dim = unknowns.coordinates.shape[1]
     dissection = dissect(unknowns)
-    memory = float(os.sysconf("SC_PAGE_SIZE")) * float(os.sysconf("SC_PHYS_PAGES"))
-    affordable = dissection.bytes_needed <= _MEMORY_SHARE * memory
+    # Not by what is free just now: the two solutions differ in their last bits, and a run must not.
+    affordable = dissection.bytes_needed <= _MEMORY_SHARE * memory_limit()
     if affordable and (dim == 2 or dissection.operations <= _DIRECT_IN_3D):
+        require_memory(
+            float(dissection.bytes_needed),
+            f"a harmonic field of {unknowns.count:,} cells",
+            "end other programs, use larger cells, or plan with a flow field",
+            error=GeometryError,
+        )
         return _solve_directly(unknowns, dissection, log_u)
     del dissection
     best = relaxation(half_width, dim)

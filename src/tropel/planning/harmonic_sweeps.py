@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tropel._kernels.compile import kernel
+from tropel.long_work import report
 from tropel.planning.harmonic_grid import Unknowns
 
 #: Largest relative residual of any cell when the sweeps end.
@@ -39,12 +40,16 @@ def solve_by_sweeps(
     log_u = log_u.copy()
     v, share, source = np.empty(unknowns.count), np.empty(unknowns.neighbours.shape), np.empty(unknowns.count)
     residual = math.inf
-    for _ in range(0, most, _SWEEPS_BETWEEN_SCALING):
+    # The residual falls by about the same factor in every sweep, so its logarithm tells how much is done.
+    digits = -math.log10(TOLERANCE)
+    for swept in range(0, most, _SWEEPS_BETWEEN_SCALING):
         _scale(unknowns.neighbours, unknowns.log_source, unknowns.weight, log_u, share, source)
         v[:] = 1.0
         for _ in range(_SWEEPS_BETWEEN_SCALING):
             residual = _relax(unknowns.neighbours, share, source, factor, v)
         log_u += np.log(v)
+        far = digits + math.log10(max(residual, TOLERANCE)) if residual < 1.0 else digits
+        report("harmonic field: sweeps", max(swept / most, 1.0 - far / digits), 1.0)
         if residual < TOLERANCE:
             break
     return log_u, residual

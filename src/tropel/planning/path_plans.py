@@ -84,6 +84,10 @@ class PathPlans(FlowField):
     def parameters(self) -> str:
         return f"{super().parameters}, congestion={self.congestion}, layers=({self.layers.parameters})"
 
+    def bytes_per_cell(self, dim: int) -> float:
+        # All layers once more in one array, and their short lengths.
+        return super().bytes_per_cell(dim) + 12.0
+
     def draw(self, world: World) -> Raster:
         return lattice_cells(world, self.cell)
 

@@ -20,6 +20,9 @@ from tropel.world.motion import stored_motion
 if TYPE_CHECKING:
     from tropel.simulation import Simulation
 
+#: So many steps between two frames mean that there is only the first.
+_SELDOM = 1e15
+
 
 class Recorder:
     """Writes a frame every few steps. Frame f is the state after step f · every; frame 0 is the start."""
@@ -134,7 +137,7 @@ FPS = Quantity(name="fps", low=1e-6, high=1e6, unit="frames per simulated second
 @checked_arguments
 def steps_per_frame(fps: Annotated[float, FPS], dt: float) -> int:
     """How many steps lie between two frames; at least one."""
-    return max(1, round(1.0 / (fps * dt)))
+    return max(1, round(min(1.0 / max(fps * dt, 1e-300), _SELDOM)))
 
 
 def walkable_now(sim: Simulation) -> str:

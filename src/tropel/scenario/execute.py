@@ -12,6 +12,7 @@ from typing import Any
 
 from tropel.budget import Budget
 from tropel.errors import RecordingError, ScenarioError
+from tropel.progress import planning
 from tropel.recording.atomic import replacing
 from tropel.running import Summary
 from tropel.scenario.loading import Scenario
@@ -69,9 +70,10 @@ def execute(
             built.replay(replay if replay.suffix == ".jsonl" else trajectory_in(replay))
         return built
 
-    sim = build(seed)
-    if resume is not None:
-        sim.restore(resume)
+    with planning(quiet=not progress):
+        sim = build(seed)
+        if resume is not None:
+            sim.restore(resume)
     if replay is None and budget is None and spec.budget is not None:
         budget = spec.budget.budget()
     kind = spec.recording.format or ("sqlite" if sim.world.dim == 2 else "parquet")

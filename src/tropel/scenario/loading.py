@@ -176,7 +176,8 @@ class _Builder:
     def simulation(self, seed: int, threads: int | None) -> Simulation:
         spec = self.spec
         world = self.worlds.world()
-        agents: list[Group | Source] = [*map(self._group, spec.groups), *map(self._source, spec.sources)]
+        agents: list[Group | Source] = [self._group(number, each) for number, each in enumerate(spec.groups)]
+        agents += [self._source(number, each) for number, each in enumerate(spec.sources)]
         groups = list(dict.fromkeys([g.name for g in spec.groups] + [s.group for s in spec.sources]))
         sim = Simulation(
             world,
@@ -199,8 +200,8 @@ class _Builder:
                 raise self.scenario.error(("events", number), str(error)) from error
         return sim
 
-    def _group(self, spec: schema.GroupSpec) -> Group:
-        path = ("groups", self.spec.groups.index(spec), "region")
+    def _group(self, number: int, spec: schema.GroupSpec) -> Group:
+        path = ("groups", number, "region")
         return Group(
             spec.name,
             count=spec.count,
@@ -210,8 +211,8 @@ class _Builder:
             **spec.personal(),
         )
 
-    def _source(self, spec: schema.SourceSpec) -> Source:
-        path = ("sources", self.spec.sources.index(spec), "region")
+    def _source(self, number: int, spec: schema.SourceSpec) -> Source:
+        path = ("sources", number, "region")
         return Source(
             spec.group,
             rate=spec.rate,

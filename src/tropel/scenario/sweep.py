@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import csv
+import itertools
 import multiprocessing
 import os
 from collections.abc import Callable, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -68,10 +69,17 @@ def sweep(
         writer.writeheader()
         file.flush()
         task = (scenario.text, scenario.source, str(scenario.folder), scenario.allow_imports, until)
-        waiting = {pool.submit(run_seed, *task, seed): seed for seed in seeds}
+        waiting: dict[Future[SeedResult], int] = {}
+        coming = iter(seeds)
         try:
-            for future in as_completed(waiting):
-                seed = waiting[future]
+            while True:
+                # A few more than can run at a time: of a billion seeds only those are in memory that are being run.
+                for seed in itertools.islice(coming, 4 * count - len(waiting)):
+                    waiting[pool.submit(run_seed, *task, seed)] = seed
+                if not waiting:
+                    break
+                future = next(as_completed(waiting))
+                seed = waiting.pop(future)
                 try:
                     done.results[seed] = future.result()
                     writer.writerow(done.results[seed].row)

@@ -18,6 +18,8 @@ from tropel.world.maps import FloorPlan
 if TYPE_CHECKING:
     from tropel.scenario.loading import Scenario
 
+_MANY_HOLES = 100
+
 
 class WorldBuilder:
     """Builds the world that a scenario describes; errors name the line and the key."""
@@ -73,8 +75,13 @@ class WorldBuilder:
             area = shapely.union_all([self._polygon(s, ("world", "walkable", k)) for k, s in enumerate(parts)])
         else:
             return None
-        for k, hole in enumerate(self.spec.world.holes):
-            area = area.difference(self._polygon(hole, ("world", "holes", k)))
+        holes = [self._polygon(hole, ("world", "holes", k)) for k, hole in enumerate(self.spec.world.holes)]
+        if len(holes) > _MANY_HOLES:
+            # One by one, the area with all its corners would be made anew for each. A few are cut out so nevertheless:
+            # the order of walls depends on it, and on that the last bits of how people move.
+            holes = [shapely.union_all(holes)]
+        for hole in holes:
+            area = area.difference(hole)
         if area.is_empty:
             raise self.scenario.error(("world", "holes"), "nothing is left of the walkable area")
         return area

@@ -11,7 +11,7 @@ Sizes are functions of time, like motions: a resumed run finds every hazard as l
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -131,10 +131,23 @@ class HazardSet(NamedSet[Hazard]):
 
     @checked_arguments
     def add(self, name: str, hazard: Hazard, *, time: float = 0.0, dt: float = 0.0) -> None:
-        self.check_new(name)
-        self.check(name, hazard, time=time)
-        self._put(name, hazard, since=time)
-        self._lay_out(time, dt)
+        self.add_all({name: hazard}, time=time, dt=dt)
+
+    def add_all(self, hazards: Mapping[str, Hazard], *, time: float = 0.0, dt: float = 0.0) -> None:
+        """Add several: one by one, the arrays would be written anew as often as there are hazards."""
+        if not hazards:
+            return
+        for name, hazard in hazards.items():
+            self.check_new(name)
+            self.check(name, hazard, time=time)
+        for name, hazard in hazards.items():
+            self._put(name, hazard, since=time)
+        place, velocity, inner, outer = self._rows(hazards, time, dt)
+        self.position, self.velocity = np.vstack([self.position, place]), np.vstack([self.velocity, velocity])
+        self.inner, self.outer = np.append(self.inner, inner), np.append(self.outer, outer)
+        numbers = self.numbers_of_types(hazard.kind for hazard in hazards.values())
+        self.type = np.append(self.type, np.array(numbers, dtype=np.int32))
+        self.version += 1
 
     @checked_arguments
     def move(self, name: str, position: Place, *, time: float = 0.0, dt: float = 0.0) -> None:
@@ -154,47 +167,62 @@ class HazardSet(NamedSet[Hazard]):
     @checked_arguments
     def remove(self, name: str) -> None:
         self.find(name)
-        row = self.names.index(name)
-        del self._items[name], self._since[name]
+        self._remove_all({name})
+
+    def _remove_all(self, names: set[str]) -> None:
+        rows = [row for row, name in enumerate(self._items) if name in names]
+        for name in names:
+            del self._items[name], self._since[name]
         for column in ("position", "velocity", "inner", "outer", "type"):
-            setattr(self, column, np.delete(getattr(self, column), row, axis=0))
+            setattr(self, column, np.delete(getattr(self, column), rows, axis=0))
         self.version += 1
 
     def advance(self, time: float, dt: float) -> None:
         """Bring those that move or grow to how they are at `time` [s], and remove those that are over."""
-        for name, item in list(self._items.items()):
-            if item.until is not None and time >= item.until - 1e-9 * dt:
-                self.remove(name)
+        ends = ((name, item.until) for name, item in self._items.items() if item.until is not None)
+        over = {name for name, end in ends if time >= end - 1e-9 * dt}
+        if over:
+            self._remove_all(over)
         if any(item.changes for item in self._items.values()):
             self._lay_out(time, dt)
+
+    def numbers_of_types(self, names: Iterable[str]) -> list[int]:
+        """Numbers of types by their names; those that are new are entered in `types`."""
+        known = {name: number for number, name in enumerate(self.types)}
+        numbers = [known.setdefault(name, len(known)) for name in names]
+        self.types += list(known)[len(self.types) :]
+        return numbers
 
     def _put(self, name: str, hazard: Hazard, since: float) -> None:
         self._items[name] = hazard
         self._since[name] = since
-        if hazard.kind not in self.types:
-            self.types.append(hazard.kind)
 
     def _lay_out(self, time: float, dt: float) -> None:
         """Write the arrays. New ones, because kernels may still hold the old."""
         before = (self.position, self.velocity, self.inner, self.outer)
-        count = len(self._items)
-        self.position, self.velocity = np.empty((count, self.dim)), np.zeros((count, self.dim))
-        self.inner, self.outer = np.empty(count), np.empty(count)
-        self.type = np.array([self.types.index(item.kind) for item in self._items.values()], dtype=np.int32)
-        for row, (name, item) in enumerate(self._items.items()):
-            self.inner[row] = item.inner_after(time - self._since[name])
-            self.outer[row] = item.outer_per_inner * self.inner[row]
-            if item.motion is None:
-                self.position[row] = item.position
-                continue
-            what = f"hazard '{name}'"
-            self.position[row] = position_at(item.motion, time, what=what, dim=self.dim)
-            if dt > 0.0:
-                ahead = position_at(item.motion, time + dt, what=what, dim=self.dim)
-                self.velocity[row] = (ahead - self.position[row]) / dt
+        self.position, self.velocity, self.inner, self.outer = self._rows(self._items, time, dt)
+        self.type = np.array(self.numbers_of_types(item.kind for item in self._items.values()), dtype=np.int32)
         now = (self.position, self.velocity, self.inner, self.outer)
         if not all(np.array_equal(old, new) for old, new in zip(before, now, strict=True)):
             self.version += 1
+
+    def _rows(self, items: Mapping[str, Hazard], time: float, dt: float) -> tuple[NDArray[np.float64], ...]:
+        """Positions, velocities, inner and outer radii of some of them at a time [s]."""
+        count = len(items)
+        position, velocity = np.empty((count, self.dim)), np.zeros((count, self.dim))
+        inner, outer = np.empty(count), np.empty(count)
+        for row, (name, item) in enumerate(items.items()):
+            inner[row] = item.inner_after(time - self._since[name])
+            outer[row] = item.outer_per_inner * inner[row]
+            if item.motion is None:
+                position[row] = item.position
+                continue
+            what = f"hazard '{name}'"
+            position[row] = position_at(item.motion, time, what=what, dim=self.dim)
+            if dt > 0.0:
+                ahead = position_at(item.motion, time + dt, what=what, dim=self.dim)
+                velocity[row] = (ahead - position[row]) / dt
+        return position, velocity, inner, outer
 
     def state(self) -> dict[str, Any]:
         """What a checkpoint stores: everything about each of them (a function is stored by its hazard's name)."""
@@ -210,8 +238,7 @@ class HazardSet(NamedSet[Hazard]):
 
     def put_back(self, hazards: Mapping[str, tuple[Hazard, float]], *, time: float, dt: float) -> None:
         """Have these hazards, with the times since when they have their sizes, and no others."""
-        for name in self.names:
-            self.remove(name)
+        self._remove_all(set(self._items))
         for name, (hazard, since) in hazards.items():
             self._put(name, hazard, since=since)
         self._lay_out(time, dt)

@@ -96,10 +96,16 @@ class ObstacleSet(NamedSet[Obstacle]):
 
     @checked_arguments
     def add(self, name: str, obstacle: Obstacle, *, time: float = 0.0, dt: float = 0.0) -> None:
-        self.check_new(name)
-        self.check(name, obstacle, time=time)
-        self._append(name, obstacle)
-        self.advance(time, dt)
+        self.add_all({name: obstacle}, time=time, dt=dt)
+
+    def add_all(self, obstacles: Mapping[str, Obstacle], *, time: float = 0.0, dt: float = 0.0) -> None:
+        """Add several: one by one, the arrays would be written anew as often as there are obstacles."""
+        if not obstacles:
+            return
+        for name, obstacle in obstacles.items():
+            self.check_new(name)
+            self.check(name, obstacle, time=time)
+        self._append(obstacles, time, dt)
 
     @checked_arguments
     def remove(self, name: str) -> None:
@@ -124,18 +130,19 @@ class ObstacleSet(NamedSet[Obstacle]):
         self.velocity[row] = 0.0
         self._changed()
 
-    def _append(self, name: str, obstacle: Obstacle) -> None:
-        self._items[name] = obstacle
-        place = np.zeros(self.dim) if obstacle.position is None else np.asarray(obstacle.position, dtype=np.float64)
-        self.position = np.vstack([self.position, place])
+    def _append(self, obstacles: Mapping[str, Obstacle], time: float, dt: float) -> None:
+        count = len(obstacles)
+        places = [np.zeros(self.dim) if item.position is None else item.position for item in obstacles.values()]
+        self.position = np.vstack([self.position, np.array(places, dtype=np.float64).reshape(count, self.dim)])
+        self.velocity = np.vstack([self.velocity, np.zeros((count, self.dim))])
+        self.radius = np.append(self.radius, [item.radius for item in obstacles.values()])
+        numbers = self._hazards.numbers_of_types(item.type for item in obstacles.values())
+        self.type = np.append(self.type, np.array(numbers, dtype=np.int32))
+        coming = [(len(self) + k, name) for k, (name, item) in enumerate(obstacles.items()) if item.motion is not None]
+        self._items.update(obstacles)
+        self._moving += coming
         self._wrap()
-        self.velocity = np.vstack([self.velocity, np.zeros(self.dim)])
-        self.radius = np.append(self.radius, obstacle.radius)
-        if obstacle.type not in self.types:
-            self.types.append(obstacle.type)
-        self.type = np.append(self.type, np.int32(self.types.index(obstacle.type)))
-        if obstacle.motion is not None:
-            self._moving.append((len(self._items) - 1, name))
+        self._advance(coming, time, dt)
         self.version += 1
 
     def _changed(self) -> None:
@@ -144,7 +151,10 @@ class ObstacleSet(NamedSet[Obstacle]):
 
     def advance(self, time: float, dt: float) -> None:
         """Bring the moving ones to where they are at `time`; velocity is that of the step about to come."""
-        for row, name in self._moving:
+        self._advance(self._moving, time, dt)
+
+    def _advance(self, moving: list[tuple[int, str]], time: float, dt: float) -> None:
+        for row, name in moving:
             motion = self._items[name].motion
             assert motion is not None
             what = f"obstacle '{name}'"
@@ -152,8 +162,8 @@ class ObstacleSet(NamedSet[Obstacle]):
             if dt > 0.0:
                 ahead = position_at(motion, time + dt, what=what, dim=self.dim)
                 self.velocity[row] = (ahead - self.position[row]) / dt
+        if moving:
             self.version += 1
-        if self._moving:
             self._wrap()
 
     def _wrap(self) -> None:
@@ -201,8 +211,8 @@ class ObstacleSet(NamedSet[Obstacle]):
 
     def put_back(self, obstacles: Mapping[str, Obstacle], *, time: float, dt: float) -> None:
         """Have these obstacles, in this order, and no others."""
-        for name in self.names:
-            self.remove(name)
-        for name, obstacle in obstacles.items():
-            self._append(name, obstacle)
-        self.advance(time, dt)
+        self._items = {}
+        self.position, self.velocity = np.empty((0, self.dim)), np.empty((0, self.dim))
+        self.radius, self.type = np.empty(0), np.empty(0, dtype=np.int32)
+        self._changed()
+        self._append(obstacles, time, dt)

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import hashlib
 import math
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -19,13 +18,13 @@ from numpy.typing import NDArray
 
 from tropel._kernels.grid_raster import block_near_discs, block_near_segments, fill_inside
 from tropel.errors import GeometryError, ParameterError
+from tropel.memory import require_memory, times_too_large
 from tropel.world.shapes import segments_of
 from tropel.world.world import World
 
-#: What a plan needs per cell [bytes]: the raster, distances, values, vectors and what the solver keeps meanwhile.
+#: What a plan to one goal needs per cell [bytes]: the raster, distances, values, vectors and what the solver keeps
+#: meanwhile. Planners ask for more themselves where there are more goals (`planning/field_planner.py`).
 BYTES_PER_CELL = 96
-#: The share of the machine's memory that one plan may take.
-_MEMORY_SHARE = 0.5
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -133,15 +132,16 @@ def what_is_drawn(world: World) -> tuple[bytes, ...]:
 
 def check_memory(steps: NDArray[np.float64], cell: float) -> None:
     """Refuse a raster that no plan could be made for, before anything of its size is made."""
+    size = " × ".join(f"{n:.0f}" for n in steps[::-1])
     needed = float(np.prod(steps)) * BYTES_PER_CELL
-    memory = float(os.sysconf("SC_PAGE_SIZE")) * float(os.sysconf("SC_PHYS_PAGES"))
-    if needed > _MEMORY_SHARE * memory:
-        size = " × ".join(f"{n:.0f}" for n in steps[::-1])
-        enough = cell * (needed / (_MEMORY_SHARE * memory)) ** (1.0 / len(steps))
-        raise GeometryError(
-            f"a raster of {size} cells of {cell:g} m would need {needed / 2**30:.3g} GiB for a plan, more than half of "
-            f"the memory of this machine ({memory / 2**30:.3g} GiB); use cells of {enough:.2g} m or more"
-        )
+    what = f"a raster of {size} cells of {cell:g} m, and a plan on it,"
+    require_memory(needed, what, f"use {larger_cells(cell, len(steps), needed)}", error=GeometryError)
+
+
+def larger_cells(cell: float, dim: int, needed: float) -> str:
+    """What to say of cells that would need so much memory [bytes]: how large they may be."""
+    enough = 1.05 * cell * times_too_large(needed) ** (1.0 / dim)
+    return f"cells of {enough:.2g} m or more" if math.isfinite(enough) else "larger cells"
 
 
 def world_extent(world: World) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

@@ -18,7 +18,12 @@ from numpy.typing import NDArray
 
 from tropel._kernels.grid_moves import DIAGONAL
 from tropel._kernels.short_ways import NO_WAY, bits_to_drop, shorten_ways
+from tropel.errors import GeometryError
+from tropel.memory import require_memory
 from tropel.world.raster import Raster
+
+#: To ask how much memory is free takes a while, so it is asked when filters have grown by this much [bytes].
+_UNASKED = 1 << 26
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -48,6 +53,8 @@ class Terrain:
     version: int = 0  #: changes whenever a filter does
     crowd: object = None  #: the model whose agents stand on these cells
     _short: NDArray[np.uint32] | None = None
+    _filtered: int = 0  #: what all filters take [bytes]
+    _allowed: int = 0  #: what they may take before it is asked again whether there is memory
 
     @property
     def margin(self) -> int:
@@ -81,12 +88,25 @@ class Terrain:
 
     def set_filter(self, name: str, new: Filter) -> None:
         """Add a sub-layer, or put another in its place."""
+        old = self.filters.get(name)
+        total = self._filtered + new.log_value.nbytes - (0 if old is None else old.log_value.nbytes)
+        if total > self._allowed:
+            # A crowd reads them from an array of its own, so that they are there twice.
+            require_memory(
+                float(total + _UNASKED),
+                f"{len(self.filters) + 1} hazards and layers on cells of {self.raster.cell:g} m",
+                "use larger cells, smaller outer radii of hazards, or fewer of them",
+                error=GeometryError,
+            )
+            self._allowed = total + _UNASKED
+        self._filtered = total
         self.filters[name] = new
         self.version += 1
 
     def drop_filter(self, name: str) -> None:
         """Take a sub-layer away, if it is there."""
-        if self.filters.pop(name, None) is not None:
+        if (old := self.filters.pop(name, None)) is not None:
+            self._filtered -= old.log_value.nbytes
             self.version += 1
 
 

@@ -10,11 +10,19 @@ from numpy.typing import NDArray
 from tropel._kernels.walls import WallGrid, list_walls
 
 _MOST_CELLS = 1 << 20
+#: Walls across the whole world have nearly all of its cells around them; many such walls must not take minutes.
+_MOST_LOOKS = 1e9
 
 
 def quantised(reach: float) -> float:
     """The next power of two at or above `reach`, so that slowly growing demands do not rebuild the grid each time."""
     return float(2.0 ** math.ceil(math.log2(max(reach, 2.0**-6))))
+
+
+def _cells_looked_at(segments: NDArray[np.float64], reach: float, size: float) -> float:
+    """How many cells are looked at to list all walls: those of the rectangle around each."""
+    sides = np.abs(segments[:, 2:] - segments[:, :2]) + 2.0 * reach
+    return float((sides / size + 3.0).prod(axis=1).sum())
 
 
 def build_wall_grid(
@@ -31,7 +39,7 @@ def build_wall_grid(
     low, high = np.vstack([low, ends]).min(axis=0), np.vstack([high, ends]).max(axis=0)
     extent = np.maximum(high - low, 1e-9)
     size = reach / 2.0 if len(segments) else float(extent.max())
-    while np.prod(np.ceil(extent / size)) > _MOST_CELLS:
+    while np.prod(np.ceil(extent / size)) > _MOST_CELLS or _cells_looked_at(segments, reach, size) > _MOST_LOOKS:
         size *= 1.5
     shape = np.maximum(np.ceil(extent / size).astype(np.int64), 1)
     start = np.zeros(int(shape.prod()) + 1, dtype=np.int64)

@@ -71,6 +71,7 @@ class World:
         periodic: bool | str | Sequence[str] = False,
     ) -> None:
         self.walkable: Polygonal | None = None if walkable is None else shapes.polygon(walkable, "walkable area")
+        shapely.prepare(self.walkable)  # what is asked of it for every exit, region, target and agent is fast then
         self.walls = [shapes.polyline(wall, f"wall {k}") for k, wall in enumerate(walls)]
         self.doors = _doors({name: _door(name, door) for name, door in (doors or {}).items()})
         self.exits = _exits({name: Exit(shapes.polygon(s, f"exit '{name}'")) for name, s in (exits or {}).items()})
@@ -167,10 +168,8 @@ class World:
         self.hazards = HazardSet(dim, self.bounds[0], self.bounds[1])
         self.obstacles = ObstacleSet(dim, self.bounds[0], self.bounds[1], hazards=self.hazards, period=period)
         self._collect_segments()
-        for name, obstacle in obstacles.items():
-            self.obstacles.add(name, obstacle)
-        for name, hazard in hazards.items():
-            self.hazards.add(name, hazard)
+        self.obstacles.add_all(obstacles)
+        self.hazards.add_all(hazards)
         for name, target in targets.items():
             self.add_target(name, target)
 
@@ -216,7 +215,8 @@ class World:
             ("region", self.regions),
         ):
             for name, place in places.items():
-                if self.walkable.intersection(place).area <= 0.0:
+                # The first question takes no time, the second one as long as the area has corners.
+                if not self.walkable.contains_properly(place) and self.walkable.intersection(place).area <= 0.0:
                     away = self.walkable.distance(place)
                     raise GeometryError(
                         f"{kind} '{name}' lies outside the walkable area ({away:.3g} m away, around "
