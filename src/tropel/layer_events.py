@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field
 
-from tropel.event_base import Event, known_group
+from tropel.event_base import Event, GroupName, Named
 from tropel.world.motion import Finite, Motion, PositiveFinite
 from tropel.world.user_layers import Disc, Layer, Openness
 
@@ -22,18 +22,16 @@ class AddLayer(Event):
     """Lay down a layer for a lattice crowd: an array of values from 0 (a veto) to 1, a disc, or openness."""
 
     kind: Literal["add_layer"] = "add_layer"
-    name: str
+    name: Annotated[str, Named("layer", "adds")]
     values: tuple[tuple[_Worth, ...], ...] | _Profile
     origin: _Place | None = None
     cell: PositiveFinite | None = None
     position: _Place | None = None
     motion: Motion | None = None
-    group: str | None = None
+    group: GroupName = None
     spares_inside: bool = False
 
-    def check(self, sim: Simulation) -> None:
-        known_group(self.group, sim)
-        sim.layers_on_the_ground()
+    def check(self, sim: Simulation, step: int) -> None:
         self._layer()
 
     def apply(self, sim: Simulation) -> None:
@@ -55,10 +53,7 @@ class RemoveLayer(Event):
     """Take a layer away."""
 
     kind: Literal["remove_layer"] = "remove_layer"
-    name: str
-
-    def check(self, sim: Simulation) -> None:
-        sim.layers_on_the_ground()
+    name: Annotated[str, Named("layer", "removes")]
 
     def apply(self, sim: Simulation) -> None:
         sim.remove_layer(self.name)

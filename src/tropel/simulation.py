@@ -29,7 +29,7 @@ from tropel.agents.state import AgentState, Steered
 from tropel.budget import Budget
 from tropel.environment.collisions import CollisionLog, CollisionWatch, cells_before
 from tropel.errors import ModelError, ParameterError, TropelError
-from tropel.event_queue import EventLike, EventQueue, apply_event, due_step, event_json, is_news, repeated
+from tropel.event_queue import EventLike, EventQueue, apply_event, due_step, event_json, is_news, repeated, schedule
 from tropel.events import AddAgents
 from tropel.group_layers import GroupLayers
 from tropel.integrate import integrate
@@ -251,7 +251,7 @@ class Simulation:
 
     def at(self, time: float, event: EventLike) -> None:
         """Schedule an event, or a function of the simulation, for a time [s]."""
-        self.events.add(due_step(event, time, self), event)
+        schedule(self, due_step(time, self), event)
 
     def every(self, seconds: float, function: Callable[[Simulation], None], *, begin: float | None = None) -> None:
         """Call a function of the simulation at `begin` (now when left out) and every so many seconds after.

@@ -19,6 +19,8 @@ from tropel.errors import ParameterError, named_parameters, suggest
 from tropel.world import World
 from tropel.world.shapes import ShapeLike
 
+#: Goals that are not the name of an exit or a target.
+SPECIAL_GOALS = {"nearest exit": NEAREST_EXIT, "nearest target": NEAREST_TARGET, "none": NO_GOAL}
 #: Parameters of the body and the walk that must be positive (or at least not negative) for every agent.
 _POSITIVE = ("radius",)
 _NOT_NEGATIVE = ("desired_speed", "sense_radius", "delay")
@@ -102,13 +104,12 @@ class Group(Personal):
 
 def goal_number(world: World, goal: str, who: str) -> int:
     """The value of the `goal` column for a goal given by name."""
-    special = {"nearest exit": NEAREST_EXIT, "nearest target": NEAREST_TARGET, "none": NO_GOAL}
-    if goal in special:
+    if goal in SPECIAL_GOALS:
         if goal == "nearest exit" and not world.exits:
             return NEAREST_TARGET if world.targets else NO_GOAL
-        return special[goal]
+        return SPECIAL_GOALS[goal]
     if goal not in world.goal_numbers:
-        raise ParameterError(f"'{who}' has the goal '{goal}'; {suggest(goal, [*world.goal_numbers, *special])}")
+        raise ParameterError(f"'{who}' has the goal '{goal}'; {suggest(goal, [*world.goal_numbers, *SPECIAL_GOALS])}")
     if goal not in world.exits and goal not in world.targets:
         return NO_GOAL  # a target that was taken away
     return world.goal_numbers[goal]
@@ -116,7 +117,4 @@ def goal_number(world: World, goal: str, who: str) -> int:
 
 def goal_name(world: World, number: int) -> str:
     """The name of a goal given by the value of the `goal` column."""
-    special = {NEAREST_EXIT: "nearest exit", NEAREST_TARGET: "nearest target", NO_GOAL: "none"}
-    if number in special:
-        return special[number]
-    return next(name for name, known in world.goal_numbers.items() if known == number)
+    return next(name for name, known in {**SPECIAL_GOALS, **world.goal_numbers}.items() if known == number)

@@ -79,6 +79,12 @@ class ObstacleSet(NamedSet[Obstacle]):
 
     def add(self, name: str, obstacle: Obstacle, *, time: float = 0.0, dt: float = 0.0) -> None:
         self.check_new(name)
+        self.check(name, obstacle, time=time)
+        self._append(name, obstacle)
+        self.advance(time, dt)
+
+    def check(self, name: str, obstacle: Obstacle, *, time: float = 0.0) -> None:
+        """Raise when an obstacle's size, or its place as it is at `time` [s], is none in this world."""
         if obstacle.radius >= self._half:
             raise GeometryError(
                 f"obstacle '{name}' has a radius of {obstacle.radius:g} m; where space repeats after "
@@ -88,8 +94,6 @@ class ObstacleSet(NamedSet[Obstacle]):
             point(obstacle.position, f"obstacle '{name}'", dim=self.dim)
         if obstacle.motion is not None:
             position_at(obstacle.motion, time, what=f"obstacle '{name}'", dim=self.dim)
-        self._append(name, obstacle)
-        self.advance(time, dt)
 
     def remove(self, name: str) -> None:
         self.find(name)
