@@ -84,8 +84,9 @@ class Guard:
         """The part of a path behind the token; None without it."""
         _, _, rest = path.partition("?")[0].partition("/")
         first, _, below = rest.partition("/")
+        given = first.encode(errors="surrogateescape")
         # In the same time whatever is wrong with it.
-        return f"/{below}" if hmac.compare_digest(first.encode(), self.token.encode()) else None
+        return f"/{below}" if hmac.compare_digest(given, self.token.encode()) else None
 
     # Messages ---------------------------------------------------------------------------------------------------
 

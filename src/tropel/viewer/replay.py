@@ -24,7 +24,7 @@ from tropel.viewer.pulse import Pulse
 from tropel.viewer.recorded_frames import RecordedFrames
 from tropel.viewer.recorded_overlays import RecordedOverlays
 from tropel.viewer.replay_panel import ReplayPanel
-from tropel.viewer.server import HOST, PORT, address_of, start_server, stop_server
+from tropel.viewer.server import HOST, PORT, page_address, start_server, stop_server
 from tropel.viewer.stage import Stage
 
 _FRAMES_PER_SECOND = 25.0
@@ -71,7 +71,7 @@ class Replay:
     @property
     def address(self) -> str:
         """Where the page is."""
-        return address_of(self.server, self.host)
+        return page_address(self.server, self.host)
 
     def start(self) -> None:
         self._thread.start()

@@ -87,10 +87,10 @@ def _light(scene: Any) -> None:
     scene.add_light_directional("/lights/sun", intensity=1.6, position=(-0.4, -0.7, 1.0), cast_shadow=False)
 
 
-def address_of(server: Any, host: str) -> str:
+def page_address(server: Any, host: str) -> str:
     """Where the page of a server is, with the token that it asks for."""
     shown = HOST if host in _EVERYWHERE else f"[{host}]" if ":" in host else host
-    return f"http://{shown}:{server.get_port()}/{server.tropel_token}/"
+    return f"http://{shown}:{server.get_port()}/{server.tropel_token}"
 
 
 def stop_server(server: Any) -> None:
