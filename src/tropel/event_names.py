@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from tropel.simulation import Simulation
 
 Thing = tuple[str, str]  #: what it is, and its name
-_Names = Callable[["Simulation"], Collection[str]]
+_Names = Callable[[Any], Collection[str]]  #: of a simulation
 
 #: What events can only name.
 _FIXED: dict[str, _Names] = {

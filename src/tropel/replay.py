@@ -79,9 +79,9 @@ class Replay:
                 scheduled = own.get(step, []) if step >= self.known_until else []
                 for event in scheduled:
                     sim.events.add(step, event)
-                for place, event in zip(self._places.get(step, ()), self._by_step.get(step, ()), strict=True):
-                    if event not in scheduled:
-                        happens: EventLike = event if isinstance(event, Event) else _anything
+                for place, told in zip(self._places.get(step, ()), self._by_step.get(step, ()), strict=True):
+                    if told not in scheduled:
+                        happens: EventLike = told if isinstance(told, Event) else _anything
                         wrong += [f"{place}: {text}" for _, text in foreseen_problems(sim, step, happens)]
         finally:
             sim.events = waiting
