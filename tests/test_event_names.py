@@ -15,6 +15,7 @@ from tropel import (
     Layer,
     Obstacle,
     Openness,
+    Orbit,
     PathPlans,
     Simulation,
     Target,
@@ -145,6 +146,11 @@ def test_layers_come_and_go_by_their_names() -> None:
     sim.at(4.0, puddle)
     with pytest.raises(ParameterError, match="no layer 'edgs'; did you mean 'edges'"):
         sim.at(5.0, events.RemoveLayer(name="edgs"))
+    with pytest.raises(ParameterError, match="layer 'all' has 1 × 2 values, but the map has"):
+        sim.at(5.0, events.AddLayer(name="all", values=((1.0, 0.5),)))
+    in_space = Orbit(center=(5, 5, 5), radius=1, period=3)
+    with pytest.raises(TropelError, match="2 finite coordinates"):
+        sim.at(5.0, events.AddLayer(name="cart", values=Disc(outer=2.0), motion=in_space))
 
 
 def test_the_near_miss_may_be_something_that_an_event_adds() -> None:

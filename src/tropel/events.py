@@ -236,6 +236,9 @@ class AddAgents(Event):
         sim.check_newcomers(self, group=self.group)
         if self.region is not None and self.around is not None:
             raise ParameterError("agents appear in a region or around a place; give one of the two")
+        for name in ("radius", "desired_speed", "sense_radius", "delay"):
+            if isinstance(value := getattr(self, name), float):
+                check_values(name, np.array([value]), sim)
         newcomers = Group(self.group, **self.what(sim.world))
         check_region(sim.world, newcomers.region, f"the newcomers of group '{self.group}'")
 

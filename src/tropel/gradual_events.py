@@ -105,7 +105,7 @@ class Surge(_Shift):
 _LARGEST_SURGE = 0.99
 #: Time constants after which nothing is left of a surge: exp(-30) is 1e-13.
 _FADED = 30.0
-_NOT_NEGATIVE = frozenset({"radius", "desired_speed", "sense_radius"})
+_NOT_NEGATIVE = frozenset({"radius", "desired_speed", "sense_radius", "delay"})
 
 
 class UnderWay(Event):

@@ -32,7 +32,9 @@ class AddLayer(Event):
     spares_inside: bool = False
 
     def check(self, sim: Simulation, step: int) -> None:
-        self._layer()
+        layer, ground = self._layer(), sim.world.terrain
+        if ground is not None:
+            layer.filter(ground.raster, layer.moment(step * sim.dt), group=0, name=self.name)
 
     def apply(self, sim: Simulation) -> None:
         sim.add_layer(self.name, self._layer())
