@@ -260,7 +260,7 @@ def test_the_record_of_a_run_has_a_shift_and_a_repeated_function_once(tmp_path: 
     [
         (events.Drift(name="masss", to=0.5, over=1.0), "no parameter 'masss' to set; did you mean 'mass'"),
         (events.Drift(name="mass", to=0.5, over=1.0, group="aa"), "no group 'aa'"),
-        (events.Drift(name="mass", to=1.5, over=1.0), r"mass lies between 0 and 1, so it cannot move to 1\.5"),
+        (events.Drift(name="mass", to=1.5, over=1.0), r"mass lies between 0 and 1, so it cannot become 1\.5"),
         (events.Drift(name="desired_speed", to=-1.0, over=1.0), "desired_speed must not be negative"),
         (events.Drift(name="radius", to=0.0, over=1.0), "radius must be positive"),
         (events.Drift(name="courage", factor=1.5, over=1.0), "raise it with to = 1 and a share"),

@@ -343,6 +343,48 @@ def test_a_negative_time_is_over() -> None:
         (events.RemoveAgents(region="strat"), "no region 'strat'; did you mean 'start'"),
         (events.AddObstacle(name="o", radius=1.0), "either a position or a motion"),
         (events.AddTarget(name="o"), "either a position"),
+        (events.MoveObstacle(name="crat", position=(1, 1)), "no obstacle 'crat'; did you mean 'cart'"),
+        (events.RemoveObstacle(name="crat"), "no obstacle 'crat'; did you mean 'cart'"),
+        (events.AddObstacle(name="cart", radius=1, position=(1, 1)), "obstacle 'cart' already"),
+        (events.AddObstacle(name="ball", radius=1, position=(1, 1, 1)), "expected 2 coordinates"),
+        (events.AddObstacle(name="ball", radius=1, position=(1, 12)), "outside the world"),
+        (events.AddObstacle(name="ball", radius=1, motion=Orbit(center=(1, 1, 1), radius=1, period=1)), "2 finite"),
+        (events.MoveObstacle(name="cart", position=(1, 1, 1)), "expected 2 coordinates"),
+        (events.MoveObstacle(name="cart", position=(-5, 1)), "outside the world"),
+        (events.MoveHazard(name="fier", position=(1, 1)), "no hazard 'fier'; did you mean 'fire'"),
+        (events.MoveHazard(name="fire", position=(1, 1, 1)), "expected 2 coordinates"),
+        (events.GrowHazard(name="fier", inner=1.0), "no hazard 'fier'"),
+        (events.RemoveHazard(name="fier"), "no hazard 'fier'"),
+        (events.AddHazard(name="fire", inner=1.0, position=(1, 1)), "hazard 'fire' already"),
+        (events.AddHazard(name="new", inner=1.0, position=(1, 1), until=0.5), "over at 1 s"),
+        (
+            events.AddHazard(name="new", inner=1.0, motion=Waypoints(points=((1, 1), (1, 99)), speed=50)),
+            "outside the world",
+        ),
+        (events.AddTarget(name="bar", position=(1, 1)), "target 'bar' already"),
+        (events.AddTarget(name="east", position=(1, 1)), "exit 'east' already"),
+        (events.AddTarget(name="far", position=(100, 1)), "outside the walkable area"),
+        (events.MoveTarget(name="bra", position=(1, 1)), "no target 'bra'; did you mean 'bar'"),
+        (events.MoveTarget(name="east", position=(1, 1)), "no target 'east'"),
+        (events.MoveTarget(name="bar", position=(100, 1)), "outside the walkable area"),
+        (events.RemoveTarget(name="bra"), "no target 'bra'; did you mean 'bar'"),
+        (events.SetGoal(goal="bra"), "no goal 'bra'; did you mean 'bar'"),
+        (events.SetGoal(goal="nearest exti"), "did you mean 'nearest exit'"),
+        (events.SetParameter(name="radius", value=-1.0), "radius must be positive"),
+        (events.SetParameter(name="radius", value=0.0), "radius must be positive"),
+        (events.SetBehaviour(name="wistling", on=False), "did you mean 'whistling'"),
+        (events.AddAgents(group="a", count=1, goal="bra"), "no goal 'bra'"),
+        (events.AddAgents(group="a", count=1, follow="c"), "no group 'c'"),
+        (events.AddAgents(group="a", count=1, around=(1, 1, 1)), "expected 2 coordinates"),
+        (events.AddAgents(group="a", count=1, around=(90, 1)), "outside the walkable area"),
+        (events.AddAgents(group="a", count=1, parameters={"patience": 1.0}), "no parameter 'patience'"),
+        (events.AddAgents(group="a", count=1, radius=0.0), "radius must be positive"),
+        (events.AddAgents(group="a", count=1, desired_speed=-1), "desired_speed must not be negative"),
+        (events.AddAgents(group="a", count=1, delay=-1), "delay must not be negative"),
+        (events.Drift(name="desired_sped", to=1.0, over=1.0), "did you mean 'desired_speed'"),
+        (events.Alarm(group="c"), "no group 'c'"),
+        (events.AddLayer(name="x", values=((1.0,),), position=(3, 3)), "nobody lays layers"),
+        (events.RemoveLayer(name="x"), "nobody lays layers"),
         (events.CloseDoor, "one of tropel.events or a function"),
         ("close the door", "one of tropel.events or a function"),
         (None, "one of tropel.events or a function"),
@@ -358,24 +400,21 @@ def test_what_can_be_seen_beforehand_is_refused_when_it_is_scheduled(event: Any,
 @pytest.mark.parametrize(
     ("event", "says"),
     [
-        (events.MoveObstacle(name="crat", position=(1, 1)), "no obstacle 'crat'; did you mean 'cart'"),
-        (events.RemoveObstacle(name="crat"), "no obstacle 'crat'; did you mean 'cart'"),
-        (events.AddObstacle(name="cart", radius=1, position=(1, 1)), "obstacle 'cart' already"),
-        (events.AddObstacle(name="ball", radius=1, position=(1, 1, 1)), "expected 2 coordinates"),
-        (events.AddTarget(name="bar", position=(1, 1)), "goal 'bar' already"),
-        (events.AddTarget(name="far", position=(100, 1)), "outside the walkable area"),
-        (events.MoveTarget(name="bra", position=(1, 1)), "no target 'bra'; did you mean 'bar'"),
-        (events.RemoveTarget(name="bra"), "no target 'bra'; did you mean 'bar'"),
-        (events.SetGoal(goal="bra"), "goal 'bra'; did you mean 'bar'"),
-        (events.SetParameter(name="radius", value=-1.0), "radius must not be negative"),
-        (events.SetParameter(name="radius", value=0.0), "radius must be positive"),
+        (events.MoveObstacle(name="cart", position=(1, 1)), "no obstacle 'cart'"),
+        (events.AddObstacle(name="new", radius=1, position=(1, 1)), "obstacle 'new' already"),
+        (events.MoveTarget(name="bar", position=(1, 1)), "no target 'bar'"),
+        (events.SetParameter(name="radius", value=Uniform(-2.0, -1.0)), "radius must not be negative"),
         (events.AddAgents(group="a", count=5000, region="start"), "5000 agents .* do not fit"),
-        (events.AddAgents(group="a", count=1, goal="bra"), "goal 'bra'"),
-        (events.AddAgents(group="a", count=1, parameters={"patience": 1.0}), "no parameter 'patience'"),
     ],
 )
 def test_what_goes_wrong_when_its_time_has_come_says_which_event_and_when(event: Any, says: str) -> None:
+    def surprise(sim: Simulation) -> None:
+        sim.world.obstacles.remove("cart")
+        sim.world.obstacles.add("new", Obstacle(radius=0.2, position=(19, 9)))
+        sim.world.remove_target("bar")
+
     sim = simulation(dt=0.1)
+    sim.at(0.1, surprise)
     sim.at(0.2, event)
     with pytest.raises(EventError, match=rf"event .*{event.kind}.* at t = 0\.2 s: .*{says}"):
         sim.run(until=1.0)

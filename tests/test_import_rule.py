@@ -30,7 +30,7 @@ GROUND = {
 }
 #: What a part may import of tropel besides itself. Parts that are not named are free, but see `KNOW_ALL_LAYERS`.
 MAY_IMPORT: dict[str, set[str]] = {
-    **{part: GROUND for part in GROUND},
+    **dict.fromkeys(GROUND, GROUND),
     "_kernels": {"private_directory"},
     "registry": {"errors"},
     "world": {"_kernels", *GROUND},

@@ -12,6 +12,7 @@ import shapely
 from budget_scenes import Clock, budget, juggler
 from tropel import Group, Hazard, Lattice, PathPlans, Simulation, World, events
 from tropel.errors import EventError, ParameterError
+from tropel.event_queue import event_json
 
 
 def lattice(**more: Any) -> Simulation:
@@ -228,3 +229,46 @@ def test_a_file_that_holds_no_events_is_refused(text: str, says: str, tmp_path: 
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(EventError, match=r"cannot read .*gone.jsonl"):
         juggler().replay(tmp_path / "gone.jsonl")
+
+
+# What cannot happen here --------------------------------------------------------------------------------------------
+
+
+def lines(*entries: tuple[int, Any]) -> str:
+    return "\n".join(json.dumps({"step": step, "event": json.loads(event_json(event))}) for step, event in entries)
+
+
+def test_events_of_a_file_that_cannot_happen_are_found_when_it_is_read(tmp_path: Path) -> None:
+    record = tmp_path / "events.jsonl"
+    put = events.AddObstacle(name="rock", radius=0.2, position=(1.0, 1.0))
+    move = events.MoveObstacle(name="rock", position=(1.0, 1.0))
+    record.write_text(lines((3, put), (5, events.RemoveObstacle(name="rock")), (7, move), (8, move)))
+    with pytest.raises(EventError) as caught:
+        juggler().replay(record)
+    gone = "there is no obstacle 'rock' any more: 'remove obstacle' takes it away at t = 0.5 s"
+    assert str(caught.value).splitlines() == [f"{record}, line 3: {gone}", f"{record}, line 4: {gone}"]
+    record.write_text(lines((3, put), (5, move)))
+    sim = juggler()
+    sim.replay(record)
+    assert len(sim.events) == 0, "reading a record schedules nothing"
+
+
+def test_what_comes_after_a_recorded_function_cannot_be_known(tmp_path: Path) -> None:
+    record = tmp_path / "events.jsonl"
+    function = json.dumps({"step": 2, "event": {"kind": "function", "name": "anything"}})
+    move = lines((3, events.MoveObstacle(name="rock", position=(1.0, 1.0))))
+    record.write_text(f"{function}\n{move}")
+    juggler().replay(record)
+    record.write_text(move)
+    with pytest.raises(EventError, match="line 1: there is no obstacle 'rock'; none are defined"):
+        juggler().replay(record)
+
+
+def test_what_the_scenario_has_for_after_the_record_is_known_too(tmp_path: Path) -> None:
+    record = tmp_path / "events.jsonl"
+    sim = juggler()
+    sim.at(0.5, events.AddObstacle(name="rock", radius=0.2, position=(1.0, 1.0)))
+    record.write_text(lines((5, events.MoveObstacle(name="rock", position=(1.0, 1.0)))))
+    sim.replay(record)
+    sim.run(until=1.0)
+    assert "rock" in sim.world.obstacles

@@ -39,7 +39,7 @@ def view(
     console = Console(stderr=True)
     if port not in (0, replay.port):
         console.print(f"Port {port} is in use; the page has the next free one.")
-    console.print(f"The page is at {replay.address}; Ctrl-C ends it.", highlight=False)
+    console.print(f"The page is at {replay.address}; Ctrl-C ends it.", highlight=False, soft_wrap=True)
     if browser:
         webbrowser.open(replay.address)
     replay.wait()

@@ -14,6 +14,7 @@ from pydantic import Field, TypeAdapter, ValidationError
 from tropel.arguments import CHECKED_ELSEWHERE
 from tropel.errors import EventError, ParameterError, TropelError
 from tropel.event_base import Event
+from tropel.event_names import Calendar, Moment
 from tropel.events import AddAgents
 from tropel.gradual_events import UnderWay
 from tropel.registry import EVENTS
@@ -72,22 +73,17 @@ def event_from_json(text: str) -> Any:
     return _any_event.validate_json(text)
 
 
-@dataclass(frozen=True, order=True)
-class _Scheduled:
-    step: int
-    sequence: int
-
-
 #: Events by when they are due.
-Waiting = dict[_Scheduled, EventLike]
+Waiting = dict[Moment, EventLike]
 
 
 class EventQueue:
     """Events waiting for their step."""
 
     def __init__(self) -> None:
-        self._keys: list[_Scheduled] = []
-        self._events: dict[_Scheduled, EventLike] = {}
+        self._keys: list[Moment] = []
+        self._events: dict[Moment, EventLike] = {}
+        self._calendar = Calendar(self._events)
 
     def __len__(self) -> int:
         return len(self._keys)
@@ -95,26 +91,42 @@ class EventQueue:
     def __iter__(self) -> Iterator[tuple[int, int, EventLike]]:
         return ((key.step, key.sequence, self._events[key]) for key in self._keys)
 
-    def add(self, step: int, event: EventLike) -> None:
-        """Schedule an event after all others of the same step."""
-        place = bisect.bisect_left(self._keys, _Scheduled(step + 1, 0))
+    def add(self, step: int, event: EventLike) -> Moment:
+        """Schedule an event after all others of the same step; returns when it is due."""
+        place = bisect.bisect_left(self._keys, Moment(step + 1, 0))
         last = self._keys[place - 1] if place else None
         # Numbered within the step, so that a resumed run needs no counter to go on with the same numbers.
-        key = _Scheduled(step, last.sequence + 1 if last is not None and last.step == step else 0)
+        key = Moment(step, last.sequence + 1 if last is not None and last.step == step else 0)
         self._keys.insert(place, key)
         self._events[key] = event
+        self._calendar.note(key)
+        return key
+
+    def take_out(self, moment: Moment) -> EventLike:
+        """Forget an event, as if it had never been scheduled."""
+        del self._keys[bisect.bisect_left(self._keys, moment)]
+        event = self._events.pop(moment)
+        self._calendar.forget(moment, event)
+        return event
+
+    def problems(self, moment: Moment, sim: Simulation) -> Iterator[tuple[str, str]]:
+        """Names in a scheduled event that are not there when it is due, or are taken: fields, and what is wrong."""
+        return self._calendar.problems(moment, sim)
+
+    def foreseen(self, kind: str, name: str, step: int, there: Any) -> Any:
+        """A thing as it is made before the end of a step, by an event or of those `there` now; None if not known."""
+        return self._calendar.foreseen(kind, name, step, there)
 
     def due(self, step: int) -> Iterator[EventLike]:
         """Take out, in order, what is due at or before a step."""
         while self._keys and self._keys[0].step <= step:
-            yield self._events.pop(self._keys.pop(0))
+            yield self.take_out(self._keys[0])
 
     def drop_last(self, step: int, count: int) -> None:
         """Forget the last so many events of a step, as if they had never been scheduled."""
         for _ in range(count):
             if (last := max((key for key in self._keys if key.step == step), default=None)) is not None:
-                self._keys.remove(last)
-                del self._events[last]
+                self.take_out(last)
 
     def adds_agents(self) -> bool:
         """Whether an event that is still to come may bring somebody in.
@@ -160,9 +172,12 @@ class EventQueue:
     def put_back(self, events: Waiting) -> None:
         """Have these events waiting, and no others."""
         self._keys, self._events = sorted(events), dict(events)
+        self._calendar = Calendar(self._events)
+        for key in self._keys:
+            self._calendar.note(key)
 
 
-def _entry(entry: Any) -> tuple[_Scheduled, dict[str, Any], str]:
+def _entry(entry: Any) -> tuple[Moment, dict[str, Any], str]:
     """When an event of a checkpoint is due, what it is, and its text."""
     try:
         step, sequence, text = entry
@@ -172,7 +187,7 @@ def _entry(entry: Any) -> tuple[_Scheduled, dict[str, Any], str]:
             raise ValueError("it must be a step, a number within the step, and the text of an event")
     except (ValueError, TypeError, RecursionError) as error:
         raise EventError(f"what waits as {entry!r:.60} is no event ({error})") from error
-    return _Scheduled(step, sequence), what, text
+    return Moment(step, sequence), what, text
 
 
 def _read_event(text: str, step: int) -> Event:
@@ -207,16 +222,47 @@ def step_at(time: float, dt: float) -> int:
     return next((k for k in around if k * dt >= time - 1e-9 * dt), step)
 
 
-def due_step(event: EventLike, time: float, sim: Simulation) -> int:
-    """The step at which an event of the time [s] is due; raises when it can be seen that it cannot happen."""
+def due_step(time: float, sim: Simulation) -> int:
+    """The step at which an event of the time [s] is due; raises when that is over, or no time."""
     step = step_at(time, sim.dt)
     if step < sim.step_number:
         raise ParameterError(f"t = {time:g} s is over already (it is {sim.time:g} s now)")
-    if isinstance(event, Event):
-        event.check(sim)
-    elif not callable(event) or isinstance(event, type):
-        raise ParameterError(f"an event is one of tropel.events or a function of the simulation, not {event!r}")
     return step
+
+
+def schedule(sim: Simulation, step: int, *events: EventLike) -> None:
+    """Schedule events for a step; when it can be seen that one of them cannot happen, raise and schedule none."""
+    for event in events:
+        if not isinstance(event, Event) and (not callable(event) or isinstance(event, type)):
+            raise ParameterError(f"an event is one of tropel.events or a function of the simulation, not {event!r}")
+    moments = [sim.events.add(step, event) for event in events]
+    try:
+        for moment, event in zip(moments, events, strict=True):
+            for _, wrong in sim.events.problems(moment, sim):
+                raise ParameterError(wrong)
+            if isinstance(event, Event):
+                event.check(sim, step)
+    except BaseException:
+        for moment in moments:
+            sim.events.take_out(moment)
+        raise
+
+
+def foreseen_problems(sim: Simulation, step: int, event: EventLike) -> Iterator[tuple[tuple[str, ...], str]]:
+    """Schedule an event in any case; what is wrong with it, by the fields that it is about.
+
+    So one wrong event is not the reason for what is said of those after it.
+    """
+    moment = sim.events.add(step, event)
+    fine = True
+    for field, message in sim.events.problems(moment, sim):
+        fine = False
+        yield (field,), message
+    if fine and isinstance(event, Event):
+        try:
+            event.check(sim, step)
+        except TropelError as error:
+            yield (), str(error)
 
 
 def repeated(function: Callable[[Simulation], None], *, begin: float, seconds: float, dt: float) -> Repeated:

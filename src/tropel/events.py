@@ -7,19 +7,22 @@ record of a run and its checkpoints. A Python function of the simulation is an e
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field
 
+from tropel.agents.groups import Group
 from tropel.agents.personal_fields import PersonalFields, Value
+from tropel.agents.room import check_region
 from tropel.errors import ParameterError
-from tropel.event_base import Event, known, known_group
-from tropel.field_types import NotNegative, PositiveFinite, PositiveWhole
+from tropel.event_base import Event, GroupName, Named
+from tropel.field_types import PositiveWhole
 from tropel.gradual_events import Alarm, Drift, Surge, Tire
 from tropel.hazard_events import AddHazard, GrowHazard, MoveHazard, RemoveHazard
 from tropel.layer_events import AddLayer, RemoveLayer
 from tropel.world import Obstacle, Target, World
-from tropel.world.limits import PositiveLength
+from tropel.world.limits import Length, PositiveLength
 from tropel.world.motion import Motion, PointField
 
 if TYPE_CHECKING:
@@ -58,10 +61,7 @@ class OpenDoor(Event):
     """Open a door."""
 
     kind: Literal["open_door"] = "open_door"
-    door: str
-
-    def check(self, sim: Simulation) -> None:
-        known(self.door, sim.world.doors, "door")
+    door: Annotated[str, Named("door")]
 
     def apply(self, sim: Simulation) -> None:
         sim.world.set_door(self.door, open=True)
@@ -71,10 +71,7 @@ class CloseDoor(Event):
     """Close a door; people stay on the side they are on."""
 
     kind: Literal["close_door"] = "close_door"
-    door: str
-
-    def check(self, sim: Simulation) -> None:
-        known(self.door, sim.world.doors, "door")
+    door: Annotated[str, Named("door")]
 
     def apply(self, sim: Simulation) -> None:
         if sim.world.doors[self.door].open:
@@ -86,10 +83,7 @@ class OpenExit(Event):
     """Let people out through an exit again."""
 
     kind: Literal["open_exit"] = "open_exit"
-    exit: str
-
-    def check(self, sim: Simulation) -> None:
-        known(self.exit, sim.world.exits, "exit")
+    exit: Annotated[str, Named("exit")]
 
     def apply(self, sim: Simulation) -> None:
         sim.world.set_exit(self.exit, open=True)
@@ -99,10 +93,7 @@ class CloseExit(Event):
     """Take an exit out of use: nobody leaves through it, and "nearest exit" means another one."""
 
     kind: Literal["close_exit"] = "close_exit"
-    exit: str
-
-    def check(self, sim: Simulation) -> None:
-        known(self.exit, sim.world.exits, "exit")
+    exit: Annotated[str, Named("exit")]
 
     def apply(self, sim: Simulation) -> None:
         sim.world.set_exit(self.exit, open=False)
@@ -112,19 +103,19 @@ class AddObstacle(Event):
     """Put a round obstacle into the world, standing or moving."""
 
     kind: Literal["add_obstacle"] = "add_obstacle"
-    name: str
-    radius: PositiveFinite
+    name: Annotated[str, Named("obstacle", "adds")]
+    radius: PositiveLength
     position: PointField | None = None
     motion: Motion | None = None
     type: str = "obstacle"
 
-    def check(self, sim: Simulation) -> None:
-        self._obstacle()
+    def check(self, sim: Simulation, step: int) -> None:
+        sim.world.check_obstacle(self.name, self.made(), time=step * sim.dt)
 
     def apply(self, sim: Simulation) -> None:
-        sim.world.obstacles.add(self.name, self._obstacle(), time=sim.time, dt=sim.dt)
+        sim.world.obstacles.add(self.name, self.made(), time=sim.time, dt=sim.dt)
 
-    def _obstacle(self) -> Obstacle:
+    def made(self) -> Obstacle:
         return Obstacle(radius=self.radius, position=self.position, motion=self.motion, type=self.type)
 
 
@@ -132,8 +123,13 @@ class MoveObstacle(Event):
     """Put an obstacle elsewhere; it stays there."""
 
     kind: Literal["move_obstacle"] = "move_obstacle"
-    name: str
+    name: Annotated[str, Named("obstacle")]
     position: PointField
+
+    def check(self, sim: Simulation, step: int) -> None:
+        moved = sim.events.foreseen("obstacle", self.name, step, sim.world.obstacles)
+        if moved is not None:
+            sim.world.check_obstacle(self.name, replace(moved, position=self.position, motion=None))
 
     def apply(self, sim: Simulation) -> None:
         sim.world.obstacles.move(self.name, self.position)
@@ -143,7 +139,7 @@ class RemoveObstacle(Event):
     """Take an obstacle away."""
 
     kind: Literal["remove_obstacle"] = "remove_obstacle"
-    name: str
+    name: Annotated[str, Named("obstacle", "removes")]
 
     def apply(self, sim: Simulation) -> None:
         sim.world.obstacles.remove(self.name)
@@ -153,14 +149,14 @@ class AddTarget(Event):
     """Add a target that agents may be sent to."""
 
     kind: Literal["add_target"] = "add_target"
-    name: str
+    name: Annotated[str, Named("target", "adds")]
     position: PointField | None = None
     motion: Motion | None = None
-    radius: NotNegative = 0.5
+    radius: Length = 0.5
     absorbs: bool = False
 
-    def check(self, sim: Simulation) -> None:
-        self._target()
+    def check(self, sim: Simulation, step: int) -> None:
+        sim.world.check_target(self.name, self._target(), time=step * sim.dt)
 
     def apply(self, sim: Simulation) -> None:
         sim.world.add_target(self.name, self._target())
@@ -173,8 +169,11 @@ class MoveTarget(Event):
     """Put a target elsewhere; it stays there."""
 
     kind: Literal["move_target"] = "move_target"
-    name: str
+    name: Annotated[str, Named("target")]
     position: PointField
+
+    def check(self, sim: Simulation, step: int) -> None:
+        sim.world.check_target(self.name, Target(position=self.position))
 
     def apply(self, sim: Simulation) -> None:
         sim.world.move_target(self.name, self.position)
@@ -188,7 +187,7 @@ class RemoveTarget(Event):
     """
 
     kind: Literal["remove_target"] = "remove_target"
-    name: str
+    name: Annotated[str, Named("target", "removes")]
 
     def apply(self, sim: Simulation) -> None:
         sim.world.remove_target(self.name)
@@ -199,11 +198,8 @@ class SetGoal(Event):
     """Send a group (everybody when left out) to an exit or target, "nearest exit", "nearest target" or "none"."""
 
     kind: Literal["set_goal"] = "set_goal"
-    goal: str
-    group: str | None = None
-
-    def check(self, sim: Simulation) -> None:
-        known_group(self.group, sim)
+    goal: Annotated[str, Named("goal")]
+    group: GroupName = None
 
     def apply(self, sim: Simulation) -> None:
         sim.set_goal(self.goal, group=self.group)
@@ -213,14 +209,13 @@ class SetParameter(Event):
     """Give a group (everybody when left out) a new value of a parameter: a number, a distribution, or "default"."""
 
     kind: Literal["set_parameter"] = "set_parameter"
-    name: str
+    name: Annotated[str, Named("parameter")]
     value: Annotated[
         Value | Literal["default"], Field(description='"default": as for whom nothing is said, such as a flock\'s own')
     ]
-    group: str | None = None
+    group: GroupName = None
 
-    def check(self, sim: Simulation) -> None:
-        known_group(self.group, sim)
+    def check(self, sim: Simulation, step: int) -> None:
         sim.check_parameter(self.name, self.value)
 
     def apply(self, sim: Simulation) -> None:
@@ -231,14 +226,11 @@ class SetBehaviour(Event):
     """Switch a behaviour of the layers off or on, such as "congestion" or "hazard influence"."""
 
     kind: Literal["set_behaviour"] = "set_behaviour"
-    name: str
+    name: Annotated[str, Named("behaviour")]
     on: bool
     by: Annotated[
         Literal["hand", "budget"], Field(description="who decided; a budget undoes only its own decisions")
     ] = "hand"
-
-    def check(self, sim: Simulation) -> None:
-        sim.check_behaviour(self.name)
 
     def apply(self, sim: Simulation) -> None:
         sim.set_behaviour(self.name, self.on, by_budget=self.by == "budget")
@@ -248,19 +240,20 @@ class AddAgents(Event, PersonalFields):
     """Let agents appear in a region, where there is room for them."""
 
     kind: Literal["add_agents"] = "add_agents"
-    group: str
+    group: Annotated[str, Named("group")]
     count: PositiveWhole
-    region: str | None = None
+    region: Annotated[str | None, Named("region")] = None
     around: Annotated[PointField | None, Field(description="a place, instead of a region")] = None
     within: Annotated[PositiveLength, Field(description="how far from that place they appear [m]")] = 2.0
+    goal: Annotated[str, Named("goal", even_gone=True)] = "nearest exit"
+    follow: Annotated[str | None, Named("group"), Field(description="a group, whose nearest agent is followed")] = None
 
-    def check(self, sim: Simulation) -> None:
-        known_group(self.group, sim)
+    def check(self, sim: Simulation, step: int) -> None:
         sim.check_newcomers(self, group=self.group)
-        if self.region is not None:
-            sim.world.region(self.region)
-            if self.around is not None:
-                raise ParameterError("agents appear in a region or around a place; give one of the two")
+        if self.region is not None and self.around is not None:
+            raise ParameterError("agents appear in a region or around a place; give one of the two")
+        newcomers = Group(self.group, **self.what(sim.world))
+        check_region(sim.world, newcomers.region, f"the newcomers of group '{self.group}'")
 
     def apply(self, sim: Simulation) -> None:
         sim.add_agents(self.group, **self.what(sim.world))
@@ -275,13 +268,8 @@ class RemoveAgents(Event):
     """Take agents out: a group, those in a region, or both conditions together."""
 
     kind: Literal["remove_agents"] = "remove_agents"
-    group: str | None = None
-    region: str | None = None
-
-    def check(self, sim: Simulation) -> None:
-        known_group(self.group, sim)
-        if self.region is not None:
-            sim.world.region(self.region)
+    group: GroupName = None
+    region: Annotated[str | None, Named("region")] = None
 
     def apply(self, sim: Simulation) -> None:
         sim.remove_agents(group=self.group, region=self.region)

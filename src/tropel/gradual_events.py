@@ -13,7 +13,7 @@ from tropel.agents.distributions import draw
 from tropel.agents.personal_fields import Value
 from tropel.agents.personality import PERSONALITY
 from tropel.errors import ParameterError
-from tropel.event_base import Event, known_group
+from tropel.event_base import Event, GroupName, Named
 from tropel.field_types import Finite, PositiveFinite
 
 if TYPE_CHECKING:
@@ -27,13 +27,13 @@ class _Shift(Event):
     that is needed: nothing depends on dt, a checkpoint holds it all, and shifts of one parameter can overlap.
     """
 
-    name: str
+    name: Annotated[str, Named("parameter")]
     to: Annotated[Value | None, Field(description="a number or a distribution")] = None
     share: Annotated[
         float | None, Field(gt=0.0, le=1.0, description="of the way from the agent's own value to `to`")
     ] = None
     factor: Annotated[PositiveFinite | None, Field(description="instead of `to`: times the agent's own value")] = None
-    group: str | None = None
+    group: GroupName = None
 
     @model_validator(mode="after")
     def _said_once(self) -> _Shift:
@@ -43,21 +43,11 @@ class _Shift(Event):
             raise ValueError("share goes with to, not with factor")
         return self
 
-    def check(self, sim: Simulation) -> None:
-        known_group(self.group, sim)
-        sim.check_parameter(self.name)
+    def check(self, sim: Simulation, step: int) -> None:
         if _is_trait(self.name, sim) and self.factor is not None and self.factor > 1.0:
             raise ParameterError(f"{self.name} lies between 0 and 1; raise it with to = 1 and a share, not by a factor")
         if isinstance(self.to, float):
-            self.check_reachable(np.array([self.to]), sim)
-
-    def check_reachable(self, goals: NDArray[np.float64], sim: Simulation) -> None:
-        """Raise when one of the values to move to is none that the parameter can have."""
-        column = sim.agents.declared[self.name]
-        wrong = column.is_wrong(goals)
-        if wrong.any():
-            first = goals[np.argmax(wrong)]
-            raise ParameterError(f"{self.name} must be {column.allowed}, so it cannot move to {first:g}")
+            _check_values(self.name, np.array([self.to]), sim)
 
     def apply(self, sim: Simulation) -> None:
         shift = cast("Drift | Surge", self)
@@ -136,7 +126,7 @@ class UnderWay(Event):
         if shift.to is not None:
             purpose = f"{shift.group or 'everybody'}/{shift.name}/{self.since}"
             goal = draw(shift.to, seed=sim.seed, purpose=purpose, ids=ids)
-            shift.check_reachable(goal, sim)
+            _check_values(shift.name, goal, sim)
         column = sim.agents.columns[shift.name]
         moved = goal + (column[rows] - goal) * (shift.left(elapsed) / before)
         # On the way back to its least value, rounding may pass it.
@@ -148,10 +138,7 @@ class UnderWay(Event):
 class _State(Event):
     """A state of body or mind that shifts the desired speed, and the traits of models that have them."""
 
-    group: str | None = None
-
-    def check(self, sim: Simulation) -> None:
-        known_group(self.group, sim)
+    group: GroupName = None
 
     def apply(self, sim: Simulation) -> None:
         for shift in self.shifts():
@@ -195,6 +182,14 @@ class Alarm(_State):
             for name, share in shares.items()
             if share
         ]
+
+
+def _check_values(name: str, values: NDArray[np.float64], sim: Simulation) -> None:
+    """Raise when one of the values to move to is none that the parameter can have."""
+    column = sim.agents.declared[name]
+    wrong = column.is_wrong(values)
+    if wrong.any():
+        raise ParameterError(f"{name} must be {column.allowed}, so it cannot become {values[np.argmax(wrong)]:g}")
 
 
 def _is_trait(name: str, sim: Simulation) -> bool:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from tropel.event_base import Event
+from tropel.event_base import Event, Named
 from tropel.field_types import NotNegative, PositiveFinite
 from tropel.world import Hazard
 from tropel.world.motion import Motion, PointField
@@ -32,7 +32,7 @@ class HazardFields(BaseModel):
     replan: Annotated[bool, Field(description="planners look for ways around it")] = False
     deadly: bool = True
 
-    def hazard(self) -> Hazard:
+    def made(self) -> Hazard:
         told = {name: getattr(self, name) for name in HazardFields.model_fields if name != "type"}
         return Hazard(kind=self.type, **told)
 
@@ -41,27 +41,23 @@ class AddHazard(HazardFields, Event):
     """Let a hazard break out: fire, rubble, an explosion."""
 
     kind: Literal["add_hazard"] = "add_hazard"
-    name: str
+    name: Annotated[str, Named("hazard", "adds", until="until")]
 
-    def check(self, sim: Simulation) -> None:
-        # Where a motion is by then cannot be asked yet: the event does not know its time.
-        if self.position is not None:
-            sim.world.hazards.check(self.name, self.hazard())
-        else:
-            self.hazard()
+    def check(self, sim: Simulation, step: int) -> None:
+        sim.world.hazards.check(self.name, self.made(), time=step * sim.dt)
 
     def apply(self, sim: Simulation) -> None:
-        sim.world.hazards.add(self.name, self.hazard(), time=sim.time, dt=sim.dt)
+        sim.world.hazards.add(self.name, self.made(), time=sim.time, dt=sim.dt)
 
 
 class MoveHazard(Event):
     """Put a hazard elsewhere; it stays there."""
 
     kind: Literal["move_hazard"] = "move_hazard"
-    name: str
+    name: Annotated[str, Named("hazard")]
     position: PointField
 
-    def check(self, sim: Simulation) -> None:
+    def check(self, sim: Simulation, step: int) -> None:
         sim.world.hazards.check(self.name, Hazard(inner=1.0, position=self.position))
 
     def apply(self, sim: Simulation) -> None:
@@ -72,12 +68,13 @@ class GrowHazard(Event):
     """Give a hazard another size; the outer radius keeps its ratio unless it is given."""
 
     kind: Literal["grow_hazard"] = "grow_hazard"
-    name: str
+    name: Annotated[str, Named("hazard")]
     inner: PositiveFinite
     outer: PositiveFinite | None = None
 
-    def check(self, sim: Simulation) -> None:
-        Hazard(inner=self.inner, outer=self.outer, position=(0.0, 0.0))
+    def check(self, sim: Simulation, step: int) -> None:
+        grown = sim.events.foreseen("hazard", self.name, step, sim.world.hazards)
+        (grown or Hazard(inner=self.inner, position=(0.0, 0.0))).resized(self.inner, self.outer)
 
     def apply(self, sim: Simulation) -> None:
         sim.world.hazards.grow(self.name, inner=self.inner, outer=self.outer, time=sim.time, dt=sim.dt)
@@ -87,7 +84,7 @@ class RemoveHazard(Event):
     """Put a hazard out, or clear it away."""
 
     kind: Literal["remove_hazard"] = "remove_hazard"
-    name: str
+    name: Annotated[str, Named("hazard", "removes")]
 
     def apply(self, sim: Simulation) -> None:
         sim.world.hazards.remove(self.name)

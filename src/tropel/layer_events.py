@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field
 
-from tropel.event_base import Event, known_group
+from tropel.event_base import Event, GroupName, Named
 from tropel.field_types import Finite
 from tropel.world.limits import Coordinate, PositiveLength
 from tropel.world.motion import Motion
@@ -24,19 +24,19 @@ class AddLayer(Event):
     """Lay down a layer for a lattice crowd: an array of values from 0 (a veto) to 1, a disc, or openness."""
 
     kind: Literal["add_layer"] = "add_layer"
-    name: str
+    name: Annotated[str, Named("layer", "adds")]
     values: tuple[tuple[_Worth, ...], ...] | _Profile
     origin: _Place | None = None
     cell: PositiveLength | None = None
     position: _Place | None = None
     motion: Motion | None = None
-    group: str | None = None
+    group: GroupName = None
     spares_inside: bool = False
 
-    def check(self, sim: Simulation) -> None:
-        known_group(self.group, sim)
-        sim.layers_on_the_ground()
-        self._layer()
+    def check(self, sim: Simulation, step: int) -> None:
+        layer, ground = self._layer(), sim.world.terrain
+        if ground is not None:
+            layer.filter(ground.raster, layer.moment(step * sim.dt), group=0, name=self.name)
 
     def apply(self, sim: Simulation) -> None:
         sim.add_layer(self.name, self._layer())
@@ -57,10 +57,7 @@ class RemoveLayer(Event):
     """Take a layer away."""
 
     kind: Literal["remove_layer"] = "remove_layer"
-    name: str
-
-    def check(self, sim: Simulation) -> None:
-        sim.layers_on_the_ground()
+    name: Annotated[str, Named("layer", "removes")]
 
     def apply(self, sim: Simulation) -> None:
         sim.remove_layer(self.name)

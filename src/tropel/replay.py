@@ -17,7 +17,7 @@ from pydantic import ValidationError
 
 from tropel.errors import EventError
 from tropel.event_base import Event
-from tropel.event_queue import EventLike, event_from_json, event_json, is_news
+from tropel.event_queue import EventLike, EventQueue, event_from_json, event_json, foreseen_problems, is_news
 from tropel.events import AddAgents
 from tropel.input_files import LARGEST_RECORD, read_text
 from tropel.recording.frames import RecordedEvent
@@ -34,20 +34,23 @@ _Happened = Event | dict[str, Any]
 class Replay:
     """The events of a recorded run by step. Before the step `known_until` the record holds all there were."""
 
-    def __init__(self, entries: Iterable[RecordedEvent], *, source: str, known_until: int) -> None:
+    def __init__(self, entries: Iterable[tuple[str, RecordedEvent]], *, source: str, known_until: int) -> None:
         self.source = source
         self.known_until = known_until
         self._by_step: dict[int, list[_Happened]] = {}
-        for entry in entries:
+        self._places: dict[int, list[str]] = {}  #: where in the record each of them is
+        for place, entry in entries:
             if not is_note(entry):
-                self._by_step.setdefault(entry.step, []).append(_happened(entry, source))
+                self._by_step.setdefault(entry.step, []).append(_happened(entry, place))
+                self._places.setdefault(entry.step, []).append(place)
 
     @classmethod
     def read(cls, path: Path, sim: Simulation) -> Replay:
         """From a trajectory, or a file with a JSON object per line."""
         if path.suffix == ".jsonl":
             entries = _read_lines(path)
-            return cls(entries, source=str(path), known_until=max((entry.step for entry in entries), default=0))
+            last = max((entry.step for _, entry in entries), default=0)
+            return cls(entries, source=str(path), known_until=last).checked(sim)
         with read_trajectory(path) as recorded:
             scene = recorded.scene
             if scene.dt and scene.dt != sim.dt:
@@ -62,7 +65,30 @@ class Replay:
                 )
             frames = recorded.frames
             last = int(frames[-1]) if len(frames) else 0
-            return cls(recorded.events, source=str(path), known_until=round(last / (recorded.fps * sim.dt)))
+            told = [(f"{path}, step {entry.step}", entry) for entry in recorded.events]
+            return cls(told, source=str(path), known_until=round(last / (recorded.fps * sim.dt))).checked(sim)
+
+    def checked(self, sim: Simulation) -> Replay:
+        """The same, or an error when it can be seen that what it holds cannot happen here."""
+        waiting, sim.events = sim.events, EventQueue()
+        own: dict[int, list[EventLike]] = {}
+        for step, _, event in waiting:
+            own.setdefault(step, []).append(event)
+        wrong: list[str] = []
+        try:
+            for step in sorted(step for step in {*own, *self._by_step} if step >= sim.step_number):
+                scheduled = own.get(step, []) if step >= self.known_until else []
+                for event in scheduled:
+                    sim.events.add(step, event)
+                for place, told in zip(self._places.get(step, ()), self._by_step.get(step, ()), strict=True):
+                    if told not in scheduled:
+                        happens: EventLike = told if isinstance(told, Event) else _anything
+                        wrong += [f"{place}: {text}" for _, text in foreseen_problems(sim, step, happens)]
+        finally:
+            sim.events = waiting
+        if wrong:
+            raise EventError("\n".join(wrong))
+        return self
 
     def due(self, sim: Simulation) -> Iterator[EventLike]:
         """Take out what is due in the simulation's step, then what the recorded run had besides."""
@@ -105,14 +131,18 @@ class Replay:
             )
 
 
-def _happened(entry: RecordedEvent, source: str) -> _Happened:
+def _anything(sim: Simulation) -> None:
+    """Stands for a recorded function, of which nobody knows what it does."""
+
+
+def _happened(entry: RecordedEvent, place: str) -> _Happened:
     told = entry.event
     if isinstance(told, dict) and told.get("kind") == "function":
         return told
     try:
         event: Event = event_from_json(json.dumps(told))
     except ValidationError as error:
-        raise EventError(f"{source}: what it has at step {entry.step} is no event: {_text(told)}") from error
+        raise EventError(f"{place}: what it has at step {entry.step} is no event: {_text(told)}") from error
     return event
 
 
@@ -120,7 +150,7 @@ def _text(happened: Any) -> str:
     return event_json(happened) if isinstance(happened, Event) else json.dumps(happened)
 
 
-def _read_lines(path: Path) -> list[RecordedEvent]:
+def _read_lines(path: Path) -> list[tuple[str, RecordedEvent]]:
     try:
         lines = read_text(path, largest=LARGEST_RECORD).splitlines()
     except (OSError, UnicodeDecodeError) as error:
@@ -135,7 +165,7 @@ def _read_lines(path: Path) -> list[RecordedEvent]:
             step = told["step"]
             if isinstance(step, bool) or not isinstance(step, int) or step < 0:
                 raise ValueError(f"step must be a whole number that is not negative, not {step!r}")
-            entries.append(RecordedEvent(frame=0, step=step, event=told["event"]))
+            entries.append((f"{path}, line {number}", RecordedEvent(frame=0, step=step, event=told["event"])))
         except (ValueError, TypeError, KeyError, RecursionError) as error:
             raise EventError(
                 f'{path}, line {number}: each line must be like {{"step": 12, "event": {{"kind": "close_door", …}}}} '

@@ -28,7 +28,7 @@ from tropel.arguments import CHECKED_ELSEWHERE, Moment, PositiveCount, Seconds, 
 from tropel.budget import Budget
 from tropel.environment.collisions import CollisionLog, CollisionWatch, cells_before
 from tropel.errors import ModelError, ParameterError, TropelError
-from tropel.event_queue import EventLike, EventQueue, apply_event, due_step, event_json, is_news, repeated
+from tropel.event_queue import EventLike, EventQueue, apply_event, due_step, event_json, is_news, repeated, schedule
 from tropel.events import AddAgents
 from tropel.group_layers import GroupLayers
 from tropel.integrate import integrate
@@ -252,7 +252,7 @@ class Simulation:
     @checked_arguments
     def at(self, time: Moment, event: EventLike) -> None:
         """Schedule an event, or a function of the simulation, for a time [s]."""
-        self.events.add(due_step(event, time, self), event)
+        schedule(self, due_step(time, self), event)
 
     @checked_arguments
     def every(self, seconds: Seconds, function: Callable[[Simulation], None], *, begin: Moment | None = None) -> None:

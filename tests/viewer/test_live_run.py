@@ -141,8 +141,8 @@ def test_what_is_about_to_go_cannot_be_taken_away_again_or_moved() -> None:
             lambda sim: disturbances.remove(sim, "obstacle", "pillar"),
             lambda sim: disturbances.move(sim, "obstacle", "pillar", (3.0, 3.0)),
         ):
-            with pytest.raises(ViewError, match="no obstacle 'pillar' any more"):
-                live.ask(change)
+            with pytest.raises(TropelError, match="no obstacle 'pillar' any more"):
+                live.ask(lambda sim, change=change: live.disturb(*change(sim)))
         live.single_step()
         wait_for_step(live, 1)
 
@@ -152,10 +152,11 @@ def test_what_the_scenario_still_needs_is_not_taken_away() -> None:
     sim.at(0.5, events.MoveObstacle(name="pillar", position=(15.0, 4.0)))
     sim.at(0.5, events.MoveTarget(name="corner", position=(3.0, 3.0)))
     with living(sim, playing=False) as live:
-        with pytest.raises(ViewError, match=r"'pillar' is still needed.*'move obstacle' for t = 0\.5 s"):
-            live.ask(lambda sim: disturbances.remove(sim, "obstacle", "pillar"))
-        with pytest.raises(ViewError, match="'corner' is still needed"):
-            live.ask(lambda sim: disturbances.remove(sim, "target", "corner"))
+        with pytest.raises(TropelError, match=r"'pillar' is still needed.*'move obstacle' for t = 0\.5 s"):
+            live.ask(lambda sim: live.disturb(*disturbances.remove(sim, "obstacle", "pillar")))
+        with pytest.raises(TropelError, match="'corner' is still needed"):
+            live.ask(lambda sim: live.disturb(*disturbances.remove(sim, "target", "corner")))
+        live.ask(lambda sim: live.disturb(*disturbances.resize(sim, "obstacle", "pillar", 0.7)))
         for step in range(1, 8):
             live.single_step()
             wait_for_step(live, step)

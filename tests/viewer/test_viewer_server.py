@@ -9,9 +9,11 @@ from typing import Any
 
 import pytest
 from live_scenes import two_rooms
+from raw_clients import request
 
 from tropel.errors import MissingExtraError, ParameterError, ViewError
-from tropel.viewer.server import free_port, is_loopback, may_talk, start_server, stop_server
+from tropel.viewer.guard import is_loopback, may_talk
+from tropel.viewer.server import free_port, start_server, stop_server
 
 
 @pytest.fixture(scope="module")
@@ -23,20 +25,7 @@ def server() -> Iterator[Any]:
 
 def shaken_hands(server: Any, **headers: str) -> str:
     """What the server answers to a WebSocket's first request: the first line."""
-    port = server.get_port()
-    told = {"Host": f"127.0.0.1:{port}", **headers}
-    lines = [
-        "GET / HTTP/1.1",
-        *(f"{name}: {value}" for name, value in told.items()),
-        "Upgrade: websocket",
-        "Connection: Upgrade",
-        "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==",
-        "Sec-WebSocket-Version: 13",
-        "Sec-WebSocket-Protocol: viser-v0",
-    ]
-    with socket.create_connection(("127.0.0.1", port), timeout=30.0) as plug:
-        plug.sendall(("\r\n".join(lines) + "\r\n\r\n").encode())
-        return plug.recv(1000).decode(errors="replace").split("\r\n")[0]
+    return request(server, f"/{server.tropel_token}", upgrade=True, **headers).split("\r\n")[0]
 
 
 def test_its_own_page_may_talk(server: Any) -> None:

@@ -28,6 +28,8 @@ from tropel.quantities import Quantity
 from tropel.world import World
 from tropel.world.shapes import ShapeLike
 
+#: Goals that are not the name of an exit or a target.
+SPECIAL_GOALS = {"nearest exit": NEAREST_EXIT, "nearest target": NEAREST_TARGET, "none": NO_GOAL}
 #: Nobody means more than that in one group; it is refused before any memory is asked for.
 MOST_AGENTS = 1_000_000_000
 DELAY = Quantity(name="delay", unit="s", low=0.0, high=1e12, about="stands still for so long first")
@@ -136,13 +138,12 @@ class Group(Personal):
 
 def goal_number(world: World, goal: str, who: str) -> int:
     """The value of the `goal` column for a goal given by name."""
-    special = {"nearest exit": NEAREST_EXIT, "nearest target": NEAREST_TARGET, "none": NO_GOAL}
-    if goal in special:
+    if goal in SPECIAL_GOALS:
         if goal == "nearest exit" and not world.exits:
             return NEAREST_TARGET if world.targets else NO_GOAL
-        return special[goal]
+        return SPECIAL_GOALS[goal]
     if goal not in world.goal_numbers:
-        raise ParameterError(f"'{who}' has the goal '{goal}'; {suggest(goal, [*world.goal_numbers, *special])}")
+        raise ParameterError(f"'{who}' has the goal '{goal}'; {suggest(goal, [*world.goal_numbers, *SPECIAL_GOALS])}")
     if goal not in world.exits and goal not in world.targets:
         return NO_GOAL  # a target that was taken away
     return world.goal_numbers[goal]
@@ -150,7 +151,4 @@ def goal_number(world: World, goal: str, who: str) -> int:
 
 def goal_name(world: World, number: int) -> str:
     """The name of a goal given by the value of the `goal` column."""
-    special = {NEAREST_EXIT: "nearest exit", NEAREST_TARGET: "nearest target", NO_GOAL: "none"}
-    if number in special:
-        return special[number]
-    return next(name for name, known in world.goal_numbers.items() if known == number)
+    return next(name for name, known in {**SPECIAL_GOALS, **world.goal_numbers}.items() if known == number)

@@ -17,6 +17,7 @@ from pydantic import BaseModel, ValidationError
 from tropel.agents.groups import Group
 from tropel.agents.sources import Source
 from tropel.errors import ParameterError, ScenarioError, TropelError, suggest
+from tropel.event_queue import due_step, foreseen_problems
 from tropel.input_files import LARGEST_SCENARIO, read_text
 from tropel.registry import ENVIRONMENTS, MODELS, PLANNERS, Kind
 from tropel.scenario import schema
@@ -193,12 +194,23 @@ class _Builder:
         )
         if spec.recording.colours is not None:
             sim.scene = replace(sim.scene, extra={"colours": spec.recording.colours})
-        for number, timed in enumerate(spec.events):
-            try:
-                sim.at(timed.at, schema.plain_event(timed))
-            except TropelError as error:
-                raise self.scenario.error(("events", number), str(error)) from error
+        self._schedule(sim)
         return sim
+
+    def _schedule(self, sim: Simulation) -> None:
+        """Schedule the events in the order in which they will happen, so that each is checked knowing those before."""
+        wrong: list[str] = []
+        steps: dict[int, int] = {}
+        for number, timed in enumerate(self.spec.events):
+            try:
+                steps[number] = due_step(timed.at, sim)
+            except TropelError as error:
+                wrong.append(str(self.scenario.error(("events", number, "at"), str(error))))
+        for number in sorted(steps, key=lambda number: steps[number]):
+            for key, message in foreseen_problems(sim, steps[number], schema.plain_event(self.spec.events[number])):
+                wrong.append(str(self.scenario.error(("events", number, *key), message)))
+        if wrong:
+            raise ScenarioError("\n".join(wrong))
 
     def _group(self, number: int, spec: schema.GroupSpec) -> Group:
         path = ("groups", number, "region")

@@ -130,7 +130,7 @@ class WorldBuilder:
 
     def _hazard(self, name: str, spec: schema.HazardSpec) -> Hazard:
         try:
-            return spec.hazard()
+            return spec.made()
         except TropelError as error:
             raise self.scenario.error(("hazards", name), str(error)) from error
 

@@ -4,7 +4,8 @@ viser serves the page; nothing here is imported before a page is asked for. One 
 
 | file | idea |
 |---|---|
-| `server.py` | the web server: only this machine, only its own page |
+| `server.py` | the web server: only this machine, only who has the page's address |
+| `guard.py`, `messages.py` | who may talk to it; what of that is a message |
 | `frame.py` | what is drawn of a moment: a copy, taken between two steps |
 | `live.py` | the simulation in a thread of its own: pace, pause, restart, disturbances |
 | `rebuilding.py` | restarts of a simulation that nobody has said how to build |

@@ -1,13 +1,14 @@
 """What a person at the page does to the world, as events.
 
-Each function looks at the simulation between two steps and returns the events that do it. It raises when they could
-not be applied, because an event that fails in the middle of a step ends the run.
+Each function looks at the simulation between two steps and returns the events that do it. Like all events they are
+checked when they are scheduled; what can be wrong besides that, here and now, is said by these functions, because an
+event that fails in the middle of a step ends the run.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from numpy.typing import NDArray
 
 from tropel import events
 from tropel.agents.groups import Group
-from tropel.errors import ViewError, suggest
+from tropel.errors import ViewError
 from tropel.event_base import Event
 from tropel.hazard_events import AddHazard, GrowHazard, MoveHazard, RemoveHazard
 
@@ -28,7 +29,6 @@ Place = Sequence[float] | NDArray[np.float64]
 def obstacle(sim: Simulation, place: Place, *, radius: float) -> list[Event]:
     """A round obstacle where somebody clicked."""
     place = _plain(place)
-    _check_within(sim, place)
     name = _new_name("obstacle", sim.world.obstacles.names, sim)
     return [events.AddObstacle(name=name, radius=radius, position=place)]
 
@@ -36,7 +36,6 @@ def obstacle(sim: Simulation, place: Place, *, radius: float) -> list[Event]:
 def fire(sim: Simulation, place: Place, *, inner: float, outer: float, replan: bool) -> list[Event]:
     """A fire: who is within `inner` [m] dies, up to `outer` [m] it is avoided."""
     place = _plain(place)
-    _check_within(sim, place)
     name = _new_name("fire", sim.world.hazards.names, sim)
     return [AddHazard(name=name, inner=inner, outer=max(inner, outer), position=place, replan=replan)]
 
@@ -69,32 +68,27 @@ def door(sim: Simulation, name: str) -> list[Event]:
 
 def move(sim: Simulation, kind: str, name: str, place: Place) -> list[Event]:
     """An obstacle, hazard or target is put elsewhere."""
-    _check_there(sim, kind, name)
     place = _plain(place)
     if kind == "target":
         _check_goes_there(sim, place)
         return [events.MoveTarget(name=name, position=place)]
-    _check_within(sim, place)
     moved = events.MoveObstacle if kind == "obstacle" else MoveHazard
     return [moved(name=name, position=place)]
 
 
 def remove(sim: Simulation, kind: str, name: str) -> list[Event]:
     """Take something away; who was on the way to a target goes where its group was sent at first."""
-    _check_there(sim, kind, name)
-    _check_not_needed(sim, kind, name)
     removed = {"obstacle": events.RemoveObstacle, "hazard": RemoveHazard}.get(kind, events.RemoveTarget)
     return [removed(name=name)]
 
 
 def resize(sim: Simulation, kind: str, name: str, radius: float) -> list[Event]:
     """Give an obstacle or a hazard another radius [m]."""
-    _check_there(sim, kind, name)
     if kind == "hazard":
         return [GrowHazard(name=name, inner=radius)]
     if kind == "target":
         raise ViewError(f"the size of target '{name}' cannot be changed; drop another one")
-    old = sim.world.obstacles[name]
+    old = sim.world.obstacles.find(name)
     if old.position is None:
         raise ViewError(f"obstacle '{name}' moves by itself; its size cannot be changed")
     return [
@@ -104,12 +98,6 @@ def resize(sim: Simulation, kind: str, name: str, radius: float) -> list[Event]:
 
 
 # What could be wrong --------------------------------------------------------------------------------------------
-
-
-def _check_within(sim: Simulation, place: Place) -> None:
-    low, high = sim.world.bounds
-    if (np.asarray(place) < low).any() or (np.asarray(place) > high).any():
-        raise ViewError(f"{_text(place)} lies outside the world; click inside it")
 
 
 def _check_goes_there(sim: Simulation, place: Place) -> None:
@@ -124,35 +112,6 @@ def _check_goes_there(sim: Simulation, place: Place) -> None:
                 raise ViewError(
                     f"nobody can stand at {_text(place)}: too near to a wall or an obstacle; click elsewhere"
                 )
-
-
-def _check_there(sim: Simulation, kind: str, name: str) -> None:
-    """It must be there when the next step begins, after what waits for that step."""
-    world = sim.world
-    known: Iterable[str] = {"obstacle": world.obstacles.names, "hazard": world.hazards.names}.get(kind, world.targets)
-    there = set(known)
-    for step, event in _waiting_for(sim, kind):
-        if step <= sim.step_number:
-            there = there - {event.name} if event.kind.startswith("remove") else there | {event.name}
-    if name not in there:
-        raise ViewError(f"there is no {kind} '{name}' any more; {suggest(name, there)}")
-
-
-def _check_not_needed(sim: Simulation, kind: str, name: str) -> None:
-    """An event that is still to come and finds nothing would end the run."""
-    for step, event in _waiting_for(sim, kind):
-        if step > sim.step_number and event.name == name:
-            if event.kind.startswith("add"):
-                return
-            what = event.kind.replace("_", " ")
-            raise ViewError(f"{kind} '{name}' is still needed: the scenario has '{what}' for t = {step * sim.dt:g} s")
-
-
-def _waiting_for(sim: Simulation, kind: str) -> Iterator[tuple[int, Any]]:
-    """Events to come that add, change or remove things of a kind, in order."""
-    for step, _, event in sim.events:
-        if isinstance(event, Event) and str(getattr(event, "kind", "")).endswith(f"_{kind}"):
-            yield step, event
 
 
 def _new_name(stem: str, taken: Iterable[str], sim: Simulation) -> str:

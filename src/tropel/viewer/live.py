@@ -24,6 +24,7 @@ from tropel.arguments import CHECKED_ELSEWHERE, checked_arguments
 from tropel.budget import Budget
 from tropel.errors import ParameterError, TropelError, ViewError, named_parameters
 from tropel.event_base import Event
+from tropel.event_queue import schedule
 from tropel.quantities import is_number, number
 from tropel.running import Run, Summary
 from tropel.stopping import StopRule
@@ -175,16 +176,13 @@ class LiveRun:
     def disturb(self, *events: Event) -> None:
         """Let events happen at the beginning of the next step; raises when one of them cannot."""
 
-        def schedule(sim: Simulation) -> None:
+        def put_down(sim: Simulation) -> None:
             self._check_running()
-            for event in events:
-                event.check(sim)
-            for event in events:
-                sim.events.add(sim.step_number, event)
+            schedule(sim, sim.step_number, *events)
             before = self._scheduled[1] if self._scheduled[0] == sim.step_number else 0
             self._scheduled = (sim.step_number, before + len(events))
 
-        self.ask(schedule)
+        self.ask(put_down)
 
     @property
     def waiting(self) -> int:

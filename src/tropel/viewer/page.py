@@ -24,7 +24,7 @@ from tropel.viewer.live import LiveRun
 from tropel.viewer.overlay_switch import OverlaySwitch
 from tropel.viewer.overlays import Canvas, Overlay
 from tropel.viewer.pulse import Pulse
-from tropel.viewer.server import HOST, PORT, start_server, stop_server
+from tropel.viewer.server import HOST, PORT, page_address, start_server, stop_server
 from tropel.viewer.things_drawing import ThingsDrawing
 from tropel.viewer.world_drawing import draw_world, extent
 
@@ -82,8 +82,7 @@ class Page:
 
     @property
     def address(self) -> str:
-        shown = "127.0.0.1" if self.host in ("0.0.0.0", "", "::") else self.host
-        return f"http://{shown}:{self.port}"
+        return page_address(self.server, self.host)
 
     def open(self) -> None:
         self._thread.start()

@@ -25,7 +25,7 @@ from tropel.viewer.pulse import Pulse
 from tropel.viewer.recorded_frames import RecordedFrames
 from tropel.viewer.recorded_overlays import RecordedOverlays
 from tropel.viewer.replay_panel import ReplayPanel
-from tropel.viewer.server import HOST, PORT, start_server, stop_server
+from tropel.viewer.server import HOST, PORT, page_address, start_server, stop_server
 from tropel.viewer.stage import Stage
 
 _FRAMES_PER_SECOND = 25.0
@@ -72,8 +72,7 @@ class Replay:
     @property
     def address(self) -> str:
         """Where the page is."""
-        shown = "127.0.0.1" if self.host in ("0.0.0.0", "", "::") else self.host
-        return f"http://{shown}:{self.port}"
+        return page_address(self.server, self.host)
 
     def start(self) -> None:
         self._thread.start()

@@ -1,26 +1,26 @@
-"""The web server of the page: on this machine only, and only its own page may talk to it.
+"""The web server of the page: on this machine only, and only for those who have the page's address.
 
-viser listens on every address by default, offers a public tunnel, and accepts WebSockets of any origin, by which any
-page open in the same browser could steer the run. Here it listens on 127.0.0.1 unless asked otherwise, the tunnel is
-off, and requests are looked at before viser sees them: the name they ask for must be one of this machine (or a page
-could rename itself to us), and a WebSocket must come from the page that this very server has sent.
+viser listens on every address by default, offers a public tunnel, and accepts WebSockets of anybody, by which any page
+open in the same browser and any program on the machine could steer the run. Here it listens on 127.0.0.1 unless asked
+otherwise, the tunnel is off, and requests and messages are looked at before viser sees them (`guard.py`).
 """
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import functools
 import importlib
-import ipaddress
 import socket
 import threading
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from typing import Any
-from urllib.parse import urlsplit
 
 from tropel.errors import ParameterError, ViewError
 from tropel.viewer.extra import import_viser
+from tropel.viewer.guard import LARGEST_MESSAGE, Guard, is_loopback
+from tropel.viewer.messages import trouble_with
 
 HOST = "127.0.0.1"
 PORT = 8080
@@ -38,8 +38,9 @@ def start_server(*, host: str = HOST, port: int = PORT, title: str = "tropel") -
         raise ParameterError(f"a port is a number from 0 (any free one) to 65535, not {port}")
     if not is_loopback(host):
         warnings.warn(
-            f"the page is served on {host or 'every address'}: everybody who reaches this machine can see and steer "
-            f"the run; leave the host out to serve it on this machine only",
+            f"the page is served on {host or 'every address'}: everybody who reaches this machine and learns the "
+            f"page's address, which is not encrypted on its way, can see and steer the run; leave the host out to "
+            f"serve it on this machine only",
             stacklevel=3,
         )
 
@@ -49,14 +50,24 @@ def start_server(*, host: str = HOST, port: int = PORT, title: str = "tropel") -
         def request_share_url(self, verbose: bool = True) -> str | None:
             return None
 
+    def element(identity: str) -> Any:
+        return server.gui._gui_input_handle_from_uuid.get(identity)
+
+    kinds = {kind.__name__: kind for kind in viser._messages.Message.get_subclasses()}
+    guard = Guard(
+        host,
+        protocol=f"viser-v{viser.__version__}",
+        trouble_with=functools.partial(trouble_with, kinds=kinds, element=element),
+    )
     # A page may be closed at any moment; that the last message for it is lost is no news.
     warnings.filterwarnings("ignore", message="Queued a .* on a closed connection", category=UserWarning)
     free = free_port(host, port)
-    with _quiet(), _guarded(host) as engaged:
+    with _quiet(), _guarded(guard) as engaged:
         server = Server(host=host, port=free, label=title, verbose=False)
     if not engaged:
         stop_server(server)
         raise ViewError("this version of viser starts its server in another way, which tropel cannot guard; use 1.1")
+    server.tropel_token = guard.token
     server.gui.configure_theme(show_logo=False, show_share_button=False)
     _light(server.scene)
     # Beside the world, not above it.
@@ -76,18 +87,15 @@ def _light(scene: Any) -> None:
     scene.add_light_directional("/lights/sun", intensity=1.6, position=(-0.4, -0.7, 1.0), cast_shadow=False)
 
 
+def page_address(server: Any, host: str) -> str:
+    """Where the page of a server is, with the token that it asks for."""
+    shown = HOST if host in _EVERYWHERE else f"[{host}]" if ":" in host else host
+    return f"http://{shown}:{server.get_port()}/{server.tropel_token}"
+
+
 def stop_server(server: Any) -> None:
     with _quiet():
         server.stop()
-
-
-def is_loopback(host: str) -> bool:
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 def free_port(host: str, port: int) -> int:
@@ -119,33 +127,9 @@ def _is_taken(host: str, family: socket.AddressFamily) -> bool:
     return True
 
 
-def may_talk(headers: Mapping[str, str], host: str) -> bool:
-    """Whether a request is for this machine by a name of its own, and from its own page if a page sent it."""
-    asked = headers.get("Host", "")
-    try:
-        name = urlsplit(f"//{asked}").hostname or ""
-    except ValueError:
-        return False
-    if not _is_own_name(name, host):
-        return False
-    origin = headers.get("Origin")
-    return origin is None or origin in (f"http://{asked}", f"https://{asked}")
-
-
-def _is_own_name(name: str, host: str) -> bool:
-    if name == "localhost" or name == host.lower() or is_loopback(name):
-        return True
-    if is_loopback(host):
-        return False
-    # Somebody asked for other machines: they come by an address or by this machine's name, not by any other.
-    with contextlib.suppress(ValueError):
-        return bool(ipaddress.ip_address(name))
-    return name in (socket.gethostname().lower(), socket.getfqdn().lower())
-
-
 @contextlib.contextmanager
-def _guarded(host: str) -> Iterator[list[bool]]:
-    """While a server starts, look at its requests before it does. viser has no option for that, websockets has."""
+def _guarded(guard: Guard) -> Iterator[list[bool]]:
+    """While a server starts, put the guard before it. viser has no option for that, websockets has."""
     websockets: Any = importlib.import_module("websockets.asyncio.server")
 
     engaged: list[bool] = []
@@ -153,15 +137,12 @@ def _guarded(host: str) -> Iterator[list[bool]]:
         serve = websockets.serve
 
         @functools.wraps(serve)
-        def guarded_serve(*arguments: Any, process_request: Callable[..., Any], **options: Any) -> Any:
+        def guarded_serve(handler: Any, *arguments: Any, process_request: Callable[..., Any], **options: Any) -> Any:
             engaged.append(True)
-
-            def look_first(connection: Any, request: Any) -> Any:
-                if not may_talk(request.headers, host):
-                    return connection.respond(403, "This page is for the machine it runs on.\n")
-                return process_request(connection, request)
-
-            return serve(*arguments, process_request=look_first, **options)
+            asyncio.get_running_loop().set_exception_handler(guard.unhandled)
+            options |= {"max_size": LARGEST_MESSAGE, "logger": guard.logger}
+            look = guard.look_first(process_request)
+            return serve(guard.listen_first(handler), *arguments, process_request=look, **options)
 
         websockets.serve = guarded_serve
         try:

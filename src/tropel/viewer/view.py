@@ -154,6 +154,6 @@ def _announce(view: View, *, wanted: int, browser: bool) -> None:
     console = Console(stderr=True)
     if wanted not in (0, view.page.port):
         console.print(f"Port {wanted} is in use, so the page has port {view.page.port}.", highlight=False)
-    console.print(f"The page is at {view.address}  (Ctrl-C ends the run)", highlight=False)
+    console.print(f"The page is at {view.address}  (Ctrl-C ends the run)", highlight=False, soft_wrap=True)
     if browser:
         webbrowser.open(view.address)

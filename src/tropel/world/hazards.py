@@ -84,6 +84,10 @@ class Hazard:
         """Whether it moves, grows or ends by itself."""
         return self.motion is not None or self.growth > 0.0 or self.until is not None
 
+    def resized(self, inner: float, outer: float | None = None) -> Hazard:
+        """The same with other radii [m]; without `outer` the ratio stays."""
+        return replace(self, inner=inner, outer=inner * self.outer_per_inner if outer is None else outer)
+
     def inner_after(self, seconds: float) -> float:
         """The inner radius [m] so long after it was added."""
         grown = self.inner + self.growth * seconds
@@ -161,7 +165,7 @@ class HazardSet(NamedSet[Hazard]):
     def grow(self, name: str, *, inner: float, outer: float | None = None, time: float = 0.0, dt: float = 0.0) -> None:
         """Give a hazard another size now, from which it may go on growing; without `outer` the ratio stays."""
         old = self.find(name)
-        self._put(name, replace(old, inner=inner, outer=inner * old.outer_per_inner if outer is None else outer), time)
+        self._put(name, old.resized(inner, outer), time)
         self._lay_out(time, dt)
 
     @checked_arguments

@@ -316,6 +316,31 @@ class World:
         old = self.targets[name]
         self._place_target(name, Target(position=position, radius=old.radius, absorbs=old.absorbs))
 
+    def check_target(self, name: str, target: Target, *, time: float = 0.0) -> NDArray[np.float64]:
+        """Where a target is at `time` [s]; raises when that is no place in this world."""
+        what = f"target '{name}'"
+        if target.position is None:
+            assert target.motion is not None
+            return position_at(target.motion, time, what=what, dim=self.dim)
+        place = shapes.point(target.position, what, dim=self.dim)
+        self.check_inside(place, what)
+        return place
+
+    def check_obstacle(self, name: str, obstacle: Obstacle, *, time: float = 0.0) -> None:
+        """Raise when an obstacle's place at `time` [s] is none in this world, or far from all of it."""
+        self.obstacles.check(name, obstacle, time=time)
+        if obstacle.position is None:
+            return
+        place = np.asarray(obstacle.position)
+        outside = (place + obstacle.radius < self.bounds[0]) | (place - obstacle.radius > self.bounds[1])
+        if (outside & self.walled).any():
+            low, high = (", ".join(f"{c:g}" for c in corner) for corner in self.bounds)
+            at = ", ".join(f"{c:g}" for c in place)
+            raise GeometryError(
+                f"obstacle '{name}' at ({at}) lies outside the world, which reaches from ({low}) to ({high}); put it "
+                f"inside"
+            )
+
     @checked_arguments
     def remove_target(self, name: str) -> None:
         """Take a target away. Its number stays taken: records of who has left there go by it."""
@@ -324,30 +349,25 @@ class World:
         self._goals = None
 
     def _place_target(self, name: str, target: Target) -> None:
-        what = f"target '{name}'"
-        if target.position is not None:
-            place = shapes.point(target.position, what, dim=self.dim)
-            self.check_inside(place, what)
-        else:
-            assert target.motion is not None
-            place = position_at(target.motion, self.time, what=what, dim=self.dim)
+        place = self.check_target(name, target, time=self.time)
         self._targets[name] = target
         self._target_position[name] = place.copy()
         self.wrap(self._target_position[name][None])
         self._goals = None
 
+    @property
+    def region_names(self) -> list[str]:
+        """Every name that `region` knows."""
+        return [*self.region_boxes] if self.dim == 3 else [*self.regions, *self.exits]
+
     @checked_arguments
     def region(self, name: str) -> Polygonal | Box:
         """A named region; an exit's polygon counts as one too."""
+        if name not in self.region_names:
+            raise ParameterError(f"there is no region '{name}'; {suggest(name, self.region_names)}")
         if self.dim == 3:
-            if name in self.region_boxes:
-                return self.region_boxes[name]
-            raise ParameterError(f"there is no region '{name}'; {suggest(name, self.region_boxes)}")
-        if name in self.regions:
-            return self.regions[name]
-        if name in self.exits:
-            return self.exits[name].polygon
-        raise ParameterError(f"there is no region '{name}'; {suggest(name, [*self.regions, *self.exits])}")
+            return self.region_boxes[name]
+        return self.regions[name] if name in self.regions else self.exits[name].polygon
 
     @checked_arguments
     def disc(self, middle: Place, radius: Length) -> Polygonal | Box:
