@@ -109,7 +109,7 @@ class Campaign:
     def _try(self, worker: Watched, name: str, number: int, tally: Tally) -> None:
         made = fuzzer(name)
         folder = self.folder / "cases" / f"{name}_{number}"
-        outcome = worker.make_and_run(name, self.seed, number, folder, made.seconds)
+        outcome = worker.make_and_run(name, self.seed, number, folder, self._prepared(name), made.seconds)
         if outcome.kind in _TRIED_TWICE and (name, outcome.label) not in self.classes:
             outcome = worker.run(name, folder, made.seconds)
         case = f"{name}:{self.seed}:{number}"

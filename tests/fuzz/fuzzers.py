@@ -21,8 +21,8 @@ class Fuzzer(Protocol):
     def prepare(self, folder: Path) -> None:
         """What all cases need, once, before the first."""
 
-    def make(self, chance: random.Random, folder: Path) -> None:
-        """Write a case into an empty folder; depends on nothing but `chance` and what was prepared."""
+    def make(self, chance: random.Random, folder: Path, prepared: Path) -> None:
+        """Write a case into an empty folder; depends on nothing but `chance` and the folder that was prepared."""
 
     def run(self, folder: Path) -> Outcome:
         """Try the case in a folder."""

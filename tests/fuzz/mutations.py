@@ -17,7 +17,7 @@ Tree = dict[str, Any]
 def mutate(tree: Tree, others: list[Tree], chance: random.Random) -> Tree:
     """A changed copy of a tree; some changes take parts of other trees."""
     changed = copy.deepcopy(tree)
-    for _ in range(chance.choice((1, 1, 1, 2, 2, 3, 5, 8))):
+    for _ in range(chance.choice((1, 1, 1, 1, 1, 2, 2, 3, 6))):
         change = chance.choices(list(_CHANGES), weights=list(_CHANGES.values()))[0]
         try:
             change(changed, others, chance)

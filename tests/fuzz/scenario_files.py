@@ -49,7 +49,7 @@ class ScenarioFiles:
     def prepare(self, folder: Path) -> None:
         pass
 
-    def make(self, chance: random.Random, folder: Path) -> None:
+    def make(self, chance: random.Random, folder: Path, prepared: Path) -> None:
         scenes = _scenes()
         tree = mutate(chance.choice(scenes), scenes, chance)
         text = toml_text(tree).encode()

@@ -22,7 +22,7 @@ class Warm:
     def prepare(self, folder: Path) -> None:
         pass
 
-    def make(self, chance: random.Random, folder: Path) -> None:
+    def make(self, chance: random.Random, folder: Path, prepared: Path) -> None:
         for file in Path(__file__).with_name("scenarios").glob("*.toml"):
             shutil.copyfile(file, folder / file.name)
 

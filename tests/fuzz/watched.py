@@ -41,9 +41,11 @@ class Watched:
         if answer:
             raise RuntimeError(f"{fuzzer} cannot be prepared: {answer}\n{self._printed()}")
 
-    def make_and_run(self, fuzzer: str, seed: int, number: int, folder: Path, seconds: float) -> Outcome:
-        asked = {"do": "make", "fuzzer": fuzzer, "seed": seed, "number": number, "folder": str(folder)}
-        return self._outcome(asked, seconds)
+    def make_and_run(
+        self, fuzzer: str, seed: int, number: int, folder: Path, prepared: Path, seconds: float
+    ) -> Outcome:
+        asked = {"do": "make", "fuzzer": fuzzer, "seed": seed, "number": number}
+        return self._outcome(asked | {"folder": str(folder), "prepared": str(prepared)}, seconds)
 
     def run(self, fuzzer: str, folder: Path, seconds: float) -> Outcome:
         return self._outcome({"do": "run", "fuzzer": fuzzer, "folder": str(folder)}, seconds)
@@ -104,7 +106,7 @@ class Watched:
             self.restarts += 1
             # A first case that everybody knows: kernels come from the disk now and not while a case is tried.
             warm = self.log.with_suffix("")
-            ready = self.make_and_run("warm", 0, 0, warm, _BEGINNING)
+            ready = self.make_and_run("warm", 0, 0, warm, warm, _BEGINNING)
             if ready.is_finding:
                 raise RuntimeError(f"scenes that nobody has changed do not run: {ready.said}")
         return self.process

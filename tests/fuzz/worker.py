@@ -54,7 +54,8 @@ def _answer(request: dict[str, Any], fuzzer: Any) -> dict[str, Any]:
     if request["do"] == "make":
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
-        tried.make(random.Random(f"{tried.name}:{request['seed']}:{request['number']}"), folder)
+        chance = random.Random(f"{tried.name}:{request['seed']}:{request['number']}")
+        tried.make(chance, folder, Path(request["prepared"]))
     os.chdir(folder)
     began = time.perf_counter()
     try:
