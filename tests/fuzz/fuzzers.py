@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import importlib
 import random
 from collections.abc import Callable
 from pathlib import Path
@@ -35,26 +36,19 @@ def names() -> list[str]:
     return ["scenario", "damaged", "kills", "cache"]
 
 
+#: Modules and classes, which are imported when they are asked for.
+_CLASSES = {
+    "scenario": ("scenario_files", "ScenarioFiles"),
+    "damaged": ("damaged_files", "DamagedFiles"),
+    "kills": ("kills", "Kills"),
+    "cache": ("kernel_cache", "KernelCache"),
+    "warm": ("warm", "Warm"),
+    "broken": ("broken", "Broken"),
+}
+
+
 @functools.cache
 def fuzzer(name: str) -> Fuzzer:
-    if name == "warm":
-        from .warm import Warm
-
-        return Warm()
-    if name == "scenario":
-        from .scenario_files import ScenarioFiles
-
-        return ScenarioFiles()
-    if name == "damaged":
-        from .damaged_files import DamagedFiles
-
-        return DamagedFiles()
-    if name == "kills":
-        from .kills import Kills
-
-        return Kills()
-    if name == "cache":
-        from .kernel_cache import KernelCache
-
-        return KernelCache()
-    raise ValueError(f"there is no fuzzer '{name}'; known: {', '.join(names())}")
+    module, kind = _CLASSES[name]
+    made: Fuzzer = getattr(importlib.import_module(f".{module}", __package__), kind)()
+    return made

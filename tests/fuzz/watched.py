@@ -29,8 +29,9 @@ _number = itertools.count()
 class Watched:
     """Starts a process when there is none. Seconds are the process's own, so that a busy machine is no hang."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, warm: bool = True, memory: int = MEMORY) -> None:
         folder.mkdir(parents=True, exist_ok=True)
+        self.warm, self.memory = warm, memory
         self.log = folder / f"worker_{os.getpid()}_{next(_number)}.log"
         self.process: subprocess.Popen[bytes] | None = None
         self.restarts = 0
@@ -67,7 +68,7 @@ class Watched:
         process.stdin.flush()
         began, worked = time.monotonic(), self._worked()
         while not select.select([process.stdout], [], [], 0.02)[0]:
-            if self._resident() > MEMORY:
+            if self._resident() > self.memory:
                 return self._ended("memory")
             if self._worked() - worked > seconds or time.monotonic() - began > seconds * _PATIENCE:
                 return self._ended("hang")
@@ -104,12 +105,16 @@ class Watched:
                 env=os.environ | {"PYTHONPATH": os.pathsep.join(paths), "TROPEL_PLAN_CACHE": "off"},
             )
             self.restarts += 1
-            # A first case that everybody knows: kernels come from the disk now and not while a case is tried.
-            warm = self.log.with_suffix("")
-            ready = self.make_and_run("warm", 0, 0, warm, warm, _BEGINNING)
-            if ready.is_finding:
-                raise RuntimeError(f"scenes that nobody has changed do not run: {ready.said}")
+            if self.warm:
+                self._warm_up()
         return self.process
+
+    def _warm_up(self) -> None:
+        """A first case that everybody knows: kernels come from the disk now and not while a case is tried."""
+        folder = self.log.with_suffix("")
+        ready = self.make_and_run("warm", 0, 0, folder, folder, _BEGINNING)
+        if ready.is_finding:
+            raise RuntimeError(f"scenes that nobody has changed do not run: {ready.said}")
 
     def _printed(self) -> str:
         try:
