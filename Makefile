@@ -1,6 +1,7 @@
 # make demo        run a built-in evacuation; trajectory, picture and animation appear under out/
 # make test        lint, types and the tests
 # make long        the longest checks, and those of array bounds, for which all kernels are compiled once more
+# make fuzz        tries to break it for ten minutes; SEED=2 for other cases, TIME=3600 for an hour
 # make bench-check benchmarks against the targets in benchmarks/targets.toml
 # Every target sets up what it needs in .venv by itself.
 
@@ -8,8 +9,10 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 SHELL  := /bin/bash
+SEED   ?= 1
+TIME   ?= 600
 
-.PHONY: demo test lint types bench-check long clean
+.PHONY: demo test lint types bench-check long fuzz clean
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/.core
@@ -24,6 +27,10 @@ test: $(VENV)/.dev
 
 long: $(VENV)/.dev
 	$(BIN)/pytest -n auto --dist loadfile -m "long or bounds"
+
+fuzz: $(VENV)/.dev
+	$(BIN)/tropel warmup
+	$(BIN)/python -m tests.fuzz --seed $(SEED) --seconds $(TIME)
 
 bench-check: $(VENV)/.dev
 	$(BIN)/tropel warmup

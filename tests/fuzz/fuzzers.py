@@ -33,13 +33,15 @@ class Fuzzer(Protocol):
 
 
 def names() -> list[str]:
-    return ["scenario", "damaged", "kills", "cache"]
+    with_calls = (Path(__file__).parents[1] / "wrong_calls").exists()
+    return ["scenario", "damaged", *(["api"] if with_calls else []), "kills", "cache"]
 
 
 #: Modules and classes, which are imported when they are asked for.
 _CLASSES = {
     "scenario": ("scenario_files", "ScenarioFiles"),
     "damaged": ("damaged_files", "DamagedFiles"),
+    "api": ("api_calls", "ApiCalls"),
     "kills": ("kills", "Kills"),
     "cache": ("kernel_cache", "KernelCache"),
     "warm": ("warm", "Warm"),

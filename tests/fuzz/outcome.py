@@ -24,6 +24,7 @@ KINDS = (
     "nan",
     "traceback",
     "model error",
+    "taken for a number",
     "half-written",
     "no file named",
     "many lines",
