@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
+import shutil
 import sys
 from pathlib import Path
 
@@ -19,11 +21,12 @@ from .outcome import ACCEPTED, FINDING, REFUSED
 def main() -> int:
     told = _options()
     out = Path(told.out).resolve() / str(told.seed)
-    with Campaign(told.seed, out, told.workers) as campaign:
+    with Campaign(told.seed, out, told.workers) as campaign, contextlib.suppress(KeyboardInterrupt):
         if told.case:
             name, _, number = told.case.split(":")
             campaign.go(name, cases=1, first=int(number))
         else:
+            shutil.rmtree(out / "findings", ignore_errors=True)
             _all(campaign, told)
         if told.shorten:
             campaign.shorten()

@@ -17,8 +17,8 @@ from .watched import Watched
 
 #: What depends on the machine's mood is tried twice before it counts.
 _TRIED_TWICE = ("hang", "memory")
-#: Only cases that are quick are made shorter, each kind for at most so many seconds.
-_QUICK, _SHRINKING = 3.0, 20.0
+#: Only cases that are quick are made shorter, each kind for at most so many seconds, and all together.
+_QUICK, _SHRINKING, _ALL_SHRINKING = 3.0, 20.0, 120.0
 
 
 @dataclass
@@ -59,6 +59,8 @@ class Campaign:
     def __exit__(self, *_: object) -> None:
         for worker in self.workers:
             worker.close()
+        for scratch in ("cases", "workers", "prepared"):
+            shutil.rmtree(self.folder / scratch, ignore_errors=True)
 
     def go(
         self,
@@ -97,9 +99,10 @@ class Campaign:
             raise failures[0]
 
     def shorten(self) -> None:
-        """Make the kept cases shorter."""
-        for each in self.classes.values():
-            if each.outcome.kind not in _TRIED_TWICE and each.outcome.seconds < _QUICK:
+        """Make the kept cases shorter, those of the worst kinds first."""
+        end = time.monotonic() + _ALL_SHRINKING
+        for each in self.findings():
+            if time.monotonic() < end and each.outcome.kind not in _TRIED_TWICE and each.outcome.seconds < _QUICK:
                 self._shorten(each)
 
     def findings(self) -> list[Class]:

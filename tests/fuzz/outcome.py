@@ -69,7 +69,7 @@ def of_error(error: BaseException, names: tuple[str, ...]) -> Outcome:
         return finding("memory", _place(error), text)
     if not isinstance(error, TropelError):
         return finding("traceback", f"{type(error).__name__} {_place(error)}", text)
-    if isinstance(error, ModelError) and error.__cause__ is not None:
+    if isinstance(error, ModelError) and not isinstance(error.__cause__, TropelError | None):
         return finding("model error", f"{type(error.__cause__).__name__} {_place(error.__cause__)}", text)
     lines = str(error).split("\n")
     if any(not any(name in line for name in names) for line in lines):

@@ -38,7 +38,7 @@ _AFTERWARDS = {
     "export": ("export", "out", "--html", "--quiet"),
     "plan": ("plan", _CASE, "--quiet"),
 }
-_SHRINKING = 60
+_SHRINKING = 200
 
 
 class ScenarioFiles:
