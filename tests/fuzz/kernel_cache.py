@@ -5,14 +5,16 @@ from __future__ import annotations
 import json
 import os
 import random
-import re
 import shutil
 import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from tropel._kernels.compile import cache_directory
+try:
+    from tropel._kernels.cache import cache_directory
+except ImportError:
+    from tropel._kernels.compile import cache_directory
 
 from .damage import damaged, replace_by_no_file
 from .outcome import Outcome, accepted, finding
@@ -21,6 +23,15 @@ _PLAN = "case.json"
 _SCENE = "room"
 _RUN = ("run", f"{_SCENE}.toml", "--out", "run", "--until", "0.5", "--threads", "1", "--no-picture", "--quiet")
 _LONGEST_WAIT = 900.0
+#: The command line, with a list of all files that are opened meanwhile.
+_LISTING = """
+import sys
+seen = open(sys.argv[1], "w")
+sys.addaudithook(lambda event, told: event == "open" and seen.write(f"{told[0]}\\n"))
+from tropel.cli import main
+del sys.argv[1]
+main()
+"""
 
 
 class KernelCache:
@@ -30,14 +41,15 @@ class KernelCache:
 
     def prepare(self, folder: Path) -> None:
         shutil.copyfile(Path(__file__).with_name("scenarios") / f"{_SCENE}.toml", folder / f"{_SCENE}.toml")
-        done = _tropel(folder, cache_directory().parent, NUMBA_DEBUG_CACHE="1")
-        if done.returncode != 0:
-            raise RuntimeError(done.stderr)
-        # Which files of the cache this run has read; without such a word from Numba, all of them.
         root = cache_directory()
-        loaded = {Path(name) for name in re.findall(r"loaded from '([^']+)'", done.stdout + done.stderr)}
-        files = sorted(loaded) or sorted(path for path in root.rglob("*") if path.is_file())
-        names = [str(path.relative_to(root.parent)) for path in files if path.is_relative_to(root) and path.is_file()]
+        opened = folder / "opened.txt"
+        done = _python(folder, root.parent, "-c", _LISTING, str(opened), *_RUN)
+        if done.returncode != 0:
+            raise RuntimeError(f"a run with the cache as it is fails: {done.stderr}")
+        read = {Path(name) for name in opened.read_text().splitlines()}
+        names = sorted(str(path.relative_to(root.parent)) for path in read if root in path.parents and path.is_file())
+        if not names:
+            raise RuntimeError(f"the run has read nothing of {root}: there is nothing to damage")
         told = {"files": names, "cache": str(root.parent), "hash": _hash(folder), "root": root.name}
         (folder / _PLAN).write_text(json.dumps(told))
 
@@ -58,7 +70,7 @@ class KernelCache:
 
     def run(self, folder: Path) -> Outcome:
         plan = json.loads((folder / _PLAN).read_text())
-        done = _tropel(folder, folder / "cache")
+        done = _python(folder, folder / "cache", "-m", "tropel.cli", *_RUN)
         shutil.rmtree(folder / "cache", ignore_errors=True)
         if done.returncode < 0:
             return finding("crash", f"signal {-done.returncode}", done.stderr[-4000:])
@@ -73,11 +85,11 @@ class KernelCache:
         pass
 
 
-def _tropel(folder: Path, cache: Path, **more: str) -> subprocess.CompletedProcess[str]:
+def _python(folder: Path, cache: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-m", "tropel.cli", *_RUN],
+        [sys.executable, *arguments],
         cwd=folder,
-        env=os.environ | {"NUMBA_CACHE_DIR": str(cache)} | more,
+        env=os.environ | {"NUMBA_CACHE_DIR": str(cache)},
         capture_output=True,
         text=True,
         check=False,
