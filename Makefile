@@ -2,6 +2,7 @@
 # make test        lint, types and the tests
 # make long        the longest checks, and those of array bounds, for which all kernels are compiled once more
 # make lowest      the lowest versions of packages that pyproject.toml allows: demo and a part of the tests
+# make fuzz        tries to break it for ten minutes; SEED=2 for other cases, TIME=3600 for an hour
 # make bench-check benchmarks against the targets in benchmarks/targets.toml
 # Every target sets up what it needs in .venv by itself.
 
@@ -9,8 +10,10 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 SHELL  := /bin/bash
+SEED   ?= 1
+TIME   ?= 600
 
-.PHONY: demo test lint types bench-check long lowest clean
+.PHONY: demo test lint types bench-check long lowest fuzz clean
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/.core
@@ -29,6 +32,10 @@ long: $(VENV)/.dev
 
 lowest: $(VENV)/.python
 	$(BIN)/python tests/lowest_versions.py
+
+fuzz: $(VENV)/.dev
+	$(BIN)/tropel warmup
+	$(BIN)/python -m tests.fuzz --seed $(SEED) --seconds $(TIME)
 
 bench-check: $(VENV)/.dev
 	$(BIN)/tropel warmup

@@ -1,0 +1,84 @@
+"""A run of a few steps, after each of which what is promised of all runs is looked at."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import shapely
+from numpy.typing import NDArray
+
+from tropel.running import Summary
+from tropel.simulation import Simulation
+from tropel.stopping import StopRule
+
+#: A run ends after so many steps, or when this many agents times steps are done.
+STEPS, AGENT_STEPS = 40, 60_000
+#: More agents or walls than this are not compared: it would take longer than the step.
+_COMPARED = 500
+
+
+class BrokenPromiseError(Exception):
+    """Positions that are no numbers, or an agent beyond a wall."""
+
+
+class BoundedRun:
+    """Takes the place of `Simulation.run` in `execute`."""
+
+    def __init__(self) -> None:
+        self.sim: Simulation | None = None
+
+    def __call__(self, sim: Simulation, *, until: Any, limit: float, build: Any, **files: Any) -> Summary:
+        self.sim = sim
+        self.rule = StopRule(sim, until, limit)
+        self.first = sim.step_number
+        self.agent_steps = 0
+        self.before = self._seen()
+        return sim.run(until=self._is_over, limit=limit, progress=False, **files)
+
+    def _is_over(self, sim: Simulation) -> bool:
+        self._look(sim)
+        self.agent_steps += len(sim.agents)
+        done = sim.step_number - self.first
+        return done >= STEPS or self.agent_steps >= AGENT_STEPS or self.rule.why_stop() is not None
+
+    def _look(self, sim: Simulation) -> None:
+        if not np.isfinite(sim.agents.position).all():
+            raise BrokenPromiseError("nan")
+        ids, places, walls = self.before
+        self.before = self._seen()
+        now, after, walls_now = self.before
+        if walls is None or walls_now is None or not shapely.equals_exact(walls, walls_now):
+            return  # a door that closes moves those who stand in it aside
+        both = np.intersect1d(ids, now)
+        first, then = places[np.searchsorted(ids, both)], after[np.searchsorted(now, both)]
+        if len(both) and crossings(first, then, walls):
+            raise BrokenPromiseError("wall crossed")
+
+    def _seen(self) -> tuple[NDArray[np.int64], NDArray[np.float64], Any]:
+        sim = self.sim
+        assert sim is not None
+        walls = None
+        if len(sim.agents) <= _COMPARED and sim.world.dim == 2 and not sim.world.period.any():
+            walls = closed_lines(sim.world)
+            if shapely.get_num_coordinates(walls) > _COMPARED:
+                walls = None
+        return sim.agents.id.copy(), sim.agents.position.copy(), walls
+
+
+def closed_lines(world: Any) -> Any:
+    """Everything nobody may cross now."""
+    lines = [] if world.walkable is None else [world.walkable.boundary]
+    lines += [*world.walls, *(door.line for door in world.doors.values() if not door.open)]
+    return shapely.MultiLineString([part for line in lines for part in shapely.get_parts(line)])
+
+
+def crossings(before: NDArray[np.float64], after: NDArray[np.float64], lines: Any) -> int:
+    """How many chords share a point with any segment of the lines."""
+    ends = [np.stack([xy[:-1], xy[1:]], axis=1) for xy in map(shapely.get_coordinates, shapely.get_parts(lines))]
+    if not ends:
+        return 0
+    chords = shapely.linestrings(np.stack([before, after], axis=1))
+    still = (before == after).all(axis=1)
+    chords[still] = shapely.points(before[still])
+    return len(shapely.STRtree(shapely.linestrings(np.concatenate(ends))).query(chords, predicate="intersects")[0])

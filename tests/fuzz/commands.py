@@ -1,0 +1,33 @@
+"""Commands of the command line, in this process."""
+
+from __future__ import annotations
+
+import contextlib
+from pathlib import Path
+
+import typer
+
+from .outcome import REFUSED, Outcome, accepted, of_error
+
+
+def command(*arguments: object, names: tuple[str, ...]) -> Outcome:
+    """What becomes of a command. Refusals name one of the given files."""
+    from tropel.cli import app
+
+    try:
+        app(args=[str(argument) for argument in arguments], standalone_mode=False)
+    except (typer.Exit, typer.BadParameter) as error:
+        return Outcome(REFUSED, said=str(error))
+    except BaseException as error:
+        return of_error(error, names)
+    return accepted()
+
+
+def left_overs(folder: Path) -> list[str]:
+    """Files under a folder that were not finished: temporary ones and empty ones."""
+    found = []
+    with contextlib.suppress(OSError):
+        for path in sorted(folder.rglob("*")):
+            if path.is_file() and (path.name.endswith(".tmp") or path.stat().st_size == 0):
+                found.append(path.name)
+    return found
