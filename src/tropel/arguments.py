@@ -205,6 +205,8 @@ def _list_of(arguments: tuple[Any, ...]) -> _Kind:
     of = kind.says.removeprefix("a ").removeprefix("an ")
 
     def accepts(value: Any) -> bool:
+        if isinstance(value, np.ndarray) and kind is _PLAIN[str]:
+            return False
         return _is_list(value) and all(kind.accepts(part) for part in value)
 
     return _Kind(accepts, f"a list, each {of}")
