@@ -105,9 +105,7 @@ def test_runs_that_make_no_sense_are_refused(run: dict[str, Any]) -> None:
 
 
 def test_steps_of_ages_are_refused_and_safety_is_a_number() -> None:
-    with pytest.raises(
-        ParameterError, match=r"dt must be a number from 0 to 1000 s, 0 excluded, not 1000000000000000.0"
-    ):
+    with pytest.raises(ParameterError, match=r"dt must be a positive number, at most 1000 s, not 1"):
         simulation(dt=1e15)
     with pytest.raises(ParameterError, match="safety must be a finite number, not nan"):
         tropel.Dynamical(safety=math.nan)

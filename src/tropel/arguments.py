@@ -50,14 +50,14 @@ LATEST = 1e12
 _SMALLEST_INT, _LARGEST_INT = -(2**63), 2**63 - 1
 
 
-def _limited(**limits: float) -> Quantity:
-    return Quantity(name="", **limits)  # type: ignore[arg-type]
+def _limited(unit: str = "", **limits: float) -> Quantity:
+    return Quantity(name="", unit=unit, **limits)  # type: ignore[arg-type]
 
 
 Positive = Annotated[float, _limited(above=0.0)]
-Length = Annotated[float, _limited(above=0.0, high=FARTHEST)]  #: [m]
-Seconds = Annotated[float, _limited(above=0.0, high=LATEST)]  #: a duration
-Moment = Annotated[float, _limited(low=-LATEST, high=LATEST)]  #: a simulated time [s]
+Length = Annotated[float, _limited(unit="m", above=0.0, high=FARTHEST)]
+Seconds = Annotated[float, _limited(unit="s", above=0.0, high=LATEST)]  #: a duration
+Moment = Annotated[float, _limited(unit="s", low=-LATEST, high=LATEST)]  #: a simulated time [s]
 Count = Annotated[int, _limited(low=0)]
 PositiveCount = Annotated[int, _limited(low=1)]
 PathLike = str | os.PathLike[str]

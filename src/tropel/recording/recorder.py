@@ -128,13 +128,13 @@ class Recorder:
 
 
 #: Frames per simulated second.
-FPS = Quantity(name="fps", low=1e-6, high=1e6, unit="frames per simulated second")
+FPS = Quantity(name="fps", above=0.0, high=1e6, unit="frames per simulated second")
 
 
 @checked_arguments
 def steps_per_frame(fps: Annotated[float, FPS], dt: float) -> int:
     """How many steps lie between two frames; at least one."""
-    return max(1, round(1.0 / (fps * dt)))
+    return max(1, round(min(1.0 / max(fps * dt, 1e-300), 1e15)))
 
 
 def walkable_now(sim: Simulation) -> str:
