@@ -104,7 +104,8 @@ class World:
         ("x" or "xy"). With `open` there are no walls and space goes on; the box then only says where agents without a
         region of their own begin. Regions are boxes (low, high) too.
         """
-        dim = 2 if np.shape(numbers_in(low)) == (2,) else 3
+        corner = numbers_in(low)
+        dim = 2 if corner is not None and corner.shape == (2,) else 3
         corners = _box_corners(low, high, "the box", dim)
         told = {name: _two_corners(name, box) for name, box in (regions or {}).items()}
         boxes = {name: _box_corners(*box, f"region '{name}'", dim) for name, box in told.items()}
