@@ -225,13 +225,13 @@ def test_the_summary_says_what_was_wanted_reached_and_left_out() -> None:
     [
         ({"steps_per_second": 0}, "steps_per_second must be a positive number"),
         ({"steps_per_second": float("nan")}, "steps_per_second must be a positive number"),
-        ({"window": 0}, "window must be a whole number, at least 1"),
+        ({"window": 0}, "window must be a whole number of at least 1"),
         ({"window": 2.5}, "window must be a whole number"),
-        ({"settle": -1}, "settle must be a whole number, at least 0"),
+        ({"settle": -1}, "settle must be a whole number that is not negative"),
         ({"patience": True}, "patience must be a whole number"),
-        ({"room": 1.0}, "room is a share of the time"),
+        ({"room": 1.0}, "room must be a number from 0 to 1, 1 excluded"),
         ({"order": ("a", "a")}, "order names each behaviour once"),
-        ({"order": "congestion"}, "order names each behaviour once"),
+        ({"order": "congestion"}, "order must be a list, each text"),
         ({"fps": 60}, "Budget has no parameter 'fps'"),
     ],
 )

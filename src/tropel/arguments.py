@@ -50,14 +50,14 @@ LATEST = 1e12
 _SMALLEST_INT, _LARGEST_INT = -(2**63), 2**63 - 1
 
 
-def _limited(**limits: float) -> Quantity:
-    return Quantity(name="", **limits)  # type: ignore[arg-type]
+def _limited(unit: str = "", **limits: float) -> Quantity:
+    return Quantity(name="", unit=unit, **limits)  # type: ignore[arg-type]
 
 
 Positive = Annotated[float, _limited(above=0.0)]
-Length = Annotated[float, _limited(above=0.0, high=LARGEST_LENGTH)]  #: [m]
-Seconds = Annotated[float, _limited(above=0.0, high=LATEST)]  #: a duration
-Moment = Annotated[float, _limited(low=-LATEST, high=LATEST)]  #: a simulated time [s]
+Length = Annotated[float, _limited(unit="m", above=0.0, high=LARGEST_LENGTH)]
+Seconds = Annotated[float, _limited(unit="s", above=0.0, high=LATEST)]  #: a duration
+Moment = Annotated[float, _limited(unit="s", low=-LATEST, high=LATEST)]  #: a simulated time [s]
 Count = Annotated[int, _limited(low=0)]
 PositiveCount = Annotated[int, _limited(low=1)]
 PathLike = str | os.PathLike[str]
@@ -205,6 +205,8 @@ def _list_of(arguments: tuple[Any, ...]) -> _Kind:
     of = kind.says.removeprefix("a ").removeprefix("an ")
 
     def accepts(value: Any) -> bool:
+        if isinstance(value, np.ndarray) and kind is _PLAIN[str]:
+            return False
         return _is_list(value) and all(kind.accepts(part) for part in value)
 
     return _Kind(accepts, f"a list, each {of}")

@@ -72,8 +72,8 @@ class MissingExtraError(TropelError):
 
 def suggest(name: str, known: Iterable[str]) -> str:
     """The tail of an error about an unknown name: the nearest known one, or all of them when none is near."""
-    names = sorted(known)
-    near = difflib.get_close_matches(name, names, n=1, cutoff=0.6)
+    names = sorted(map(str, known))
+    near = difflib.get_close_matches(str(name), names, n=1, cutoff=0.6)
     if near:
         return f"did you mean '{near[0]}'?"
     return f"known: {', '.join(names)}" if names else "none are defined"
@@ -96,11 +96,12 @@ def named_parameters(cls: _C) -> _C:
         for name in named:
             if name not in known:
                 raise ParameterError(f"{cls.__name__} has no parameter '{name}'; {suggest(name, known)}")
-        given = {**dict(zip(known, values, strict=False)), **named}
+        first = [field.name for field in dataclasses.fields(self) if field.init and not field.kw_only]
+        given = {**dict(zip(first, values, strict=False)), **named}
         check_numbers(type(self), given)
         check_values(type(self), given)
         given = plain_values(type(self), given)
-        ordered = [given[name] for name in known[: len(values)]]
+        ordered = [given[name] for name in first[: len(values)]]
         original(self, *ordered, *values[len(ordered) :], **{name: given[name] for name in named})
 
     cls.__init__ = checked  # type: ignore[misc]

@@ -47,6 +47,8 @@ class Quantity:
         low = self.low if self.above is None else self.above
         high = self.high if self.below is None else self.below
         unit = f" {self.unit}" if self.unit else ""
+        if low == 0.0 and self.above is not None and self.below is None and 1000.0 <= high < math.inf:
+            return f"a positive {kind}, at most {high:.4g}{unit}"
         if math.isfinite(low) and math.isfinite(high):
             ends = "" if self.above is None and self.below is None else ", ends excluded"
             if self.above is not None and self.below is None:

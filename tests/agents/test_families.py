@@ -85,9 +85,15 @@ def test_newcomers_form_families_and_find_leaders_too() -> None:
     assert state.columns["leader"][state.rows_of(late)].tolist() == [-1]
 
 
-@pytest.mark.parametrize("families", [1, 0, -4, 2.5, True, "four"])
-def test_a_family_has_two_people_or_more(families: object) -> None:
+@pytest.mark.parametrize("families", [1, 0, -4])
+def test_a_family_has_two_people_or_more(families: int) -> None:
     with pytest.raises(ParameterError, match=r"group 'people': families .* at least 2"):
+        Group("people", count=8, families=families)
+
+
+@pytest.mark.parametrize("families", [2.5, True, "four"])
+def test_a_family_is_a_whole_number_of_people(families: object) -> None:
+    with pytest.raises(ParameterError, match="families must be a whole number"):
         Group("people", count=8, families=families)  # type: ignore[arg-type]
 
 

@@ -198,7 +198,7 @@ def test_sources_work_in_a_box() -> None:
         ({"rate": math.nan}, "rate must be positive"),
         ({"rate": math.inf}, "rate must be positive"),
         ({"rate": 1.0, "begin": 5.0, "end": 4.0}, "ends .* before it begins"),
-        ({"rate": 1.0, "begin": math.nan}, "before it begins"),
+        ({"rate": 1.0, "begin": math.nan}, "begin must be a finite number, not nan"),
         ({"rate": 1.0, "total": -1}, "total must not be negative"),
         ({"rate": 1.0, "arrivals": "often"}, "'even' or 'random'"),
         ({"rate": 1.0, "rat": 2.0}, "no parameter 'rat'; did you mean 'rate'"),

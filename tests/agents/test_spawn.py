@@ -241,14 +241,17 @@ def test_a_group_may_have_nobody_in_it(none: dict[str, Any]) -> None:
         ([(1, 1, 1)], r"shape \(N, 2\)"),
         ([1, 2, 3], r"shape \(N, 2\)"),
         ([[[1, 1]]], r"shape \(N, 2\)"),
-        ([(1, 1), (2,)], r"shape \(N, 2\)"),
-        ("here", r"shape \(N, 2\)"),
-        ([("a", "b")], r"shape \(N, 2\)"),
     ],
 )
 def test_positions_that_cannot_be_are_refused_with_group_and_number(positions: Any, says: str) -> None:
     with pytest.raises(SpawnError, match=f"group 'visitors': .*(?:{says})"):
         spawn(furnished(), Group("visitors", positions=positions))
+
+
+@pytest.mark.parametrize("positions", [[(1, 1), (2,)], "here", [("a", "b")], {"x": 1}])
+def test_positions_that_are_no_numbers_are_refused_with_the_group(positions: Any) -> None:
+    with pytest.raises(ParameterError, match="group 'visitors': positions must be numbers"):
+        Group("visitors", positions=positions)
 
 
 def test_positions_outside_the_box_are_refused() -> None:

@@ -171,7 +171,7 @@ def test_what_cannot_be_measured_is_named() -> None:
         nearest_distances(np.where(np.arange(4)[:, None] == 2, np.nan, good))
     with pytest.raises(ParameterError, match="same shape"):
         milling(good, good[:3])
-    with pytest.raises(ParameterError, match="positive distance"):
+    with pytest.raises(ParameterError, match="within must be a positive number"):
         subflocks(good, within=math.nan)
     with pytest.raises(ParameterError, match="2 lengths"):
         nearest_distances(good, period=(1.0, 2.0, 3.0))

@@ -282,7 +282,7 @@ def test_an_agent_with_an_impossible_sense_radius_is_named(wrong: float) -> None
 
 @pytest.mark.parametrize("cell", [0.0, -1.0, np.nan, np.inf])
 def test_impossible_cells_are_refused(cell: float) -> None:
-    with pytest.raises(ParameterError, match="positive length"):
+    with pytest.raises(ParameterError, match="positive number"):
         Grid(cell=cell)
 
 

@@ -334,11 +334,11 @@ def test_a_time_gap_that_is_not_positive_is_refused() -> None:
 @pytest.mark.parametrize(
     ("fields", "says"),
     [
-        ({"time_gap": 0.0}, "time_gap must be positive, not 0.0 s"),
-        ({"neighbour_range": -0.1}, "neighbour_range must be positive, not -0.1 m"),
-        ({"wall_range": math.nan}, "wall_range must be positive"),
-        ({"neighbour_strength": -1.0}, "neighbour_strength must not be negative"),
-        ({"wall_strength": math.inf}, "wall_strength must not be negative"),
+        ({"time_gap": 0.0}, "time_gap must be a positive number, not 0.0"),
+        ({"neighbour_range": -0.1}, "neighbour_range must be a positive number, not -0.1"),
+        ({"wall_range": math.nan}, "wall_range must be a positive number"),
+        ({"neighbour_strength": -1.0}, "neighbour_strength must be a number that is not negative"),
+        ({"wall_strength": math.inf}, "wall_strength must be a number that is not negative"),
         ({"timegap": 1.0}, "no parameter 'timegap'; did you mean 'time_gap'"),
     ],
 )

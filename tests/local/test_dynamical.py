@@ -427,10 +427,10 @@ def test_one_thread_and_two_and_a_resumed_run_give_the_same_bits(tmp_path: Path)
         ({"atraction": 1.0}, "did you mean 'attraction'"),
         ({"agents": {"strenght": 2.0}}, "did you mean 'strength'"),
         ({"agents": 2.0}, "agents is a Repulsion"),
-        ({"walls": {"margin": 4.0}}, "margin < pi"),
-        ({"speed_law": "fast"}, "speed_law is one of"),
-        ({"d0_base": 0.0}, "d0_base must be positive"),
-        ({"noise": -1.0}, "noise must not be negative"),
+        ({"walls": {"margin": 4.0}}, "margin must be a number from 0 to 3.142 rad"),
+        ({"speed_law": "fast"}, "speed_law must be 'constant' or"),
+        ({"d0_base": 0.0}, "d0_base must be a positive number"),
+        ({"noise": -1.0}, "noise must be a number that is not negative"),
     ],
 )
 def test_wrong_parameters_are_told_with_the_remedy(parameters: dict[str, Any], says: str) -> None:

@@ -325,10 +325,10 @@ def test_two_in_the_same_place_do_not_make_anything_infinite() -> None:
 @pytest.mark.parametrize(
     ("fields", "says"),
     [
-        ({"time_gap": 0.0}, "time_gap must be positive"),
-        ({"time_gap": math.nan}, "time_gap must be positive"),
-        ({"margin": -0.1}, "margin must not be negative"),
-        ({"margin": math.nan}, "margin must not be negative"),
+        ({"time_gap": 0.0}, "time_gap must be a positive number"),
+        ({"time_gap": math.nan}, "time_gap must be a positive number"),
+        ({"margin": -0.1}, "margin must be a number that is not negative"),
+        ({"margin": math.nan}, "margin must be a number that is not negative"),
         ({"side_angles": (0.3, 2.0)}, "side_angles must lie between"),
         ({"side_angles": (0.0,)}, "side_angles must lie between"),
         ({"timegap": 1.0}, "no parameter 'timegap'; did you mean 'time_gap'"),

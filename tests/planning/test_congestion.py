@@ -223,14 +223,14 @@ def test_a_checkpoint_of_a_larger_map_is_refused() -> None:
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"high": 5.0, "low": 5.0}, "low must not be negative and must lie below high"),
-        ({"low": -1.0}, "low must not be negative"),
-        ({"high": math.nan}, "must lie below high"),
-        ({"area": 0.0}, "area must be the positive side of a square, not 0.0 m"),
-        ({"every": 0}, "every must be a number of steps, at least 1, not 0"),
-        ({"every": 2.5}, "every must be a number of steps"),
-        ({"intensity": -2.0}, "intensity must be positive"),
-        ({"reach": 1.0}, "must be above 1, not 1.0"),
+        ({"high": 5.0, "low": 5.0}, "low must lie below high"),
+        ({"low": -1.0}, "low must be a number that is not negative"),
+        ({"high": math.nan}, "high must be a positive number, not nan"),
+        ({"area": 0.0}, "area must be a positive number, not 0.0"),
+        ({"every": 0}, "every must be a whole number of at least 1, not 0"),
+        ({"every": 2.5}, "every must be a whole number"),
+        ({"intensity": -2.0}, "intensity must be a positive number"),
+        ({"reach": 1.0}, "reach must be a number above 1, not 1.0"),
         ({"hihg": 3.0}, "no parameter 'hihg'; did you mean 'high'?"),
     ],
 )

@@ -264,7 +264,7 @@ def undefined(points: Floats) -> Floats:
     [
         (lambda: ArrayField(np.zeros((3, 4)), cell=1.0), r"\(ny, nx, 2\) or \(nz, ny, nx, 3\), not \(3, 4\)"),
         (lambda: ArrayField(np.full((1, 1, 2), np.nan), cell=1.0), r"first bad value is at \(0, 0, 0\)"),
-        (lambda: ArrayField(np.zeros((1, 1, 2)), cell=0.0), "cell of a painted array"),
+        (lambda: ArrayField(np.zeros((1, 1, 2)), cell=0.0), "ArrayField: cell must be a positive number"),
         (lambda: ArrayField(np.zeros((1, 1, 2)), origin=(0, 0, 0), cell=1.0), "origin of a painted 2D array"),
         (lambda: Stroke([(0, 0)]), "two or more finite points"),
         (lambda: Stroke([(0, 0), (1, 1), (1, 1)]), r"point \(1.0, 1.0\) twice in a row"),
@@ -273,10 +273,10 @@ def undefined(points: Floats) -> Floats:
         (lambda: Stroke([(0, 0), (1, 1, 1)]), "two or more finite points"),
         (lambda: Stroke([(0, 0), (1, 1)], width="wide"), "width of a stroke .* not 'wide'"),  # type: ignore[arg-type]
         (lambda: Stroke([(0, 0), (1, 1)], strength="much"), "strength of a stroke"),  # type: ignore[arg-type]
-        (lambda: EAST.on_grid((0, 0), (np.inf, 1), cell=1.0), "must be finite"),
-        (lambda: EAST.on_grid((0, 0), (1, 1), cell="fine"), "positive length"),  # type: ignore[arg-type]
+        (lambda: EAST.on_grid((0, 0), (np.inf, 1), cell=1.0), "each finite number"),
+        (lambda: EAST.on_grid((0, 0), (1, 1), cell="fine"), "cell must be a positive number"),  # type: ignore[arg-type]
         (lambda: EAST.masked(shapely.Polygon([(0, 0), (1, 1), (1, 0), (0, 1)])), "Self-intersection"),
-        (lambda: EAST.masked("door"), "no shapely geometry"),  # type: ignore[arg-type]
+        (lambda: EAST.masked("door"), "region must be Polygon"),  # type: ignore[arg-type]
         (lambda: EAST * np.inf, "finite number"),
         (lambda: FunctionField(3), "needs a function"),  # type: ignore[arg-type]
         (lambda: image_field("nowhere.png", cell=1.0), "no image 'nowhere.png'"),

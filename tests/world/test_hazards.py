@@ -207,12 +207,8 @@ def test_hazards_in_three_dimensions_are_balls():
     [
         ({"inner": -1.0}, "positive inner radius"),
         ({"inner": 0.0}, "positive inner radius"),
-        ({"inner": math.nan}, "positive inner radius"),
         ({"outer": 0.5}, "outer radius must not be below its inner radius of 1 m"),
-        ({"outer": math.nan}, "outer radius"),
-        ({"outer": math.inf}, "outer radius"),
         ({"intensity": -1.0}, "intensity must be finite and not negative"),
-        ({"growth": math.nan}, "growth must be finite and not negative"),
         ({"growth": -0.1}, "growth must be finite and not negative"),
         ({"largest": 0.5}, "cannot stop growing at 0.5 m"),
         ({"until": 0.0}, "until a time above zero"),
@@ -227,10 +223,17 @@ def test_nonsense_is_refused_with_a_reason(wrong, said):
 
 @pytest.mark.parametrize("name", ["inner", "outer", "intensity", "growth", "largest", "until"])
 def test_what_is_no_number_is_refused_by_name(name):
-    with pytest.raises(GeometryError, match=r"a hazard.*'2'"):
+    with pytest.raises(ParameterError, match=f"Hazard: {name} must be a finite number.*'2'"):
         tropel.Hazard(**{"inner": 1.0, "position": (5, 5), name: "2"})
-    with pytest.raises(GeometryError, match=r"an obstacle needs a positive radius.* not '2'"):
+    with pytest.raises(ParameterError, match="Obstacle: radius must be a finite number, not '2'"):
         tropel.Obstacle(radius="2", position=(5, 5))
+
+
+@pytest.mark.parametrize("name", ["inner", "outer", "growth", "largest", "until"])
+@pytest.mark.parametrize("value", [math.nan, math.inf])
+def test_what_is_not_finite_is_refused_by_name(name, value):
+    with pytest.raises(ParameterError, match=f"Hazard: {name} must be a finite number"):
+        tropel.Hazard(**{"inner": 1.0, "position": (5, 5), name: value})
 
 
 def test_a_misspelt_parameter_is_suggested():

@@ -188,8 +188,8 @@ def test_missing_colours_and_black_pictures_are_told(tmp_path: Path) -> None:
         read_picture(tmp_path / "plan.png", scale=0.1, exits={"way": "greenish"})
     with pytest.raises(ParameterError, match="brightness"):
         read_picture(tmp_path / "plan.png", scale=0.1, wall_below=128)
-    for pixels in (-1.0, np.nan, np.inf):
-        with pytest.raises(ParameterError, match="straighten is a number of pixels"):
+    for pixels, says in ((-1.0, "straighten is a number of pixels"), (np.nan, "finite"), (np.inf, "finite")):
+        with pytest.raises(ParameterError, match=says):
             read_picture(tmp_path / "plan.png", scale=0.1, straighten=pixels)
     Image.new("L", (5, 5), 0).save(tmp_path / "black.png")
     with pytest.raises(GeometryError, match="no pixel can be walked on"):

@@ -152,12 +152,12 @@ def test_what_a_file_can_hold_comes_back_the_same() -> None:
         ({"values": Disc(outer=1.0), "position": (1, 1), "cell": 0.5}, "a disk has no cell"),
         ({"values": [[1.0]], "origin": (0, 0), "position": (1, 1)}, "one place"),
         ({"values": [[1.0]], "cell": 0.5}, "needs an origin, a position or a motion"),
-        ({"values": [[1.0]], "origin": (0, 0), "cell": 0.0}, "positive length"),
+        ({"values": [[1.0]], "origin": (0, 0), "cell": 0.0}, "cell must be a positive number"),
         ({"values": lambda points: points, "origin": (0, 0)}, "a function has no origin"),
         ({"values": lambda points, time: points}, "give `every`"),
         ({"values": lambda points: points, "every": 1.0}, "points and time"),
-        ({"values": lambda points, time: points, "every": -1.0}, "positive number"),
-        ({"values": [[1.0]], "motion": 3.0}, "Waypoints, Orbit or a function"),
+        ({"values": lambda points, time: points, "every": -1.0}, "every must be a positive number"),
+        ({"values": [[1.0]], "motion": 3.0}, r"Waypoints\(…\) or Orbit\(…\) or a function"),
     ],
 )
 def test_nonsense_is_refused(told: dict[str, Any], message: str) -> None:

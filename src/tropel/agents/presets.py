@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from numbers import Real
 from typing import Annotated, Any
 
 import numpy as np
@@ -21,7 +20,7 @@ from tropel._kernels.philox import random_key, uniforms
 from tropel.agents.distributions import Drawable, Normal, draw
 from tropel.agents.personality import TRAITS
 from tropel.arguments import CHECKED_ELSEWHERE
-from tropel.errors import ParameterError, suggest
+from tropel.errors import ParameterError, is_finite, suggest
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,8 +85,7 @@ def shares_of(personality: Any, who: str) -> dict[str, float]:
     for name, share in given.items():
         if name not in PRESETS:
             raise ParameterError(f"{who}: there is no personality '{name}'; {suggest(str(name), PRESETS)}")
-        is_number: bool = isinstance(share, Real) and not isinstance(share, bool)
-        if not (is_number and math.isfinite(share) and share >= 0.0):
+        if not (is_finite(share) and share >= 0.0):
             raise ParameterError(f"{who}: the share of '{name}' must be a number that is not negative, not {share!r}")
     total = float(sum(given.values()))
     if not (total > 0.0 and math.isfinite(total)):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from tropel.arguments import checked_arguments
+from tropel.arguments import Seconds, checked_arguments
 from tropel.errors import ParameterError
 from tropel.pictures import style
 from tropel.pictures.film import Film
@@ -39,7 +39,7 @@ def animate_run(
     trajectory: Trajectory,
     path: str | os.PathLike[str],
     *,
-    seconds: float | None = None,
+    seconds: Seconds | None = None,
     fps: float = 12.0,
     width: int = 800,
     colours: str | None = None,

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tropel.arguments import checked_arguments
+from tropel.arguments import Seconds, checked_arguments
 from tropel.errors import MissingExtraError, ParameterError, RecordingError
 from tropel.pictures.film import Film
 from tropel.pictures.paths import sampled_frames
@@ -36,7 +36,7 @@ def film_run(
     trajectory: Trajectory,
     path: str | os.PathLike[str],
     *,
-    seconds: float | None = None,
+    seconds: Seconds | None = None,
     fps: float = 25.0,
     width: int = 1280,
     progress: Callable[[int, int], None] | None = None,

@@ -131,7 +131,7 @@ class Recorder:
 
 
 #: Frames per simulated second.
-FPS = Quantity(name="fps", low=1e-6, high=1e6, unit="frames per simulated second")
+FPS = Quantity(name="fps", above=0.0, high=1e6, unit="frames per simulated second")
 
 
 @checked_arguments

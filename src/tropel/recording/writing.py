@@ -10,13 +10,13 @@ import weakref
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tropel.arguments import checked_arguments
-from tropel.errors import RecordingError
+from tropel.arguments import CHECKED_ELSEWHERE, checked_arguments
+from tropel.errors import RecordingError, is_finite
 from tropel.recording.background import Background, Sink
 from tropel.recording.frames import RecordedEvent, RecordedFrame, RecordedObstacles
 from tropel.recording.people import People
@@ -32,7 +32,7 @@ def open_trajectory(
     path: str | os.PathLike[str],
     *,
     scene: Scene,
-    fps: float,
+    fps: Annotated[float, CHECKED_ELSEWHERE],
     append_after: int | None = None,
     resume_step: int | None = None,
 ) -> TrajectoryWriter:
@@ -43,7 +43,7 @@ def open_trajectory(
     and later (the first step that will be simulated again, where that is not the step of a frame). k = -1 keeps none.
     """
     target = Path(os.path.realpath(path))
-    if not np.isfinite(fps) or fps <= 0:
+    if not (is_finite(fps) and fps > 0):
         raise RecordingError(f"fps is {fps}: give the frames per simulated second, above zero")
     if not target.parent.is_dir():
         raise RecordingError(

@@ -248,6 +248,8 @@ def outline(free: Bools, *, scale: float = 1.0, source: str = "the map") -> shap
     """
     from scipy import ndimage
 
+    if free.ndim != 2 or free.dtype != np.bool_:
+        raise ParameterError(f"free must be rows of booleans, one for each cell, not {free.dtype} {free.shape}")
     upright = np.ascontiguousarray(free[::-1])
     part_of, _ = ndimage.label(upright)
     outer: dict[int, NDArray[np.float64]] = {}

@@ -16,6 +16,7 @@ from __future__ import annotations
 import hashlib
 import inspect
 import math
+import reprlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Any, Literal
 
@@ -99,7 +100,7 @@ class Layer:
         self.origin = None if origin is None else point(origin, "the origin of a layer", dim=2)
         self.cell = None if cell is None else float(cell)
         self.position = None if position is None else point(position, "the position of a layer", dim=2)
-        self.motion: MotionLike | None = restored_motion(motion) if isinstance(motion, Mapping) else motion
+        self.motion: MotionLike | None = _told_motion(motion) if isinstance(motion, Mapping) else motion
         self.every = every
         self.group = group
         self.spares_inside = bool(spares_inside)
@@ -284,6 +285,13 @@ def _values(given: Any) -> Any:
             f"a layer's values lie between 0, which vetoes, and 1; row {row}, column {column} is {array[row, column]:g}"
         )
     return array
+
+
+def _told_motion(stored: Mapping[str, Any]) -> MotionLike:
+    try:
+        return restored_motion(stored)
+    except (KeyError, ValueError) as error:
+        raise ParameterError(f"the motion of a layer is no Waypoints or Orbit: {reprlib.repr(dict(stored))}") from error
 
 
 def _function_name(function: Any) -> str:

@@ -11,14 +11,14 @@ import hashlib
 import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import shapely
 from numpy.typing import NDArray
 
 from tropel._kernels.walls import WallGrid
-from tropel.arguments import LARGEST_LENGTH, Length, checked_arguments, numbers_in
+from tropel.arguments import CHECKED_ELSEWHERE, LARGEST_LENGTH, Length, checked_arguments, numbers_in
 from tropel.errors import GeometryError, ParameterError, suggest
 from tropel.world import shapes
 from tropel.world.goals import Exit, GoalArrays, Target, goal_arrays, target_state
@@ -99,7 +99,7 @@ class World:
         obstacles: Mapping[str, Obstacle] | None = None,
         targets: Mapping[str, Target | Place] | None = None,
         hazards: Mapping[str, Hazard] | None = None,
-        regions: Mapping[str, tuple[Place, Place]] | None = None,
+        regions: Mapping[str, Annotated[tuple[Place, Place], CHECKED_ELSEWHERE]] | None = None,
     ) -> World:
         """The box between two corners of two or three coordinates, with disks or balls as obstacles.
 
@@ -194,8 +194,8 @@ class World:
             if (
                 corners is None
                 or corners.shape != (4,)
-                or (np.abs(corners) > LARGEST_LENGTH).any()
-                or (corners[:2] >= corners[2:]).any()
+                or not (np.abs(corners) <= LARGEST_LENGTH).all()
+                or not (corners[:2] < corners[2:]).all()
             ):
                 raise GeometryError(f"bounds must be (x_min, y_min, x_max, y_max), {ALLOWED}, got {bounds!r}")
             return corners[:2], corners[2:]
