@@ -81,25 +81,20 @@ class Crowd:
             world = tropel.World(bounds=(-edge, -edge, edge, edge))
         else:
             world = tropel.World.box((-edge,) * 3, (edge,) * 3)
-        people = tropel.Group("people", positions=self.position, radius=self.radius)
+        sight = np.maximum(3.0, 10.0 * np.resize(self.radius, len(self.position)))
+        people = tropel.Group("people", positions=self.position, radius=self.radius, sense_radius=sight)
         return tropel.Simulation(
             world, people, planning=Towards(self.goals), local=model, dt=dt, seed=seed, threads=threads
         )
 
 
 def ring(count: int, radius: float | tuple[float, ...] = 0.2, room: shapely.Polygon | None = None) -> Crowd:
-    """Bodies on a circle, a few centimetres from their neighbours, that want to the opposite sides."""
+    """Bodies on a circle, a few millimetres from their neighbours, that want to the opposite sides."""
     radii = np.resize(radius, count)
     angle = 2.0 * np.pi * np.arange(count) / count
-    away = (radii.max() + 0.01) / np.sin(np.pi / count)
+    away = (radii.max() + 0.001) / np.sin(np.pi / count)
     position = away * np.column_stack([np.cos(angle), np.sin(angle)])
     return Crowd(position=position, goals=-position, radius=radii, room=room)
-
-
-def rvo2_circle() -> Crowd:
-    """The circle of RVO2's example, in the measures of people and drawn together to where they begin to touch."""
-    crowd = ring(250)
-    return Crowd(position=crowd.position * 1.01, goals=-crowd.position)
 
 
 def blocks(rows: int, columns: int, stagger: float = 0.0, room: shapely.Polygon | None = None) -> Crowd:
@@ -132,7 +127,7 @@ SYMMETRIC: dict[str, Callable[[], Crowd]] = {
     "ring of 250": lambda: ring(250),
     "ring of two sizes": lambda: ring(240, (0.2, 0.12)),
     "ring in a room": lambda: ring(60, room=shapely.box(-4.3, -4.3, 4.3, 4.3)),
-    "RVO2's circle": rvo2_circle,
+    "RVO2's circle": lambda: ring(250, 1.5),  # the bodies of its example, from where they begin to touch
     "counterflow": lambda: blocks(8, 6),
     "staggered counterflow": lambda: blocks(8, 6, stagger=0.21),
     "counterflow between walls": lambda: blocks(8, 6, room=shapely.box(-9.0, -1.7, 9.0, 1.7)),
@@ -196,6 +191,14 @@ def test_random_crowds_stay_solid(seed: int, count: int, crowding: float, dt: fl
     room = shapely.box(-half, -half, half, half) if walled else None
     crowd = Crowd(position=position, goals=goals, radius=radius, room=room)
     check_solid(crowd.simulation(solid(MODELS[model]), dt, seed=seed), steps=12)
+
+
+@pytest.mark.parametrize("count", [8, 20])
+def test_rings_dissolve(count: int) -> None:
+    crowd = ring(count)
+    sim = crowd.simulation(tropel.Seek(), 0.05)
+    check_solid(sim, steps=1200)
+    assert np.linalg.norm(sim.agents.position - crowd.goals, axis=1).max() < 0.5
 
 
 def test_walls_hold_while_bodies_give_way() -> None:

@@ -174,9 +174,9 @@ def _round_of_some(rows, first, last, position, ends, lengths, ids, radius, key,
 def _rounds(rows, position, wanted, ends, velocity, lengths, ids, radius, key, step, shares, count, close, presses):
     """Let agents give way, round by round, until nobody has to, and shorten their moves and velocities.
 
-    Left out are those who go where they want to, press on nobody with that, and have nobody close who does otherwise.
-    Where somebody presses, going where one wants to says nothing: in a ring that closes in, what presses on each from
-    both sides cancels out, and all keep their wish.
+    Agents are left out when they go where they want to, press on nobody there, and nobody close does otherwise. An
+    unchanged move alone says nothing: in a ring that closes in, the pressures from both sides cancel out, and all keep
+    their wishes although they collide.
     """
     # How far each of them goes, as a place in `shares`. Who does not move at all cannot give way, so others must.
     notch = np.empty(position.shape[0], dtype=np.uint8)
