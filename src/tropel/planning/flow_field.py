@@ -48,7 +48,7 @@ class FlowField(FieldPlanner):
         self._log_gamma = checked_log(gamma)
         self.equal_moves = bool(equal_moves)
         self.corner_cutting = bool(corner_cutting)
-        self.terrain = terrain
+        self.terrain = _checked_terrain(terrain)
         if cache and callable(terrain):
             raise ParameterError("FlowField: a function of terrain cannot be recognised on disk; use cache = false")
 
@@ -109,3 +109,16 @@ class FlowField(FieldPlanner):
                 f"FlowField: terrain was given {len(index)} points and must return as many factors, not {factors.shape}"
             )
         return factors.reshape(raster.shape)
+
+
+def _checked_terrain(terrain: Terrain | None) -> Terrain | None:
+    """What a file or a script gives for terrain; how many cells there are is not known yet."""
+    if terrain is None or callable(terrain):
+        return terrain
+    try:
+        factors = np.asarray(terrain, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ParameterError(
+            f"FlowField: terrain is a factor per cell, as rows of numbers, or a function of points, not {terrain!r:.40}"
+        ) from error
+    return factors
