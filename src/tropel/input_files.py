@@ -39,12 +39,7 @@ def open_input(path: str | os.PathLike[str], *, largest: int) -> BinaryIO:
     """A regular file of at most `largest` bytes, opened for reading."""
     descriptor = os.open(path, _FLAGS)
     try:
-        about = os.fstat(descriptor)
-        if not stat.S_ISREG(about.st_mode):
-            kind = _KINDS.get(stat.S_IFMT(about.st_mode), "something else")
-            raise OSError(errno.EINVAL, f"it is {kind}, not a regular file", str(path))
-        if about.st_size > largest:
-            raise _too_large(path, about.st_size, largest)
+        _check(os.fstat(descriptor), path, largest)
         return open(descriptor, "rb")
     except BaseException:
         os.close(descriptor)
@@ -52,8 +47,19 @@ def open_input(path: str | os.PathLike[str], *, largest: int) -> BinaryIO:
 
 
 def check_input(path: Path, *, largest: int) -> None:
-    """Raise what `open_input` would, for files that another library opens by their name."""
-    open_input(path, largest=largest).close()
+    """Raise what `open_input` would, for files that another library opens by their name.
+
+    The file is not opened: closing it again would end the locks that SQLite holds on it in this process.
+    """
+    _check(os.stat(path), path, largest)
+
+
+def _check(about: os.stat_result, path: str | os.PathLike[str], largest: int) -> None:
+    if not stat.S_ISREG(about.st_mode):
+        kind = _KINDS.get(stat.S_IFMT(about.st_mode), "something else")
+        raise OSError(errno.EINVAL, f"it is {kind}, not a regular file", str(path))
+    if about.st_size > largest:
+        raise _too_large(path, about.st_size, largest)
 
 
 def read_bytes(path: str | os.PathLike[str], *, largest: int) -> bytes:

@@ -227,3 +227,10 @@ def test_a_scenario_of_another_format_is_refused_with_a_remedy(tmp_path: Path, l
 def test_a_scenario_may_say_its_format() -> None:
     text = f"format = 1\n{_GROUP}[world]\n{_HALL}"
     assert parse_scenario(text, source="s.toml", folder=Path()).spec.format == 1
+
+
+@pytest.mark.parametrize("value", ['"x"', "{a = 1}", '[["x"]]', "[[1.0], [1.0, 2.0]]"])
+def test_terrain_that_is_no_numbers_names_the_key(tmp_path: Path, value: str) -> None:
+    text = f'{_GROUP}[planning]\nmodel = "flow_field"\nterrain = {value}\n[world]\n{_HALL}'
+    with pytest.raises(ScenarioError, match="line 5: planning: FlowField: terrain is a factor per cell"):
+        parse_scenario(text, source="s.toml", folder=tmp_path).build(threads=1)

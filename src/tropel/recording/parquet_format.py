@@ -92,8 +92,8 @@ class PartIndex:
                     raise ValueError("its geometries are out of order, or have names that they cannot have")
                 geometry.extend([name] * (end - start))
             for numbers in (data["frames"], data["rows"]):
-                if not all(type(number) is int and 0 <= number <= LAST_NUMBER for number in numbers):
-                    raise ValueError("its frames are no numbers")
+                if not numbers or not all(type(number) is int and 0 <= number <= LAST_NUMBER for number in numbers):
+                    raise ValueError("its frames are no numbers, or there are none")
             index = cls(frames=data["frames"], rows=data["rows"], geometry=geometry)
         except (KeyError, ValueError, TypeError, RecursionError, MemoryError) as error:
             raise RecordingError(f"{path} is not a part of a tropel trajectory, or damaged: remove it") from error

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tropel.errors import RecordingError
-from tropel.input_files import LARGEST_RECORD, LARGEST_TRAJECTORY, check_input, open_input
+from tropel.input_files import LARGEST_GEOMETRY, LARGEST_TRAJECTORY, check_input, open_input
 
 VERSION = 2
 #: Of the tropel_ tables.
@@ -58,9 +58,9 @@ def connect(path: Path, mode: str, *, timeout: float = 30.0) -> sqlite3.Connecti
             check_input(file, largest=LARGEST_TRAJECTORY)
     address = f"{path.absolute().as_uri()}?mode={mode}"
     connection = sqlite3.connect(address, uri=True, isolation_level=None, check_same_thread=False, timeout=timeout)
-    # What a file says of itself runs nothing but what SQLite counts as harmless, and no text fills the memory.
+    # What the schema of a file calls is only what SQLite counts as harmless, and no text fills the memory.
     connection.execute("PRAGMA trusted_schema = OFF")
-    connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, LARGEST_RECORD - 1)
+    connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, LARGEST_GEOMETRY)
     return connection
 
 
