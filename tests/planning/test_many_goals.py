@@ -13,7 +13,7 @@ from tropel._kernels.grid_raster import fill_inside, fill_inside_part
 from tropel.errors import GeometryError
 from tropel.local.lattice_filters import filter_tiles
 from tropel.long_work import listening
-from tropel.planning import field_goals, flow_layer, harmonic
+from tropel.planning import field_goals, flow_layer, harmonic, harmonic_fronts
 from tropel.planning.field_planner import FieldPlanner
 from tropel.world.raster import rasterise
 from tropel.world.shapes import segments_of
@@ -170,6 +170,21 @@ def test_sweeps_say_how_far_they_have_come(monkeypatch: pytest.MonkeyPatch) -> N
     assert shares[-1] == pytest.approx(1.0)
     assert all(0.0 <= share <= 1.0 for share in shares)
     np.testing.assert_array_equal(silent, harmonic.solve_harmonic(free, goal))
+
+
+def test_a_direct_solution_says_how_far_it_has_come(monkeypatch: pytest.MonkeyPatch) -> None:
+    random = np.random.default_rng(0)
+    free = random.random((60, 90)) > 0.2
+    goal = np.zeros_like(free)
+    goal[30, 40] = free[30, 40] = True
+    told: list[float] = []
+    with listening(lambda what, done, total: told.append(done / total) if "elimination" in what else None):
+        in_parts = harmonic.solve_harmonic(free, goal)
+    assert len(told) > 10
+    assert told == sorted(told)
+    assert told[-1] == 1.0
+    monkeypatch.setattr(harmonic_fronts, "_PARTS", 1)
+    np.testing.assert_array_equal(harmonic.solve_harmonic(free, goal), in_parts)
 
 
 def test_fields_say_which_of_them_is_solved(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -21,8 +21,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tropel._kernels.compile import kernel, parallel_kernel
+from tropel.long_work import report
 from tropel.planning.harmonic_dissection import Dissection
 
+#: In how many parts fronts are eliminated, to say after each how far it is.
+_PARTS = 50
 #: Columns eliminated together, and those of a tile that stays in the cache during a product.
 _PANEL, _TILE_COLUMNS = 32, 256
 #: Rows that one thread updates at a time; below so many operations a product stays on one thread.
@@ -43,23 +46,28 @@ def solve_scaled(
     front = np.empty(widest * (widest + 1))
     place = np.empty(len(log_h), np.int64)
     stacked, stack_start = np.empty(fronts + 1, np.int64), np.zeros(fronts + 2, np.int64)
-    _eliminate_all(
-        d.start,
-        d.border_start,
-        d.border,
-        d.children,
-        d.factor_start,
-        d.neighbours,
-        log_h[d.order],
-        weight[d.order],
-        log_source[d.order],
-        place,
-        front,
-        waiting,
-        stacked,
-        stack_start,
-        factor,
-    )
+    given = log_h[d.order], weight[d.order], log_source[d.order]
+    depth = 0
+    for first, last, done in _in_parts(d):
+        depth = _eliminate_some(
+            first,
+            last,
+            depth,
+            d.start,
+            d.border_start,
+            d.border,
+            d.children,
+            d.factor_start,
+            d.neighbours,
+            *given,
+            place,
+            front,
+            waiting,
+            stacked,
+            stack_start,
+            factor,
+        )
+        report("harmonic field: elimination", done, 1.0)
     ordered = np.empty(len(log_h))
     _substitute_back(d.start, d.border_start, d.border, d.factor_start, factor, ordered)
     v = np.empty(len(log_h))
@@ -67,8 +75,22 @@ def solve_scaled(
     return v
 
 
+def _in_parts(d: Dissection) -> list[tuple[int, int, float]]:
+    """Fronts in parts of about the same work, with the share that is done after each; a kernel cannot say it."""
+    inner, outer = np.diff(d.start).astype(np.float64), np.diff(d.border_start)
+    done = np.cumsum(inner * (inner + outer) ** 2)
+    if not len(done):
+        return []
+    cuts = np.searchsorted(done, np.linspace(0.0, done[-1], _PARTS + 1)[1:-1]) + 1
+    ends = np.unique(np.append(cuts, len(done))).tolist()
+    return [(a, b, float(done[b - 1] / done[-1])) for a, b in zip([0, *ends[:-1]], ends, strict=True)]
+
+
 @kernel
-def _eliminate_all(
+def _eliminate_some(
+    first,
+    last,
+    depth,
     start,
     border_start,
     border,
@@ -85,9 +107,11 @@ def _eliminate_all(
     stack_start,
     factor,
 ):
-    """All fronts, children before parents. A front keeps v_inner = last column - other columns · v_border."""
-    depth = 0
-    for f in range(children.size):
+    """Fronts first–last, children before parents. A front keeps v_inner = last column - other columns · v_border.
+
+    Returns how many of the fronts so far wait for their parent.
+    """
+    for f in range(first, last):
         inner, outer = start[f + 1] - start[f], border_start[f + 1] - border_start[f]
         rows = inner + outer
         matrix = memory[: rows * (rows + 1)].reshape(rows, rows + 1)
@@ -110,6 +134,7 @@ def _eliminate_all(
         stacked[depth] = f
         depth += 1
         stack_start[depth] = stack_start[depth - 1] + outer * (outer + 1)
+    return depth
 
 
 @kernel
