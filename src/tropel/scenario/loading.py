@@ -39,6 +39,8 @@ MODELS = {
 #: The names of the planner that reads an image.
 _PAINTED = ("vector_field", PLANNERS["vector_field"])
 _LARGEST_FILE = 64 << 20
+#: So many wrong events are said at once.
+_MOST_SAID = 50
 
 
 @dataclass(frozen=True)
@@ -204,7 +206,8 @@ class _Builder:
             for key, message in foreseen_problems(sim, steps[number], schema.plain_event(self.spec.events[number])):
                 wrong.append(str(self.scenario.error(("events", number, *key), message)))
         if wrong:
-            raise ScenarioError("\n".join(wrong))
+            more = [f"… and {len(wrong) - _MOST_SAID} more"] if len(wrong) > _MOST_SAID else []
+            raise ScenarioError("\n".join(wrong[:_MOST_SAID] + more))
 
     def _group(self, spec: schema.GroupSpec) -> Group:
         path = ("groups", self.spec.groups.index(spec), "region")
