@@ -223,6 +223,7 @@ def test_a_velocity_that_is_not_a_number_is_named_and_the_trajectory_is_readable
 
 def test_an_event_that_fails_leaves_a_readable_trajectory(tmp_path: Path) -> None:
     sim = simulation()
+    sim.at(0.4, lambda sim: None)  # may have added anything
     sim.at(0.5, events.RemoveObstacle(name="nothing"))
     with pytest.raises(EventError, match=r"remove_obstacle.* at t = 0\.5 s"):
         sim.run(until=10.0, record=tmp_path / "run.sqlite")

@@ -99,7 +99,10 @@ def test_an_error_names_line_key_value_and_remedy(old, new, expected):
 @pytest.mark.parametrize(
     ("addition", "expected"),
     [
-        ('[[events]]\nat = 1.0\nkind = "open_door"\ndoor = "gat"\n', ["line 18", "events[0]", "did you mean 'gate'"]),
+        (
+            '[[events]]\nat = 1.0\nkind = "open_door"\ndoor = "gat"\n',
+            ["line 21", "events[0].door", "did you mean 'gate'"],
+        ),
         ('[local]\nmodel = "sek"\n', ["line 19", "local.model", "did you mean 'seek'"]),
         ('[local]\nmodel = "seek"\ntime_gp = 1\n', ["local", "time_gp", "did you mean 'time_gap'"]),
         ('[local]\nmodel = "no_such_package:Thing"\n', ["local.model", "no_such_package"]),

@@ -188,6 +188,16 @@ def test_what_is_no_request_is_a_line_for_each_kind(
     assert "bold" not in printed, "what strangers send is not repeated"
 
 
+def test_who_hangs_up_is_no_news(server: Any, caplog: pytest.LogCaptureFixture) -> None:
+    """Browsers open connections ahead and may not need them."""
+    with page_of(server) as page:
+        for begun in (b"", b"GET /", b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n") * 3:
+            with socket.create_connection(("127.0.0.1", server.get_port())) as plug:
+                plug.sendall(begun)
+        still_works(server, page)
+    assert complaints(caplog) == []
+
+
 def test_messages_that_are_none_are_dropped_and_a_line_for_each_kind(
     server: Any, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
 ) -> None:

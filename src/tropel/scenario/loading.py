@@ -26,6 +26,9 @@ from tropel.scenario.world_builder import WorldBuilder
 from tropel.simulation import Simulation
 from tropel.world import World
 
+#: So many wrong events are said at once.
+_MOST_SAID = 50
+
 
 @dataclass(frozen=True)
 class Scenario:
@@ -210,7 +213,8 @@ class _Builder:
             for key, message in foreseen_problems(sim, steps[number], schema.plain_event(self.spec.events[number])):
                 wrong.append(str(self.scenario.error(("events", number, *key), message)))
         if wrong:
-            raise ScenarioError("\n".join(wrong))
+            more = [f"… and {len(wrong) - _MOST_SAID} more"] if len(wrong) > _MOST_SAID else []
+            raise ScenarioError("\n".join(wrong[:_MOST_SAID] + more))
 
     def _group(self, number: int, spec: schema.GroupSpec) -> Group:
         path = ("groups", number, "region")

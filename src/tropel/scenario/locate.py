@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Sequence
 
@@ -30,6 +31,7 @@ def dotted(path: Sequence[str | int]) -> str:
     return text
 
 
+@functools.lru_cache(maxsize=1)
 def _lines_by_path(text: str) -> dict[Path, int]:
     found: dict[Path, int] = {}
     counts: dict[Path, int] = {}

@@ -146,7 +146,10 @@ class _OneLineEach(logging.Logger):
         self._complain = complain
 
     def handle(self, record: logging.LogRecord) -> None:
-        self._complain(record.getMessage(), record.exc_info[1] if record.exc_info else None)
+        error = record.exc_info[1] if record.exc_info else None
+        # Browsers open connections ahead and hang up on those that they do not need.
+        if not isinstance(getattr(error, "__cause__", None), EOFError):
+            self._complain(record.getMessage(), error)
 
 
 # By name --------------------------------------------------------------------------------------------------------
