@@ -9,6 +9,8 @@ import typer
 
 from .outcome import REFUSED, Outcome, accepted, of_error
 
+_NEVER_EMPTY = (".png", ".gif", ".html", ".csv", ".json", ".npz", ".parquet")
+
 
 def command(*arguments: object, names: tuple[str, ...]) -> Outcome:
     """What becomes of a command. Refusals name one of the given files."""
@@ -24,10 +26,11 @@ def command(*arguments: object, names: tuple[str, ...]) -> Outcome:
 
 
 def left_overs(folder: Path) -> list[str]:
-    """Files under a folder that were not finished: temporary ones and empty ones."""
+    """Files under a folder that were not finished: temporary ones, and empty ones of kinds that are never empty."""
     found = []
     with contextlib.suppress(OSError):
         for path in sorted(folder.rglob("*")):
-            if path.is_file() and (path.name.endswith(".tmp") or path.stat().st_size == 0):
+            empty = path.suffix in _NEVER_EMPTY and path.is_file() and path.stat().st_size == 0
+            if empty or path.suffix == ".tmp":
                 found.append(path.name)
     return found

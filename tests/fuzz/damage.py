@@ -166,7 +166,10 @@ def _checkpoint(file: Path, chance: random.Random) -> None:
     elif change == "length":
         arrays[name] = np.concatenate([array.ravel()[:3], array.ravel()]) if array.ndim < 2 else array[:-1]
     elif change == "type":
-        arrays[name] = chance.choice((array.astype("U8"), array.astype(np.float32), array.astype(bool), np.zeros(())))
+        with contextlib.suppress(ValueError):
+            arrays[name] = (
+                np.zeros(()) if chance.random() < 0.2 else array.astype(chance.choice(("U8", "f4", "?", "i2")))
+            )
     elif change == "value" and array.size:
         changed = array.copy()
         with contextlib.suppress(OverflowError, ValueError):

@@ -84,7 +84,8 @@ class DamagedFiles:
             shutil.copyfile(prepared / name, file)
             told = ("plan", name, "--goal", "1,1", "--out", "made", "--quiet", "--cell", "0.5")
         else:
-            shutil.copytree(prepared / chance.choice(_SCENES), folder / "run")
+            scene = "room" if what == "events" else chance.choice(_SCENES)
+            shutil.copytree(prepared / scene, folder / "run")
             if what == "checkpoint":
                 file, told = folder / "run" / "checkpoint.npz", _RESUME
             elif what == "events":

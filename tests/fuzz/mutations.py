@@ -203,7 +203,8 @@ def _many_people(tree: Tree, others: list[Tree], chance: random.Random) -> None:
     if how == "positions":
         group[how] = [[chance.uniform(0, 10), chance.uniform(0, 8)] for _ in range(chance.choice((0, 1, 2000)))]
     else:
-        group[how] = chance.choice((0, 1, 1000, 30_000, 10**6, 2 * 10**8, 10**15, 2**63, 1e-9, 1e12))
+        # Nothing in between: a million agents in a wide world are right, and take their time.
+        group[how] = chance.choice((0, 1, 3, 1000 if how == "count" else 1e-9, 2 * 10**8, 10**15, 2**63, 1e12))
 
 
 def _typo(text: str, chance: random.Random) -> str:

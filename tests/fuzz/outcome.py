@@ -28,6 +28,7 @@ KINDS = (
     "half-written",
     "no file named",
     "many lines",
+    "fuzzer",  # a case that could not be made: a fault of the fuzzer
 )
 
 #: A line of an error longer than this helps nobody.

@@ -16,6 +16,7 @@ import shutil
 import signal
 import sys
 import time
+import traceback
 import warnings
 from pathlib import Path
 from typing import Any
@@ -55,7 +56,12 @@ def _answer(request: dict[str, Any], fuzzer: Any) -> dict[str, Any]:
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
         chance = random.Random(f"{tried.name}:{request['seed']}:{request['number']}")
-        tried.make(chance, folder, Path(request["prepared"]))
+        try:
+            tried.make(chance, folder, Path(request["prepared"]))
+        except Exception as error:
+            return dataclasses.asdict(
+                finding("fuzzer", type(error).__name__, "".join(traceback.format_exception(error)))
+            )
     os.chdir(folder)
     began = time.perf_counter()
     try:
