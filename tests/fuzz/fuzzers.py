@@ -33,8 +33,7 @@ class Fuzzer(Protocol):
 
 
 def names() -> list[str]:
-    with_calls = (Path(__file__).parents[1] / "wrong_calls").exists()
-    return ["scenario", "damaged", *(["api"] if with_calls else []), "kills", "cache"]
+    return ["scenario", "damaged", "api", "kills", "cache"]
 
 
 #: Modules and classes, which are imported when they are asked for.

@@ -11,10 +11,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-try:
-    from tropel._kernels.cache import cache_directory
-except ImportError:
-    from tropel._kernels.compile import cache_directory
+from tropel._kernels.cache import cache_directory
 
 from .damage import damaged, replace_by_no_file
 from .outcome import Outcome, accepted, finding

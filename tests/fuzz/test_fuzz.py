@@ -18,7 +18,7 @@ def campaign(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Campaign]:
         yield campaign
 
 
-@pytest.mark.parametrize(("name", "cases"), [("scenario", 60), ("damaged", 20), ("kills", 1)])
+@pytest.mark.parametrize(("name", "cases"), [("scenario", 60), ("damaged", 20), ("api", 60), ("kills", 1)])
 def test_nothing_is_found_in_the_first_cases(campaign: Campaign, name: str, cases: int) -> None:
     campaign.go(name, cases=cases)
     found = [each for each in campaign.findings() if each.fuzzer == name]

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import inspect
 import math
 import random
-import sys
 from typing import Any
 
-import tropel
+from tropel.registry import ENVIRONMENTS, MODELS, PLANNERS, Entry
 
 NUMBERS: tuple[float, ...] = (
     0,
@@ -136,23 +134,7 @@ WKT = (
     "POLYGON ((0 0, 1",
 )
 
-_PLANNERS = {
-    "direct": "Direct",
-    "flow_field": "FlowField",
-    "path_plans": "PathPlans",
-    "harmonic": "Harmonic",
-    "vector_field": "VectorField",
-    "blend": "Blend",
-}
-_MODELS = {
-    "seek": "Seek",
-    "dynamical": "Dynamical",
-    "lattice": "Lattice",
-    "flocking": "Flocking",
-    "sequential_flock": "SequentialFlock",
-    "collision_free_speed": "CollisionFreeSpeed",
-}
-LAYERS = {"planning": _PLANNERS, "local": _MODELS, "environment": {"grid": "Grid"}}
+LAYERS = {"planning": PLANNERS, "local": MODELS, "environment": ENVIRONMENTS}
 
 COLUMNS = [
     "goal",
@@ -225,12 +207,7 @@ def a_layer(chance: random.Random, kind: str) -> dict[str, Any]:
 
 
 @functools.cache
-def parameters(layer: str) -> dict[str, Any]:
+def parameters(entry: Entry) -> dict[str, Any]:
     """Names and defaults of what a layer's class takes."""
-    kind = getattr(tropel, layer)
-    named = inspect.signature(kind).parameters
-    if any(each.kind is inspect.Parameter.VAR_KEYWORD for each in named.values()):
-        where = (kind.__module__, f"{kind.__module__}_parameters")
-        found = [getattr(sys.modules.get(module), f"{layer}Parameters", None) for module in where]
-        return {field.name: field.default for each in found if each for field in dataclasses.fields(each)}
-    return {name: each.default for name, each in named.items()}
+    taken = inspect.signature(entry.load_parameters() or entry.load()).parameters
+    return {name: each.default for name, each in taken.items()}
