@@ -1,10 +1,11 @@
 """The world: geometry, doors, exits, obstacles, hazards, targets, and how they move."""
 
+from tropel.world.declared import Door
 from tropel.world.goals import Exit, GoalArrays, Target
 from tropel.world.hazards import Hazard, HazardSet
 from tropel.world.motion import Orbit, Waypoints
 from tropel.world.obstacles import Obstacle, ObstacleSet
-from tropel.world.world import Door, World
+from tropel.world.world import World
 
 __all__ = [
     "Door",

@@ -21,11 +21,21 @@ from tropel._kernels.walls import WallGrid
 from tropel.arguments import CHECKED_ELSEWHERE, LARGEST_LENGTH, Length, checked_arguments, numbers_in
 from tropel.errors import GeometryError, ParameterError, suggest
 from tropel.world import shapes
+from tropel.world.declared import (
+    Box,
+    Door,
+    as_door,
+    box_corners,
+    named_doors,
+    named_exits,
+    named_regions,
+    two_corners,
+)
 from tropel.world.goals import Exit, GoalArrays, Target, goal_arrays, target_state
 from tropel.world.hazards import Hazard, HazardSet
 from tropel.world.limits import ALLOWED
 from tropel.world.motion import Place, position_at
-from tropel.world.named_set import Item, ReadOnlyNames
+from tropel.world.named_set import ReadOnlyNames
 from tropel.world.obstacles import Obstacle, ObstacleSet
 from tropel.world.periodic import check_within_sides, images_of_segments, periods, sides_across, wrap_places
 from tropel.world.shapes import Polygonal, ShapeLike
@@ -34,17 +44,6 @@ from tropel.world.world_state import WorldState, read_world_state
 
 if TYPE_CHECKING:
     from tropel.world.terrain import Terrain
-
-Box = tuple[NDArray[np.float64], NDArray[np.float64]]
-
-
-class Door:
-    """A line that nobody passes while it is closed."""
-
-    @checked_arguments
-    def __init__(self, line: ShapeLike, *, open: bool = False) -> None:
-        self.line = shapes.polyline(line, "door")
-        self.open = bool(open)
 
 
 class World:
@@ -73,9 +72,11 @@ class World:
         self.walkable: Polygonal | None = None if walkable is None else shapes.polygon(walkable, "walkable area")
         shapely.prepare(self.walkable)  # what is asked of it for every exit, region, target and agent is fast then
         self.walls = [shapes.polyline(wall, f"wall {k}") for k, wall in enumerate(walls)]
-        self.doors = _doors({name: _door(name, door) for name, door in (doors or {}).items()})
-        self.exits = _exits({name: Exit(shapes.polygon(s, f"exit '{name}'")) for name, s in (exits or {}).items()})
-        self.regions = _regions({name: shapes.polygon(s, f"region '{name}'") for name, s in (regions or {}).items()})
+        self.doors = named_doors({name: as_door(name, door) for name, door in (doors or {}).items()})
+        self.exits = named_exits({name: Exit(shapes.polygon(s, f"exit '{name}'")) for name, s in (exits or {}).items()})
+        self.regions = named_regions(
+            {name: shapes.polygon(s, f"region '{name}'") for name, s in (regions or {}).items()}
+        )
         low, high = self._extent(bounds)
         if periodic and (bounds is None or self.walkable is not None):
             raise GeometryError(
@@ -109,9 +110,9 @@ class World:
         """
         corner = numbers_in(low)
         dim = 2 if corner is not None and corner.shape == (2,) else 3
-        corners = _box_corners(low, high, "the box", dim)
-        told = {name: _two_corners(name, box) for name, box in (regions or {}).items()}
-        boxes = {name: _box_corners(*box, f"region '{name}'", dim) for name, box in told.items()}
+        corners = box_corners(low, high, "the box", dim)
+        told = {name: two_corners(name, box) for name, box in (regions or {}).items()}
+        boxes = {name: box_corners(*box, f"region '{name}'", dim) for name, box in told.items()}
         for name, (region_low, region_high) in boxes.items():
             if (region_high < corners[0]).any() or (region_low > corners[1]).any():
                 raise GeometryError(f"region '{name}' lies outside the box")
@@ -128,9 +129,9 @@ class World:
             return world
         world = cls.__new__(cls)
         world.walkable, world.walls = None, []
-        world.doors, world.exits, world.regions = _doors({}), _exits({}), _regions({})
+        world.doors, world.exits, world.regions = named_doors({}), named_exits({}), named_regions({})
         world._begin(3, *corners, period, walled, obstacles or {}, targets or {}, hazards or {})
-        world.region_boxes = _regions(boxes)
+        world.region_boxes = named_regions(boxes)
         return world
 
     def _begin(
@@ -152,7 +153,7 @@ class World:
         if self.is_periodic:
             # The high side is exactly one period from the low one, also after rounding.
             self.bounds[1] = np.where(period > 0.0, low + period, high)
-        self.region_boxes: ReadOnlyNames[Box] = _regions({})
+        self.region_boxes: ReadOnlyNames[Box] = named_regions({})
         self.time = 0.0
         self.terrain: Terrain | None = None  #: information layers, where a planner lays them
         self._targets: dict[str, Target] = {}
@@ -426,38 +427,3 @@ class World:
         if self.dim == 3 and not self.walled.all():
             parts["walled"] = self.walled.tolist()
         return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
-
-
-def _doors(doors: dict[str, Door]) -> ReadOnlyNames[Door]:
-    return ReadOnlyNames(doors, what="door", instead="give doors to World(…); set_door or an event opens and closes")
-
-
-def _exits(exits: dict[str, Exit]) -> ReadOnlyNames[Exit]:
-    return ReadOnlyNames(exits, what="exit", instead="give exits to World(…); set_exit or an event opens and closes")
-
-
-def _regions(regions: dict[str, Item]) -> ReadOnlyNames[Item]:
-    return ReadOnlyNames(regions, what="region", instead="give regions to World(…)")
-
-
-def _door(name: str, door: Door | ShapeLike) -> Door:
-    if isinstance(door, Door):
-        return Door(door.line, open=door.open)
-    return Door(shapes.polyline(door, f"door '{name}'"))
-
-
-def _two_corners(name: str, box: Any) -> tuple[Any, Any]:
-    try:
-        low, high = box
-    except (TypeError, ValueError) as error:
-        raise GeometryError(
-            f"region '{name}': regions of World.box are boxes, given by a low and a high corner, not {box!r}"
-        ) from error
-    return low, high
-
-
-def _box_corners(low: Place, high: Place, what: str, dim: int) -> Box:
-    a, b = shapes.point(low, what, dim=dim), shapes.point(high, what, dim=dim)
-    if (a >= b).any():
-        raise GeometryError(f"{what}: the low corner {a.tolist()} must be below the high corner {b.tolist()}")
-    return a, b
