@@ -166,6 +166,27 @@ def test_recorded_events_name_nothing_but_events() -> None:
         event_from_json('{"kind": "os:system", "command": "true"}')
 
 
+def test_messages_are_lines_of_bounded_length_whatever_a_file_holds(tmp_path: Path) -> None:
+    wrong = '"a\\nb\\u2028" = 1\n'
+    with pytest.raises(ScenarioError) as refused:
+        parse_scenario("[world.targets]\n" + wrong, source="room.toml", folder=tmp_path)
+    assert all(line.startswith("room.toml") for line in str(refused.value).splitlines())
+    nested = "[" * 60 + "1" + "]" * 60
+    text = ROOM + f"[local]\nmodel = 'seek'\nside_angles = [{', '.join([nested] * 100)}]"
+    with pytest.raises(ScenarioError) as refused:
+        parse_scenario(text, source="room.toml", folder=tmp_path).build(threads=1)
+    assert len(str(refused.value)) < 700
+
+
+def test_of_thousands_of_mistakes_the_first_are_said(tmp_path: Path) -> None:
+    text = ROOM + "".join(f"[[events]]\nat = 'x{number}'\nkind = 'remove_agents'\n" for number in range(3000))
+    with pytest.raises(ScenarioError) as refused:
+        parse_scenario(text, source="room.toml", folder=tmp_path)
+    lines = str(refused.value).splitlines()
+    assert len(lines) == 51
+    assert lines[-1] == "… and 2950 more"
+
+
 def test_allow_imports_is_a_list_of_names(tmp_path: Path) -> None:
     for wrong in ("own_layers", [1]):
         with pytest.raises(ParameterError, match="allow_imports is a list of names of packages"):

@@ -6,7 +6,7 @@ import contextlib
 import errno
 import re
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib import resources
 from pathlib import Path
@@ -26,8 +26,9 @@ from tropel.scenario.world_builder import WorldBuilder
 from tropel.simulation import Simulation
 from tropel.world import World
 
-#: So many wrong events are said at once.
+#: So many things that are wrong are said at once, and so many characters of each.
 _MOST_SAID = 50
+_LONGEST = 600
 
 
 @dataclass(frozen=True)
@@ -83,7 +84,20 @@ class Scenario:
         """An error about the key at `path`."""
         line = line_of(self.text, path)
         where = self.source if line is None else f"{self.source}, line {line}"
-        return ScenarioError(f"{where}: {dotted(path)}: {message}" if path else f"{where}: {message}")
+        return ScenarioError(_line(f"{where}: {dotted(path)}: {message}" if path else f"{where}: {message}"))
+
+
+def _line(text: str) -> str:
+    """A message in one line of bounded length, whatever names and values of a file stand in it."""
+    plain = re.sub(r"[\x00-\x1f\x7f\u2028\u2029]", lambda found: repr(found.group())[1:-1], text)
+    return plain if len(plain) <= _LONGEST else f"{plain[:_LONGEST]} …"
+
+
+def _lines(messages: Iterable[str]) -> str:
+    """The first of many messages, each once and on a line of its own, and how many there are besides."""
+    said = list(dict.fromkeys(messages))
+    more = [f"… and {len(said) - _MOST_SAID} more"] if len(said) > _MOST_SAID else []
+    return "\n".join([*said[:_MOST_SAID], *more])
 
 
 def _named_files(part: Any) -> Iterator[str]:
@@ -213,8 +227,7 @@ class _Builder:
             for key, message in foreseen_problems(sim, steps[number], schema.plain_event(self.spec.events[number])):
                 wrong.append(str(self.scenario.error(("events", number, *key), message)))
         if wrong:
-            more = [f"… and {len(wrong) - _MOST_SAID} more"] if len(wrong) > _MOST_SAID else []
-            raise ScenarioError("\n".join(wrong[:_MOST_SAID] + more))
+            raise ScenarioError(_lines(wrong))
 
     def _group(self, number: int, spec: schema.GroupSpec) -> Group:
         path = ("groups", number, "region")
@@ -288,14 +301,14 @@ class _Builder:
 def _explain(error: ValidationError, raw: Any, text: str, source: str) -> str:
     messages = []
     problems = [(_real_path(problem["loc"], raw), problem) for problem in error.errors()]
+    enclosing = {path[:length] for path, _ in problems for length in range(len(path))}
     for path, problem in problems:
-        deeper = any(len(other) > len(path) and other[: len(path)] == path for other, _ in problems)
-        if deeper and problem["type"].endswith("_type"):
+        if path in enclosing and problem["type"].endswith("_type"):
             continue  # one alternative of a union was not meant; what is wrong with the meant one is said further in
         line = line_of(text, path)
         where = source if line is None else f"{source}, line {line}"
-        messages.append(f"{where}: {_one_problem(problem, path)}")
-    return "\n".join(dict.fromkeys(messages))
+        messages.append(_line(f"{where}: {_one_problem(problem, path)}"))
+    return _lines(messages)
 
 
 def _real_path(loc: tuple[Any, ...], raw: Any) -> tuple[str | int, ...]:
