@@ -150,7 +150,7 @@ def test_columns_as_thin_as_a_hair_are_refused() -> None:
 def test_no_time_is_more_steps_away_than_can_be_counted() -> None:
     with pytest.raises(ParameterError, match="use a larger dt"):
         step_at(1e300, 1e-20)
-    assert step_at(2.0**50, 2.0**-10) == 2**60
+    assert step_at(2.0**30, 2.0**-10) == 2**40
 
 
 @pytest.mark.parametrize(("fps", "dt"), [(1e-300, 1e-300), (1e-200, 0.05), (5e-324, 1e-9)])

@@ -134,14 +134,14 @@ def check_memory(steps: NDArray[np.float64], cell: float) -> None:
     """Refuse a raster that no plan could be made for, before anything of its size is made."""
     size = " × ".join(f"{n:.0f}" for n in steps[::-1])
     needed = float(np.prod(steps)) * BYTES_PER_CELL
-    what = f"a raster of {size} cells of {cell:g} m, and a plan on it,"
+    what = f"a plan on a raster of {size} cells of {cell:g} m"
     require_memory(needed, what, f"use {larger_cells(cell, len(steps), needed)}", error=GeometryError)
 
 
 def larger_cells(cell: float, dim: int, needed: float) -> str:
     """What to say of cells that would need so much memory [bytes]: how large they may be."""
     enough = 1.05 * cell * times_too_large(needed) ** (1.0 / dim)
-    return f"cells of {enough:.2g} m or more" if math.isfinite(enough) else "larger cells"
+    return f"cells of {enough:.3g} m or more" if math.isfinite(enough) else "larger cells"
 
 
 def world_extent(world: World) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
