@@ -37,7 +37,7 @@ from tropel._kernels.philox import random_key
 from tropel.agents.state import AgentState, Column, Steered
 from tropel.errors import ParameterError
 from tropel.local.flocking_obstacles import surroundings_of
-from tropel.local.flocking_parameters import TRAITS, FlockingParameters, Traits, check_groups
+from tropel.local.flocking_parameters import TRAITS, FlockingParameters, Traits, check_groups, column_of
 from tropel.local.flocking_roster import NO_LEADER, Roster, all_same, places_of, trait_of
 from tropel.local.flocking_steps import Boids, Flight, steer_flock
 from tropel.local.flocking_sums import ALL_ROUND, BY_GROUP, IN_VIEW, room_for_runs
@@ -56,7 +56,7 @@ class Flocking:
     periodic_space = True
     bodies_may_overlap = True
     columns = (
-        *(trait.column for trait in TRAITS),
+        *(column_of(trait) for trait in TRAITS),
         Column(
             name="leader",
             dtype="int64",

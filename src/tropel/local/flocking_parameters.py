@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tropel.agents.state import Column
-from tropel.errors import ParameterError, is_finite, named_parameters, suggest
-from tropel.quantities import number
+from tropel.errors import ParameterError, named_parameters, suggest
+from tropel.quantities import Quantity, number, quantity_of
 
 #: Groups are bits of a word; the last bit is for those who are nobody's mates, such as the dead.
 MOST_GROUPS = 63
@@ -21,27 +21,47 @@ NOBODY = 63
 _RELATIONS = ("join", "avoid", "ignore", "chase", "flee")
 
 
+#: Weights and lengths beyond this would overflow when they are multiplied.
+_LARGEST = 1e9
+
+
+def _weight(default: float, of: str) -> Any:
+    return number(default, low=0.0, high=_LARGEST, unit="m/s²", about=f"weight of {of}")
+
+
 @named_parameters
 @dataclass(frozen=True, kw_only=True)
 class FlockingParameters:
     """Parameters of `Flocking`. Those of the first part can be set for a group or an agent, as `parameters` of its
     group or by the event `SetParameter`, and hold here for all others."""
 
-    separation: float = 1.0  #: weight of keeping off mates that are close [m/s²]
-    cohesion: float = 0.6  #: weight of going to the middle of the mates in sight [m/s²]
-    alignment: float = 1.2  #: weight of flying as they do [m/s²]
-    avoidance: float = 2.0  #: weight of keeping off groups that are avoided [m/s²]
-    obstacle_repulsion: float = 2.0  #: weight of keeping off obstacles and walls, the more the nearer [m/s²]
-    obstacle_steering: float = 4.0  #: weight of turning to the freer side when one is ahead [m/s²]
-    goal_pull: float = 0.8  #: weight of the planned direction [m/s²]
-    leader_pull: float = 0.8  #: weight of going to one's leader [m/s²]
-    flight: float = 4.0  #: weight of getting away from groups that are fled from [m/s²]
-    pursuit: float = 2.0  #: weight of going to the nearest of the groups that are chased [m/s²]
-    separation_distance: float | None = None  #: mates nearer than this are close [m]; half the sense radius if left out
-    flee_radius: float | None = None  #: how near those fled from may come [m]; the sense radius if left out
-    blind_angle: float = 0.0  #: opening of the cone behind one's back in which nobody is seen [rad]
-    max_force: float = 4.0  #: cap on all rules together [m/s²]
-    least_speed: float = 0.5  #: share of the desired speed, which is the top speed, below which nobody flies
+    separation: float = _weight(1.0, "keeping off mates that are close")
+    cohesion: float = _weight(0.6, "going to the middle of the mates in sight")
+    alignment: float = _weight(1.2, "flying as mates do")
+    avoidance: float = _weight(2.0, "keeping off groups that are avoided")
+    obstacle_repulsion: float = _weight(2.0, "keeping off obstacles and walls, the more the nearer")
+    obstacle_steering: float = _weight(4.0, "turning to the freer side when an obstacle is ahead")
+    goal_pull: float = _weight(0.8, "the planned direction")
+    leader_pull: float = _weight(0.8, "going to one's leader")
+    flight: float = _weight(4.0, "getting away from groups that are fled from")
+    pursuit: float = _weight(2.0, "going to the nearest of the groups that are chased")
+    separation_distance: float | None = number(
+        None,
+        above=0.0,
+        high=_LARGEST,
+        unit="m",
+        about="mates nearer than this are close; half the sense radius",
+    )
+    flee_radius: float | None = number(
+        None, low=0.0, high=_LARGEST, unit="m", about="how near those fled from may come; the sense radius if open"
+    )
+    blind_angle: float = number(
+        0.0, low=0.0, high=2.0 * math.pi, unit="rad", about="opening of the cone behind in which nobody is seen"
+    )
+    max_force: float = number(4.0, low=0.0, high=_LARGEST, unit="m/s²", about="cap on all rules together")
+    least_speed: float = number(
+        0.5, low=0.0, high=1.0, about="share of the desired speed, which is the top speed, below which nobody flies"
+    )
 
     nearest: int | None = number(
         None, whole=True, low=1, high=1000, about="only so many mates, the nearest ones, are heeded; all if left out"
@@ -57,10 +77,6 @@ class FlockingParameters:
     flee: Sequence[str] = ()  #: predators
 
     def __post_init__(self) -> None:
-        for trait in TRAITS:
-            value = getattr(self, trait.name)
-            if not (value is None and trait.optional):
-                trait.check(value, "Flocking")
         said: dict[str, str] = {}
         for relation in _RELATIONS:
             names = getattr(self, relation)
@@ -68,53 +84,6 @@ class FlockingParameters:
                 if name in said:
                     raise ParameterError(f"Flocking: the group '{name}' is named in both {said[name]} and {relation}")
                 said[name] = relation
-
-
-class Trait(NamedTuple):
-    """A parameter that may differ from agent to agent, and what it may be."""
-
-    name: str
-    unit: str
-    about: str
-    most: float = math.inf
-    above_zero: bool = False
-    optional: bool = False  #: whether it may be left open, to follow from the sense radius
-
-    @property
-    def column(self) -> Column:
-        about = f"{self.about}; nan: as the model says"
-        above = 0.0 if self.above_zero else None
-        return Column(
-            name=self.name, default=math.nan, unit=self.unit, about=about, low=0.0, above=above, high=self.most
-        )
-
-    def check(self, value: Any, who: str) -> None:
-        if is_finite(value) and 0.0 <= value <= self.most and not (self.above_zero and value == 0.0):
-            return
-        what = "positive" if self.above_zero else "not negative"
-        if math.isfinite(self.most):
-            what = f"between 0 and {self.most:.4g}"
-        raise ParameterError(f"{who}: {self.name} must be a number that is {what}, got {value!r}")
-
-
-#: In the order of `Traits`.
-TRAITS = (
-    Trait("separation", "m/s²", "weight of keeping off close mates"),
-    Trait("cohesion", "m/s²", "weight of going to the middle of mates"),
-    Trait("alignment", "m/s²", "weight of flying as mates do"),
-    Trait("avoidance", "m/s²", "weight of keeping off groups that are avoided"),
-    Trait("obstacle_repulsion", "m/s²", "weight of keeping off obstacles and walls"),
-    Trait("obstacle_steering", "m/s²", "weight of turning to the freer side before an obstacle"),
-    Trait("goal_pull", "m/s²", "weight of the planned direction"),
-    Trait("leader_pull", "m/s²", "weight of going to the leader"),
-    Trait("flight", "m/s²", "weight of getting away from those fled from"),
-    Trait("pursuit", "m/s²", "weight of going to those chased"),
-    Trait("separation_distance", "m", "mates nearer than this are close", above_zero=True, optional=True),
-    Trait("flee_radius", "m", "how near those fled from may come", optional=True),
-    Trait("blind_angle", "rad", "opening of the cone behind in which nobody is seen", most=2.0 * math.pi),
-    Trait("max_force", "m/s²", "cap on all rules together"),
-    Trait("least_speed", "", "share of the desired speed below which nobody flies", most=1.0),
-)
 
 
 class Traits(NamedTuple):
@@ -140,6 +109,21 @@ class Traits(NamedTuple):
     max_force: NDArray[np.float64]
     least_speed: NDArray[np.float64]
     desired_speed: NDArray[np.float64]
+
+
+def _traits() -> tuple[Quantity, ...]:
+    declared = {field.name: quantity_of(field) for field in fields(FlockingParameters)}
+    return tuple(trait for name in Traits._fields if (trait := declared.get(name)) is not None)
+
+
+#: The parameters that may differ from agent to agent, in the order of `Traits`.
+TRAITS = _traits()
+
+
+def column_of(trait: Quantity) -> Column:
+    """The column by which agents have a trait of their own; nan, which nobody gives, means that they have none."""
+    told = {name: getattr(trait, name) for name in ("name", "unit", "low", "high", "above")}
+    return Column(default=math.nan, about=f"{trait.about}; nan: as the model says", **told)
 
 
 class Relations(NamedTuple):

@@ -12,7 +12,8 @@ from tropel._kernels.cells import CellList
 from tropel._kernels.compile import kernel, parallel_kernel
 from tropel._kernels.flock_lanes import LANES
 from tropel.agents.state import AgentState, Floats
-from tropel.local.flocking_parameters import NOBODY, FlockingParameters, Relations, Trait, relations_of
+from tropel.local.flocking_parameters import NOBODY, FlockingParameters, Relations, relations_of
+from tropel.quantities import Quantity
 
 #: In the column `leader`, and among rows of leaders.
 NO_LEADER = -1
@@ -57,18 +58,20 @@ def all_same(column: NDArray[np.float64] | NDArray[np.int64]) -> bool:
     return not odd.any()
 
 
-def trait_of(state: AgentState, trait: Trait, of_model: float | None) -> Floats:
+def trait_of(state: AgentState, trait: Quantity, of_model: float | None) -> Floats:
     """A trait of all agents, as one number when all have the same; what is not theirs is the model's."""
     column = state.columns[trait.name]
     open_value = math.nan if of_model is None else float(of_model)
     if all_same(column) and len(column):
         value = column.item(0)
         value = open_value if math.isnan(value) else value
-        if value < 0.0 or value > trait.most or (value == 0.0 and trait.above_zero):
+        if value < trait.low or value > trait.high or (trait.above is not None and value <= trait.above):
             trait.check(value, f"agent {int(state.id[0])}")
         return np.array([value])
     values = np.where(np.isnan(column), open_value, column) if np.isnan(column).any() else column
-    wrong = np.flatnonzero((values < 0.0) | (values > trait.most) | ((values == 0.0) & trait.above_zero))
+    above = -math.inf if trait.above is None else trait.above
+    # Where nothing is said at all values are nan, and none of this holds.
+    wrong = np.flatnonzero((values < trait.low) | (values > trait.high) | (values <= above))
     if len(wrong):
         row = int(wrong[0])
         trait.check(float(values[row]), f"agent {int(state.id[row])}")

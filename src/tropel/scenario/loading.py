@@ -16,6 +16,7 @@ from pydantic import BaseModel, ValidationError
 
 from tropel.agents.groups import Group
 from tropel.agents.sources import Source
+from tropel.arguments import PathLike, checked_arguments
 from tropel.errors import ParameterError, ScenarioError, TropelError, suggest
 from tropel.event_queue import due_step, foreseen_problems
 from tropel.input_files import LARGEST_SCENARIO, read_text
@@ -118,6 +119,7 @@ def builtin_names() -> list[str]:
     return sorted(entry.name[:-5] for entry in folder.iterdir() if entry.name.endswith(".toml"))
 
 
+@checked_arguments
 def load_builtin(name: str) -> Scenario:
     """A scene that comes with tropel."""
     names = builtin_names()
@@ -128,7 +130,8 @@ def load_builtin(name: str) -> Scenario:
     return parse_scenario(text, source=f"built-in {name}", folder=Path(str(folder)))
 
 
-def load_scenario(path: str | Path, *, allow_imports: Sequence[str] = ()) -> Scenario:
+@checked_arguments
+def load_scenario(path: PathLike, *, allow_imports: Sequence[str] = ()) -> Scenario:
     """Read and check a scenario file (TOML).
 
     A file names tropel's own layers. Where it names a class of yours (`package.module:Class`), Python code runs that
