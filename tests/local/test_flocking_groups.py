@@ -153,7 +153,7 @@ def test_groups_that_are_not_there_are_named(told: str) -> None:
 
 @pytest.mark.parametrize(
     ("name", "value", "message"),
-    [("cohesion", -0.5, "cohesion must be"), ("least_speed", 2.0, "between 0 and 1"), ("separation", np.nan, "finite")],
+    [("cohesion", -0.5, "cohesion must be"), ("least_speed", 2.0, "from 0 to 1"), ("separation", np.nan, "not nan")],
 )
 def test_bad_values_of_a_group_are_named_before_the_first_step(name: str, value: float, message: str) -> None:
     world = tropel.World.box((0.0, 0.0), (6.0, 6.0))
