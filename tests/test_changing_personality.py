@@ -260,11 +260,11 @@ def test_the_record_of_a_run_has_a_shift_and_a_repeated_function_once(tmp_path: 
     [
         (events.Drift(name="masss", to=0.5, over=1.0), "no parameter 'masss' to set; did you mean 'mass'"),
         (events.Drift(name="mass", to=0.5, over=1.0, group="aa"), "no group 'aa'"),
-        (events.Drift(name="mass", to=1.5, over=1.0), r"mass lies between 0 and 1, so it cannot become 1\.5"),
-        (events.Drift(name="desired_speed", to=-1.0, over=1.0), "desired_speed must not be negative"),
-        (events.Drift(name="radius", to=0.0, over=1.0), "radius must be positive"),
+        (events.Drift(name="mass", to=1.5, over=1.0), r"mass must be a number from 0 to 1, so it cannot become 1\.5"),
+        (events.Drift(name="desired_speed", to=-1.0, over=1.0), "desired_speed must be a number from 0"),
+        (events.Drift(name="radius", to=0.0, over=1.0), "radius must be a positive number"),
         (events.Drift(name="courage", factor=1.5, over=1.0), "raise it with to = 1 and a share"),
-        (events.Drift(name="turn_rate", to=0.0, over=1.0), "turn_rate is a vector"),
+        (events.Drift(name="turn_rate", to=0.0, over=1.0), "no parameter 'turn_rate' to set"),
         (events.Drift(name="position", to=0.0, over=1.0), "no parameter 'position' to set"),
         (events.Tire(over=1.0, group="aa"), "no group 'aa'"),
         (events.Alarm(group="aa"), "no group 'aa'"),
@@ -278,7 +278,7 @@ def test_what_cannot_be_shifted_is_refused_when_it_is_scheduled(event: Any, says
 def test_a_distribution_that_leaves_what_is_possible_is_refused_when_it_is_drawn() -> None:
     sim = people()
     sim.at(1.0, events.Drift(name="mass", to=Normal(0.9, 0.5), over=1.0))
-    with pytest.raises(EventError, match=r"drift.* at t = 1 s: mass lies between 0 and 1"):
+    with pytest.raises(EventError, match=r"drift.* at t = 1 s: mass must be a number from 0 to 1"):
         sim.run(until=2.0)
 
 
@@ -378,20 +378,20 @@ def test_a_script_that_does_not_schedule_the_function_again_is_refused(
     first.save(tmp_path / "c.npz")
     second = people()
     schedule(second)
-    says = r"function 'tire_a_little' is not scheduled by this script; .* every\(1, tire_a_little, begin=0\)"
+    says = r"function 'tire_a_little' is not scheduled by this script; .* every\(1\.0, tire_a_little, begin=0\.0\)"
     with pytest.raises(CheckpointError, match=says):
         second.restore(tmp_path / "c.npz")
 
 
 @pytest.mark.parametrize(("seconds", "function"), [(0.0, count_people), (0.05, count_people), (math.nan, count_people)])
 def test_a_time_shorter_than_a_step_is_refused(seconds: float, function: Any) -> None:
-    with pytest.raises(ParameterError, match=r"at least dt = 0\.1 s"):
+    with pytest.raises(ParameterError, match=r"at least dt = 0\.1 s|seconds must be a positive number"):
         people().every(seconds, function)
 
 
 @pytest.mark.parametrize("function", [events.OpenDoor(door="x"), "tire", None, events.OpenDoor])
 def test_only_functions_can_be_called_again_and_again(function: Any) -> None:
-    with pytest.raises(ParameterError, match="expected a function of the simulation"):
+    with pytest.raises(ParameterError, match="function must be a function"):
         people().every(1.0, function)
 
 

@@ -20,7 +20,10 @@ from tropel.errors import ParameterError, TropelError
         (lambda: Normal(1.0, 0.1, hi=2), "Normal: there is no parameter 'hi'; did you mean 'high'?"),
         (lambda: Normal(1, 0.1, low=5, high=2), "Normal: low (5) must not be above high (2)"),
         (lambda: Uniform(2, 1), "Uniform: low (2) must not be above high (1)"),
-        (lambda: Orbit(center=(1, 1), radius=1, period=0), "Orbit: the period must not be zero"),
+        (
+            lambda: Orbit(center=(1, 1), radius=1, period=0),
+            "Orbit: the period must not be zero, nor shorter than 1e-09 s",
+        ),
         (
             lambda: Waypoints(points=[(0, 0), (1, 1)], speed=1, repeat="twice"),
             "Waypoints: repeat = 'twice': should be 'once', 'cycle' or 'back_and_forth'",

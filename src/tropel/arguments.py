@@ -202,14 +202,13 @@ def _list_of(arguments: tuple[Any, ...]) -> _Kind:
     kind = _kind(arguments[0]) if arguments else None
     if kind is None:
         return _Kind(_is_list, "a list")
-    of = kind.says.removeprefix("a ").removeprefix("an ")
 
     def accepts(value: Any) -> bool:
         if isinstance(value, np.ndarray) and kind is _PLAIN[str]:
             return False
         return _is_list(value) and all(kind.accepts(part) for part in value)
 
-    return _Kind(accepts, f"a list, each {of}")
+    return _Kind(accepts, f"a list, each {kind.says}")
 
 
 def _table_of(key: Any = Any, value: Any = Any) -> _Kind:

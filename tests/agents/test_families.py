@@ -108,7 +108,7 @@ def test_nonsense_is_refused_with_the_remedy() -> None:
         Group("people", count=4, families=2, parameters={"family": 1})
     with pytest.raises(ParameterError, match="one by one, not in families; add families with AddAgents"):
         Source("people", rate=1.0, region=shapely.box(0, 0, 1, 1), families=4)
-    with pytest.raises(ParameterError, match="family is a whole number"):
+    with pytest.raises(ParameterError, match="family must be a whole number"):
         simulation(Group("people", count=2, parameters={"family": 0.5}))
 
 

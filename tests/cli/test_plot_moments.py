@@ -67,4 +67,4 @@ def test_a_wrong_time_or_colour_is_named(folder: Path) -> None:
     assert "did you mean 'heading'" in done.stderr
     done = tropel("plot", "school.sqlite", "--at", "nan", cwd=folder, ok=False)
     assert done.returncode == 1
-    assert "number of seconds" in done.stderr
+    assert "time must be a finite number" in done.stderr

@@ -327,7 +327,7 @@ def test_two_models_that_disagree_about_the_time_gap_are_refused() -> None:
 
 def test_a_time_gap_that_is_not_positive_is_refused() -> None:
     group = Group("a", positions=[(1, 1), (3, 3)], parameters={"time_gap": np.array([1.0, 0.0])})
-    with pytest.raises(ParameterError, match="agent 1 has a time_gap of 0 s"):
+    with pytest.raises(ParameterError, match="group 'a': time_gap must be a positive number, not 0"):
         Simulation(PLAIN, group, local=CollisionFreeSpeed())
 
 

@@ -88,8 +88,8 @@ def test_a_class_of_its_own_competes_by_itself() -> None:
         ([["agents"], ["walls"]], "leaves out 'obstacles'"),
         ([["agents", "walls", "obstacles", "agents"]], "twice"),
         ([["agents", "wals", "obstacles"]], "did you mean 'walls'"),
-        (["agents", "walls"], "'one', 'apart' or lists"),
-        ("both", "'one', 'apart' or lists"),
+        (["agents", "walls"], "'one' or 'apart' or a list"),
+        ("both", "'one' or 'apart' or a list"),
     ],
 )
 def test_wrong_classes_are_explained(classes: Any, said: str) -> None:
@@ -100,7 +100,7 @@ def test_wrong_classes_are_explained(classes: Any, said: str) -> None:
 def test_wrong_types_are_explained() -> None:
     with pytest.raises(ParameterError, match="a parameter of its own"):
         Dynamical(types={"walls": {}})
-    with pytest.raises(ParameterError, match="table of types"):
+    with pytest.raises(ParameterError, match="types must be a table by name"):
         Dynamical(types=["fire"])
     with pytest.raises(ParameterError, match=r"types\.fire"):
         Dynamical(types={"fire": 3.0})

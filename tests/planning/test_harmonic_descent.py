@@ -217,8 +217,8 @@ def test_unreachable_places_are_reported() -> None:
     ("named", "message"),
     [
         ({"walls": "soft"}, "no walls of the kind 'soft'"),
-        ({"decay_length": -1.0}, "decay_length must be a positive length"),
-        ({"cell": 0.0}, "cell must be a positive length"),
+        ({"decay_length": -1.0}, "decay_length must be a positive number"),
+        ({"cell": 0.0}, "cell must be a positive number"),
     ],
 )
 def test_bad_parameters_are_named(named: dict[str, Any], message: str) -> None:

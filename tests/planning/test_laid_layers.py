@@ -211,7 +211,7 @@ def test_a_resume_with_other_layers_is_refused(tmp_path: Path) -> None:
 def test_nonsense_is_refused_where_it_is_said() -> None:
     with pytest.raises(ParameterError, match=r"layer 'block' is for the group 'peple'.*did you mean 'people'"):
         corridor({"block": Layer([[0.0]], **BLOCK, group="peple")})
-    with pytest.raises(ParameterError, match=r"layer 'block' must be given as Layer"):
+    with pytest.raises(ParameterError, match=r"layers must be a table by name, each Layer.*'block'"):
         PathPlans(layers={"block": 3.0})  # type: ignore[dict-item]
     with pytest.raises(ParameterError, match="layer 'block' has no 'orogin'; did you mean 'origin'"):
         PathPlans(layers={"block": {"values": [[0.0]], "orogin": (0, 0)}})

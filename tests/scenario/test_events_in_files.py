@@ -60,7 +60,7 @@ MOVE = 'kind = "move_obstacle"\nposition = [3, 3]\nname = "rock"'
         ('kind = "add_obstacle"\nname = "o"\nradius = 1\nposition = [99, 1]', 1, "events[0]: obstacle 'o' at (99, 1)"),
         ('kind = "add_obstacle"\nname = "o"\nradius = 1\nposition = [1, 1, 1]', 1, "expected 2 coordinates"),
         ('kind = "add_obstacle"\nname = "cart"\nradius = 1\nposition = [1, 1]', 3, "there is an obstacle 'cart'"),
-        ('kind = "set_parameter"\nname = "desired_speed"\nvalue = -1', 1, "must not be negative"),
+        ('kind = "set_parameter"\nname = "desired_speed"\nvalue = -1', 1, "must be a number from 0 to 1e+06 m/s"),
     ],
 )  # fmt: skip
 def test_what_is_wrong_with_an_event_has_file_line_and_key(event: str, line: int, says: str) -> None:
@@ -87,10 +87,12 @@ def test_two_events_of_one_step_happen_as_the_file_has_them() -> None:
 
 def test_all_that_is_wrong_is_said_and_nothing_because_of_it() -> None:
     outside = PUT.replace("[15, 8]", "[99, 8]")
-    said = said_of(f"at = 1.0\n{outside}", f"at = 2.0\n{MOVE}", 'at = inf\nkind = "open_door"\ndoor = "gate"')
+    said = said_of(f"at = 1.0\n{outside}", f"at = 2.0\n{MOVE}", 'at = 3.0\nkind = "open_door"\ndoor = "gaet"')
     assert len(said) == 2
-    assert "events[2].at: an event needs a finite time" in said[0]
-    assert "events[0]: obstacle 'rock' at (99, 8) lies outside" in said[1]
+    assert "events[0]: obstacle 'rock' at (99, 8) lies outside" in said[0]
+    assert "events[2].door: there is no door 'gaet'" in said[1]
+    (alone,) = said_of('at = inf\nkind = "open_door"\ndoor = "gate"')
+    assert "events[0].at = inf" in alone
 
 
 def test_of_very_many_that_are_wrong_the_first_are_said() -> None:

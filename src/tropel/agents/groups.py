@@ -125,7 +125,10 @@ class Group(Personal):
                 f"not {reprlib.repr(self.count)}"
             )
         if self.density is not None and not (is_finite(self.density) and 0 < self.density <= MOST_AGENTS):
-            raise ParameterError(f"group '{name}': density must be positive, not {reprlib.repr(self.density)}")
+            raise ParameterError(
+                f"group '{name}': density must be positive, at most {MOST_AGENTS:,} per m² or m³, "
+                f"not {reprlib.repr(self.density)}"
+            )
         if self.positions is not None and numbers_in(self.positions) is None:
             raise ParameterError(
                 f"group '{name}': positions must be numbers, a row of coordinates for each agent, "

@@ -220,13 +220,8 @@ class _Builder:
     def _schedule(self, sim: Simulation) -> None:
         """Schedule the events in the order in which they will happen, so that each is checked knowing those before."""
         wrong: list[str] = []
-        steps: dict[int, int] = {}
-        for number, timed in enumerate(self.spec.events):
-            try:
-                steps[number] = due_step(timed.at, sim)
-            except TropelError as error:
-                wrong.append(str(self.scenario.error(("events", number, "at"), str(error))))
-        for number in sorted(steps, key=lambda number: steps[number]):
+        steps = [due_step(timed.at, sim) for timed in self.spec.events]
+        for number in sorted(range(len(steps)), key=steps.__getitem__):
             for key, message in foreseen_problems(sim, steps[number], schema.plain_event(self.spec.events[number])):
                 wrong.append(str(self.scenario.error(("events", number, *key), message)))
         if wrong:
@@ -305,9 +300,12 @@ def _explain(error: ValidationError, raw: Any, text: str, source: str) -> str:
     messages = []
     problems = [(_real_path(problem["loc"], raw), problem) for problem in error.errors()]
     enclosing = {path[:length] for path, _ in problems for length in range(len(path))}
+    said: set[Any] = set()
     for path, problem in problems:
-        if path in enclosing and problem["type"].endswith("_type"):
-            continue  # one alternative of a union was not meant; what is wrong with the meant one is said further in
+        # One alternative of a union was not meant: what is wrong with the meant one is said further in, or has been.
+        if problem["type"].endswith("_type") and (path in enclosing or path in said):
+            continue
+        said.add(path)
         line = line_of(text, path)
         where = source if line is None else f"{source}, line {line}"
         messages.append(_line(f"{where}: {_one_problem(problem, path)}"))
