@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import BeforeValidator, Field
 
-from tropel.arguments import plain
+from tropel.arguments import LATEST, plain
 
 Finite = Annotated[float, BeforeValidator(plain), Field(strict=True, allow_inf_nan=False)]
 PositiveFinite = Annotated[Finite, Field(gt=0.0)]
@@ -14,5 +14,7 @@ NotNegative = Annotated[Finite, Field(ge=0.0)]
 WholeNumber = Annotated[int, BeforeValidator(plain), Field(strict=True)]
 PositiveWhole = Annotated[WholeNumber, Field(gt=0)]
 NotNegativeWhole = Annotated[WholeNumber, Field(ge=0)]
+#: A simulated time [s].
+Time = Annotated[NotNegative, Field(le=LATEST)]
 #: A time at which something ends, which may be never.
 EndTime = Annotated[float, BeforeValidator(plain), Field(strict=True, ge=0.0)]

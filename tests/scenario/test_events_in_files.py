@@ -99,7 +99,7 @@ def test_of_very_many_that_are_wrong_the_first_are_said() -> None:
     said = said_of(*[f"at = {k}\n{MOVE}" for k in range(300)])
     assert len(said) == 51
     assert said[0].startswith(f"room.toml, line {FIRST_LINE + 4}: events[0].name")
-    assert said[-1] == "… and 250 more"
+    assert said[-1] == "room.toml: … and 250 more"
 
 
 def test_validate_says_each_in_a_line_and_fails(tmp_path: Path) -> None:

@@ -184,7 +184,7 @@ def test_of_thousands_of_mistakes_the_first_are_said(tmp_path: Path) -> None:
         parse_scenario(text, source="room.toml", folder=tmp_path)
     lines = str(refused.value).splitlines()
     assert len(lines) == 51
-    assert lines[-1] == "… and 2950 more"
+    assert lines[-1] == "room.toml: … and 2950 more"
 
 
 def test_allow_imports_is_a_list_of_names(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from tropel.budget import Budget
-from tropel.errors import EventError, ModelError, RecordingError, ScenarioError
+from tropel.errors import EventError, ModelError, ParameterError, RecordingError, ScenarioError
 from tropel.progress import planning
 from tropel.recording.atomic import replacing
 from tropel.running import Summary
@@ -100,7 +100,7 @@ def execute(
             summary = sim.run(**end, **files, progress=progress, budget=budget)
         else:
             summary = watch(sim, **end, **files, build=build, budget=budget)
-    except (ModelError, EventError) as error:
+    except (ModelError, EventError, ParameterError) as error:
         # What only shows while it runs is still about this file.
         raise type(error)(f"{scenario.source}: {error}") from error
     _write_text(outputs.summary, json.dumps(summary.as_dict(), indent=2) + "\n")

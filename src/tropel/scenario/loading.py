@@ -94,10 +94,10 @@ def _line(text: str) -> str:
     return plain if len(plain) <= _LONGEST else f"{plain[:_LONGEST]} …"
 
 
-def _lines(messages: Iterable[str]) -> str:
+def _lines(messages: Iterable[str], source: str) -> str:
     """The first of many messages, each once and on a line of its own, and how many there are besides."""
     said = list(dict.fromkeys(messages))
-    more = [f"… and {len(said) - _MOST_SAID} more"] if len(said) > _MOST_SAID else []
+    more = [f"{source}: … and {len(said) - _MOST_SAID} more"] if len(said) > _MOST_SAID else []
     return "\n".join([*said[:_MOST_SAID], *more])
 
 
@@ -225,7 +225,7 @@ class _Builder:
             for key, message in foreseen_problems(sim, steps[number], schema.plain_event(self.spec.events[number])):
                 wrong.append(str(self.scenario.error(("events", number, *key), message)))
         if wrong:
-            raise ScenarioError(_lines(wrong))
+            raise ScenarioError(_lines(wrong, self.scenario.source))
 
     def _group(self, number: int, spec: schema.GroupSpec) -> Group:
         path = ("groups", number, "region")
@@ -309,7 +309,7 @@ def _explain(error: ValidationError, raw: Any, text: str, source: str) -> str:
         line = line_of(text, path)
         where = source if line is None else f"{source}, line {line}"
         messages.append(_line(f"{where}: {_one_problem(problem, path)}"))
-    return _lines(messages)
+    return _lines(messages, source)
 
 
 def _real_path(loc: tuple[Any, ...], raw: Any) -> tuple[str | int, ...]:

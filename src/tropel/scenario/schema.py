@@ -16,6 +16,7 @@ from tropel.field_types import (
     NotNegativeWhole,
     PositiveFinite,
     PositiveWhole,
+    Time,
     WholeNumber,
 )
 from tropel.hazard_events import HazardFields
@@ -286,7 +287,7 @@ class BudgetSpec(Model):
 
 
 def _timed(kind: type[Any]) -> Any:
-    return create_model(f"{kind.__name__}At", __base__=kind, __doc__=kind.__doc__, at=(NotNegative, ...))
+    return create_model(f"{kind.__name__}At", __base__=kind, __doc__=kind.__doc__, at=(Time, ...))
 
 
 _TIMED = tuple(_timed(entry.load()) for entry in EVENTS.values())
@@ -306,8 +307,8 @@ class ScenarioSpec(Model):
     about: Annotated[str, Field(description="a sentence or two for `tropel list`")] = ""
     seed: WholeNumber = 0
     dt: Annotated[PositiveFinite, Field(description="time step [s]")] = 0.05
-    until: Annotated[NotNegative | Literal["empty"], Field(description='seconds, or "empty"')] = "empty"
-    limit: Annotated[PositiveFinite, Field(description="the run ends then in any case [s]")] = 600.0
+    until: Annotated[Time | Literal["empty"], Field(description='seconds, or "empty"')] = "empty"
+    limit: Annotated[EndTime, Field(gt=0.0, description="the run ends then in any case [s]")] = 600.0
     world: WorldSpec
     hazards: Annotated[dict[str, HazardSpec], Field(description="those that are there at the start")] = {}
     groups: list[GroupSpec] = []
