@@ -273,7 +273,7 @@ def undefined(points: Floats) -> Floats:
         (lambda: Stroke([(0, 0), (1, 1, 1)]), "two or more finite points"),
         (lambda: Stroke([(0, 0), (1, 1)], width="wide"), "width of a stroke .* not 'wide'"),  # type: ignore[arg-type]
         (lambda: Stroke([(0, 0), (1, 1)], strength="much"), "strength of a stroke"),  # type: ignore[arg-type]
-        (lambda: EAST.on_grid((0, 0), (np.inf, 1), cell=1.0), "each finite number"),
+        (lambda: EAST.on_grid((0, 0), (np.inf, 1), cell=1.0), "each a finite number"),
         (lambda: EAST.on_grid((0, 0), (1, 1), cell="fine"), "cell must be a positive number"),  # type: ignore[arg-type]
         (lambda: EAST.masked(shapely.Polygon([(0, 0), (1, 1), (1, 0), (0, 1)])), "Self-intersection"),
         (lambda: EAST.masked("door"), "region must be Polygon"),  # type: ignore[arg-type]
