@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from tropel.cli_options import Quiet, make_folder, show
+from tropel.cli_options import Quiet, make_folder, naming, show
 from tropel.errors import ParameterError, suggest
 
 
@@ -42,7 +42,11 @@ def measure(
     if table_format not in FORMATS:
         raise ParameterError(f"there is no table format '{table_format}'; {suggest(table_format, FORMATS)}")
     trajectory = trajectory_in(run)
-    with read_trajectory(trajectory) as recorded, counting("measuring", len(recorded.frames), quiet=quiet) as told:
+    with (
+        naming(trajectory),
+        read_trajectory(trajectory) as recorded,
+        counting("measuring", len(recorded.frames), quiet=quiet) as told,
+    ):
         found = flock_measures(
             recorded, within=within, every=every, progress=lambda done, total: told(done, trajectory.name, total)
         )

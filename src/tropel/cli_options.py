@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.console import Console
 
-from tropel.errors import TropelError
+from tropel.errors import GeometryError, ParameterError, TropelError
 
 Out = Annotated[Path | None, typer.Option("--out", "-o", help="Folder for the results.")]
 Threads = Annotated[int | None, typer.Option(min=1, help="Threads; all cores when left out.")]
@@ -52,6 +54,17 @@ NoCache = Annotated[
         "--no-cache", callback=_without_plan_cache, help="Plan anew instead of using plans kept from earlier runs."
     ),
 ]
+
+
+@contextlib.contextmanager
+def naming(file: object) -> Iterator[None]:
+    """Let errors about what is done with a file begin with its name."""
+    try:
+        yield
+    except (ParameterError, GeometryError) as error:
+        if str(file) in str(error):
+            raise
+        raise type(error)(f"{file}: {error}") from error
 
 
 class InterruptedRunError(TropelError):

@@ -7,8 +7,7 @@ from typing import Annotated
 
 import typer
 
-from tropel.cli_options import NoCache, Quiet, picture_file, show
-from tropel.errors import GeometryError, ParameterError
+from tropel.cli_options import NoCache, Quiet, naming, picture_file, show
 
 
 def plan(
@@ -38,13 +37,10 @@ def plan(
         told(0, f"reading {source}")
         world, title = planning.read_world(source, scale=scale)
         told(1, f"solving the {planner.replace('_', ' ')}")
-        try:
-            with listening(lambda what, done, total: told(1, f"{what}: {done / total:.0%}")):
-                planned = planning.make_plan(
-                    world, planner=planner, goal=place, cell=cell, clearance=clearance, title=title
-                )
-        except (ParameterError, GeometryError) as error:
-            raise type(error)(f"{source}: {error}") from error
+        with naming(source), listening(lambda what, done, total: told(1, f"{what}: {done / total:.0%}")):
+            planned = planning.make_plan(
+                world, planner=planner, goal=place, cell=cell, clearance=clearance, title=title
+            )
         told(2, f"drawing {picture.name}")
         planning.draw_plan(planned, picture)
         told(3, "")

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from tropel.cli_options import Quiet, make_folder, show
+from tropel.cli_options import Quiet, make_folder, naming, show
 from tropel.errors import ParameterError, suggest
 
 Cell = Annotated[float, typer.Option(help="Side of the cells of the density and flow maps in metres.")]
@@ -53,7 +53,7 @@ def write_report(
         raise ParameterError(f"there is no table format '{table_format}'; {suggest(table_format, FORMATS)}")
     trajectory = trajectory_in(run)
     with read_trajectory(trajectory) as recorded:
-        with counting("reading", len(recorded.frames), quiet=quiet) as told:
+        with naming(trajectory), counting("reading", len(recorded.frames), quiet=quiet) as told:
             found = evacuation_report(
                 recorded, cell=cell, progress=lambda done, total: told(done, trajectory.name, total)
             )

@@ -218,6 +218,7 @@ def test_unreachable_places_are_reported() -> None:
     [
         ({"walls": "soft"}, "no walls of the kind 'soft'"),
         ({"decay_length": -1.0}, "decay_length must be a positive number"),
+        ({"decay_length": 1e-200}, "decay_length must be a length from 1e-06 to"),
         ({"cell": 0.0}, "cell must be a positive number"),
     ],
 )

@@ -44,6 +44,8 @@ _MEMORY_SHARE = 0.4
 _SCALINGS = 12
 #: Beyond so many cells per decay length, neighbours differ by less than the arithmetic resolves.
 _LONGEST_DECAY = 1e5
+#: And below this share of a cell nothing is left at the next one; squares of much smaller ones overflow.
+_SHORTEST_DECAY = 1e-6
 #: What a place surrounded by the target loses per step, relative to u.
 _LOSS = 1e-6
 #: A neighbour that is better by less, relative to log u (or to 1), is not better but rounded otherwise.
@@ -71,10 +73,10 @@ class Harmonic(FieldPlanner):
     ) -> None:
         super().__init__(cell=cell, clearance=clearance, line_of_sight=line_of_sight, cache=cache)
         _check_walls(walls)
-        if decay_length > _LONGEST_DECAY * cell:
+        if not _SHORTEST_DECAY * cell <= decay_length <= _LONGEST_DECAY * cell:
             raise ParameterError(
-                f"Harmonic: decay_length must be a positive length of at most {_LONGEST_DECAY:g} cells "
-                f"({_LONGEST_DECAY * cell:g} m), not {decay_length!r} m"
+                f"Harmonic: decay_length must be a length from {_SHORTEST_DECAY:g} to {_LONGEST_DECAY:g} cells "
+                f"({_SHORTEST_DECAY * cell:g} to {_LONGEST_DECAY * cell:g} m), not {decay_length!r} m"
             )
         self.walls = walls
         self.decay_length = float(decay_length)
@@ -108,8 +110,10 @@ def solve_harmonic(
     cells, goal = _check_cells(free, target)
     _check_walls(walls)
     mirrored = walls == "reflecting"
-    if mirrored and not 0.0 < decay_length <= _LONGEST_DECAY:
-        raise ParameterError(f"decay_length must be above 0 and at most {_LONGEST_DECAY:g} cells, not {decay_length!r}")
+    if mirrored and not _SHORTEST_DECAY <= decay_length <= _LONGEST_DECAY:
+        raise ParameterError(
+            f"decay_length must be from {_SHORTEST_DECAY:g} to {_LONGEST_DECAY:g} cells, not {decay_length!r}"
+        )
     log_held = np.where(goal, 0.0, np.nan)
     if held is not None:
         log_held = np.where(goal, 0.0, _check_held(held, cells.shape))
