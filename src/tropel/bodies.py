@@ -303,6 +303,6 @@ class Bodies:
         while most > room:
             room = most
             self._close = np.empty((agents, room + 1), dtype=np.uint32)
-            found, most = _list_close(rows, state.position, target, self._solid, state.radius, self._near.cells, widest,
-                                      farthest, self._count, self._close, self._presses, company)  # fmt: skip
+            found, most = _list_close(rows, state.position, target, self._solid, state.radius, self._near.cell_list,
+                                      widest, farthest, self._count, self._close, self._presses, company)  # fmt: skip
         self._rows = company[:found]

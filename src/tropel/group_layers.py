@@ -1,30 +1,43 @@
 """The layers of a simulation: which planner and which steering model each group has, and what they ask for.
 
-The simulation calls them; who has which, what they declare (`layers.py` lists that) and whether they go together is
+The simulation calls them; who has which, what they declare (`contracts`) and whether they go together is
 answered here.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tropel import layers
 from tropel.agents.bonds import check_has_bonds
 from tropel.agents.groups import Personal, parameter_named
+from tropel.agents.placing import Placing
 from tropel.agents.presets import check_has_traits
 from tropel.agents.state import AgentState, Column
 from tropel.bodies import Bodies
+from tropel.contracts import (
+    Declaration,
+    Environment,
+    EnvironmentDeclaration,
+    Guidance,
+    Layer,
+    Model,
+    ModelDeclaration,
+    Moment,
+    Moves,
+    Planner,
+)
+from tropel.contracts.declarations import check_declared
+from tropel.contracts.layers import GroundLayers
 from tropel.errors import ParameterError, suggest
-from tropel.layers import Environment, Planner, Steering
-from tropel.planning.laid_layers import LaidLayers
+from tropel.phases import Phase, can_be_pressed, in_order_of_preparing, phases_of, plannings
 from tropel.quantities import is_number
-from tropel.turns import Turn, in_order_of_preparing, reads_ground, turns_of, ways_to_plan
 from tropel.world import World
+from tropel.world.terrain import Terrain
 
 if TYPE_CHECKING:
     from tropel.events import AddAgents
@@ -39,76 +52,79 @@ class GroupLayers:
         *,
         planning: Planner | Mapping[str, Planner],
         environment: Environment,
-        local: Steering | Mapping[str, Steering],
+        local: Model | Mapping[str, Model],
         world: World,
     ) -> None:
-        if isinstance(environment, type) or not isinstance(environment, Environment):
-            raise ParameterError(f"environment needs a method sense(state, world); got {environment!r}")
         self.groups = groups
         self._numbers = {name: number for number, name in enumerate(groups)}
-        self.environment = environment
-        self.planners: list[Planner] = _per_group(groups, planning, Planner, "planning", "direct")
-        self.models: list[Steering] = _per_group(groups, local, Steering, "local", "steer")
-        for what, used in (("planning", self.planners), ("environment", [environment]), ("local", self.models)):
+        self.environment: Environment = _checked(environment, Environment, "environment")
+        self.planners: list[Planner] = _per_group(groups, planning, Planner, "planning")
+        self.models: list[Model] = _per_group(groups, local, Model, "local")
+        kinds = (
+            ("planning", self.planners, Declaration),
+            ("environment", [environment], EnvironmentDeclaration),
+            ("local", self.models, ModelDeclaration),
+        )
+        for what, used, declaration in kinds:
             for layer in used:
-                layers.check_space(layer, world, what)
-        self.ways_to_plan = ways_to_plan(self.planners, self.models)
-        self.turns = turns_of(self.models)
-        self._everybody = np.ones(0, dtype=np.bool_)
-        self.somebody_senses = not all(reads_ground(model) for model in self.models)
-        self.somebody_moves_itself = any(getattr(model, "moves_itself", False) for model in self.models)
-        self.bodies_may_overlap = all(getattr(model, "bodies_may_overlap", False) for model in self.models)
+                check_declared(layer, declaration, what)
+                _check_space(layer, world, what)
+        self.planner_memory, self.model_memory = _memory(self.planners), _memory(self.models)
+        for name in set(self.planner_memory) & set(self.model_memory):
+            raise ParameterError(f"a planner and a model both write the column '{name}'; give it two names")
+        self.plannings = plannings(self.planners, self.models)
+        self.phases = phases_of(self.models)
+        self.somebody_senses = any(phase.senses for phase in self.phases)
+        self.somebody_moves_itself = any(model.declares.moves is not Moves.FREELY for model in self.models)
+        self.bodies_may_overlap = all(model.declares.bodies_may_overlap for model in self.models)
+        self.told = [each for phase in self.phases for each in phase.models if each[0].is_told()]
 
-    def all(self) -> list[Any]:
+    def all(self) -> list[Layer]:
         """Every layer once, in a fixed order."""
         return list({id(layer): layer for layer in (self.environment, *self.planners, *self.models)}.values())
 
-    def prepare(self, state: AgentState, world: World, seed: int) -> None:
-        for layer in in_order_of_preparing(self.environment, self.planners, self.models):
-            layers.prepare(layer, state, world, seed)
+    def prepare(self, moment: Moment, guidance: Guidance) -> None:
+        """Prepare all layers; models find the ground as it has been laid."""
+        first, models = in_order_of_preparing(self.environment, self.planners, self.models)
+        for layer in first:
+            layer.prepare(moment)
+        guidance.ground = self.ground
+        for model in models:
+            model.prepare(replace(moment, given=guidance))
+
+    @property
+    def ground(self) -> Terrain | None:
+        """What a planner has laid on the ground, for those who follow it."""
+        return next((planner.ground for planner in self.planners if planner.ground is not None), None)
 
     # What they declare ------------------------------------------------------------------------------------------
 
     def columns(self) -> list[Column]:
         """Parameters and memory; nobody but its layer sets what is memory."""
         return [
-            replace(column, kept=True) if column.name in layers.memory_of(layer) else column
+            replace(column, kept=True) if column.name in layer.memory_names else column
             for layer in self.all()
-            for column in layers.columns_of(layer)
+            for column in layer.all_columns
         ]
 
-    def memory(self) -> list[str]:
-        return sorted({name for layer in self.all() for name in layers.memory_of(layer)})
+    def placing(self) -> list[Placing]:
+        """Where newcomers of each group may stand."""
+        return [model.declares.placing for model in self.models]
 
-    def cells(self) -> list[float | None]:
-        """The size of the cells that each group's agents stand on [m]; None for those that stand anywhere."""
-        return [getattr(model, "cell", None) for model in self.models]
+    def moves(self, phase: Phase, state: AgentState) -> Moves | NDArray[np.uint8]:
+        """How each agent moves in a phase; one value where all move alike."""
+        return phase.moves if isinstance(phase.moves, Moves) else phase.moves[state.group]
 
-    def rows_with(self, quality: str, state: AgentState) -> NDArray[np.bool_] | None:
-        """Which agents have a model that declares a quality, such as `moves_itself`; None when no model does."""
-        by_group = [bool(getattr(model, quality, False)) for model in self.models]
-        if all(by_group):
-            if len(self._everybody) < len(state):
-                self._everybody = np.ones(len(state), dtype=np.bool_)
-            return self._everybody[: len(state)]
-        return np.array(by_group)[state.group] if any(by_group) else None
-
-    def solid_bodies(self, near: Any, state: AgentState, key: np.uint64, step: int) -> Bodies | None:
-        """Those who never push into each other in this step; None when no model has such bodies."""
-        solid = self.rows_with("solid_bodies", state)
-        if solid is None:
+    def bodies(self, phase: Phase, moment: Moment, key: np.uint64) -> Bodies | None:
+        """Those who never push into each other in this phase; None when nobody can be pressed."""
+        if not phase.pressed:
             return None
-        moved_before = self.rows_with("follows_layers", state)
-        if moved_before is None:
-            return Bodies(near, solid, key, step)
-        return Bodies(near, solid | moved_before, key, step, moved_before=moved_before)
-
-    def movers(self, turn: Turn, state: AgentState) -> NDArray[np.bool_] | None:
-        """Which agents move in a turn; None when all do."""
-        if len(self.turns) == 1:
-            return None
-        by_group = [reads_ground(model) != turn.senses for model in self.models]
-        return np.array(by_group)[state.group]
+        state, now = moment.state, {id(model) for model, _ in phase.models}
+        solid = np.array([model.declares.solid_bodies for model in self.models])[state.group]
+        stands = np.array([id(model) not in now or not can_be_pressed(model) for model in self.models])[state.group]
+        if not (solid & stands).any():
+            return Bodies(moment.cells, solid, key, moment.step)
+        return Bodies(moment.cells, solid, key, moment.step, moved_before=solid & stands)
 
     def check_newcomers(self, told: Personal | AddAgents, *, group: str) -> None:
         """Raise when a group's planner and steering model have no use for the personality or bonds it is given."""
@@ -120,7 +136,7 @@ class GroupLayers:
         if number is None:
             return
         model = self.models[number]
-        declared = {c.name: c for layer in (self.planners[number], model) for c in layers.columns_of(layer)}
+        declared = {c.name: c for layer in (self.planners[number], model) for c in layer.all_columns}
         for name, value in told.parameters.items():
             column = parameter_named(name, declared, f"group '{group}'")
             if is_number(value):
@@ -131,11 +147,11 @@ class GroupLayers:
 
     # What can be changed in them --------------------------------------------------------------------------------
 
-    def on_the_ground(self) -> LaidLayers:
-        """The layers of the user's own that the planner lays."""
+    def on_the_ground(self) -> GroundLayers:
+        """The layers of the user's own that a planner lays."""
         for planner in self.planners:
-            if isinstance(laid := getattr(planner, "layers", None), LaidLayers):
-                return laid
+            if planner.ground_layers is not None:
+                return planner.ground_layers
         raise ParameterError('nobody lays layers here; plan with PathPlans (in files: model = "path_plans")')
 
     @property
@@ -143,7 +159,7 @@ class GroupLayers:
         """What can be switched off in any layer, and whether it is on in one of them."""
         found: dict[str, bool] = {}
         for layer in self.all():
-            for name, on in getattr(layer, "behaviours", {}).items():
+            for name, on in layer.behaviours.items():
                 found[name] = found.get(name, False) or on
         return found
 
@@ -157,11 +173,31 @@ class GroupLayers:
         """Switch a behaviour in every layer that has it."""
         self.check_behaviour(name)
         for layer in self.all():
-            if name in getattr(layer, "behaviours", {}):
+            if name in layer.behaviours:
                 layer.set_behaviour(name, on)
 
 
-def _per_group(groups: list[str], given: Any, protocol: Any, what: str, method: str) -> list[Any]:
+def _memory(layers: Sequence[Layer]) -> list[str]:
+    """Names of the columns that layers write."""
+    return sorted({name for layer in layers for name in layer.memory_names})
+
+
+def _check_space(layer: Layer, world: World, what: str) -> None:
+    """Raise when a layer would be wrong in this world: where its sides are joined, or where they are no walls."""
+    if world.is_periodic and not layer.declares.periodic_space:
+        raise ParameterError(
+            f"{what}: {type(layer).__name__} does not know periodic space, where others and goals are met beyond the "
+            f"seam; use another model, or a world that is not periodic (a layer of your own that takes nearest images "
+            f"declares periodic_space=True)"
+        )
+    if world.is_periodic and isinstance(layer, Model) and layer.declares.solid_bodies:
+        raise ParameterError(
+            f"{what}: solid bodies are not kept apart over the seam of periodic space; give {type(layer).__name__} "
+            f"solid_bodies=False, or take a world that is not periodic"
+        )
+
+
+def _per_group(groups: list[str], given: Any, kind: type[Layer], what: str) -> list[Any]:
     """One layer per group, in the order of the groups."""
     if isinstance(given, Mapping):
         known = set(groups)
@@ -174,7 +210,17 @@ def _per_group(groups: list[str], given: Any, protocol: Any, what: str, method: 
         per_group = [given[name] for name in groups]
     else:
         per_group = [given] * max(len(groups), 1)
-    for layer in per_group:
-        if isinstance(layer, type) or not isinstance(layer, protocol):
-            raise ParameterError(f"{what} needs an object with a method {method}(…); got {layer!r}")
-    return per_group
+    return [_checked(layer, kind, what) for layer in per_group]
+
+
+def _checked(layer: Any, kind: type[Layer], what: str) -> Any:
+    if isinstance(layer, kind):
+        return layer
+    if isinstance(layer, type) and issubclass(layer, kind):
+        raise ParameterError(
+            f"{what} needs a {kind.__name__}, and {layer.__name__} is the class; make one: {layer.__name__}()"
+        )
+    raise ParameterError(
+        f"{what} needs a {kind.__name__}: an object of a class that extends tropel.{kind.__name__} and has the method "
+        f"{kind.method}; got {layer!r:.80}"
+    )

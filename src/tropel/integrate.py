@@ -36,6 +36,7 @@ from tropel._kernels.walls import WallGrid, cell_at, chord_blocked
 from tropel.agents.state import AgentState, Steered
 from tropel.bodies import Bodies
 from tropel.errors import ModelError
+from tropel.movement import Moves
 from tropel.pressing import note_held
 from tropel.world import World
 from tropel.world.wall_grid import quantised
@@ -203,9 +204,7 @@ def integrate(
     world: World,
     dt: float,
     *,
-    movers: NDArray[np.bool_] | None = None,
-    moves_itself: NDArray[np.bool_] | None = None,
-    on_cells: NDArray[np.bool_] | None = None,
+    moves: Moves | NDArray[np.uint8] = Moves.FREELY,
     bodies: Bodies | None = None,
 ) -> None:
     """Move everybody by one step and swap the fresh columns in.
@@ -216,6 +215,11 @@ def integrate(
     (everybody is, unless told otherwise) keeps place and velocity. Where there are solid `bodies`, they do not push
     into each other.
     """
+    codes = np.broadcast_to(np.asarray(moves, dtype=np.uint8), len(state))
+    movers = codes != Moves.NOT_NOW if (codes == Moves.NOT_NOW).any() else None
+    moves_itself = (codes == Moves.ITSELF) | (codes == Moves.EXACTLY)
+    moves_itself = moves_itself if moves_itself.any() else None
+    on_cells = codes == Moves.EXACTLY if (codes == Moves.EXACTLY).any() else None
     if bodies is None and movers is None and on_cells is not None and on_cells.all():
         if _keep_on_cells(state.position, state.velocity, state.dead, world.wall_grid(1.0), steered.position,
                           steered.velocity):  # fmt: skip

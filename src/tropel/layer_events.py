@@ -34,7 +34,7 @@ class AddLayer(Event):
     spares_inside: bool = False
 
     def check(self, sim: Simulation, step: int) -> None:
-        layer, ground = self._layer(), sim.world.terrain
+        layer, ground = self._layer(), sim.ground
         if ground is not None:
             layer.filter(ground.raster, layer.moment(step * sim.dt), group=0, name=self.name)
 

@@ -41,11 +41,11 @@ class Entry:
 
 
 class Kind(Mapping[str, Entry]):
-    """The entries of one kind of thing, by name. A layer is known by the one method that does its work."""
+    """The entries of one kind of thing, by name. Classes of the user's own extend the class at an address."""
 
-    def __init__(self, what: str, method: str, entries: Iterable[Entry]) -> None:
+    def __init__(self, what: str, extends: str, entries: Iterable[Entry]) -> None:
         self.what = what
-        self.method = method
+        self.extends = extends
         self._entries = {entry.name: entry for entry in entries}
 
     def __getitem__(self, name: str) -> Entry:
@@ -92,8 +92,9 @@ class Kind(Mapping[str, Entry]):
             plain = isinstance(error, ImportError | AttributeError)
             reason = str(error) if plain else f"{type(error).__name__}: {error}"
             raise ParameterError(f"cannot import '{address}': {reason}; is it installed or on PYTHONPATH?") from error
-        if not (isinstance(found, type) and callable(getattr(found, self.method, None))):
-            raise ParameterError(f"'{address}' is no {self.what}: it is not a class with a method {self.method}(…)")
+        base = Entry("", self.extends).load()
+        if not (isinstance(found, type) and issubclass(found, base)):
+            raise ParameterError(f"'{address}' is no {self.what}: it is not a class that extends {self.extends}")
         return found
 
     def make(self, told: Mapping[str, Any], *, allow_imports: Iterable[str] = ()) -> Any:
@@ -113,7 +114,7 @@ class Kind(Mapping[str, Entry]):
 
 PLANNERS = Kind(
     "planner",
-    "direct",
+    "tropel.contracts:Planner",
     [
         Entry("direct", "tropel.planning.direct:Direct", warm_up="a crowd in a room"),
         Entry("flow_field", "tropel.planning.flow_field:FlowField", warm_up="flow fields"),
@@ -125,12 +126,14 @@ PLANNERS = Kind(
 )
 
 ENVIRONMENTS = Kind(
-    "environment", "sense", [Entry("grid", "tropel.environment.grid:Grid", warm_up="a crowd in a room")]
+    "environment",
+    "tropel.contracts:Environment",
+    [Entry("grid", "tropel.environment.grid:Grid", warm_up="a crowd in a room")],
 )
 
 MODELS = Kind(
     "steering model",
-    "steer",
+    "tropel.contracts:Model",
     [
         Entry(
             "seek",
@@ -173,7 +176,7 @@ MODELS = Kind(
 
 DISTRIBUTIONS = Kind(
     "distribution",
-    "draw",
+    "tropel.agents.distributions:Distribution",
     [
         Entry("normal", "tropel.agents.distributions:Normal"),
         Entry("uniform", "tropel.agents.distributions:Uniform"),
@@ -182,7 +185,7 @@ DISTRIBUTIONS = Kind(
 
 EVENTS = Kind(
     "event",
-    "apply",
+    "tropel.event_base:Event",
     [
         Entry("open_door", "tropel.events:OpenDoor"),
         Entry("close_door", "tropel.events:CloseDoor"),

@@ -1,14 +1,15 @@
 """The simulation: a world full of agents that moves forward one step at a time.
 
-`Simulation.step` is the architecture: events → planning → environment → local → integrate → collisions → exits →
-record. This is the only module that knows all layers; which group has which of them is in `group_layers.py`. Where a
-crowd on cells shares the world with others, the part from environment to integrate is done in two turns (`turns.py`).
+`Simulation.step` is the architecture: events → planning → (environment → local → integrate, once per phase) →
+collisions → settled → exits → record. This is the only module that knows all layers; which group has which of them is
+in `group_layers.py`, which of them act when in `phases.py`, and what they promise each other in `contracts`.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -24,25 +25,31 @@ from tropel.agents.groups import Group, Personal
 from tropel.agents.population import Population
 from tropel.agents.sources import Source
 from tropel.agents.state import AgentState, Steered
-from tropel.arguments import CHECKED_ELSEWHERE, Moment, PositiveCount, Seconds, checked_arguments
+from tropel.arguments import CHECKED_ELSEWHERE, PositiveCount, Seconds, checked_arguments
+from tropel.arguments import Moment as Time
+from tropel.broad_phase import CellGrid
 from tropel.budget import Budget
-from tropel.environment.collisions import CollisionLog, CollisionWatch, cells_before
+from tropel.contracts import Environment, Guidance, Model, Moment, Near, Planner
+from tropel.contracts.layers import GroundLayers, Layer
+from tropel.contracts.moment import NOBODY_WAITS
+from tropel.environment.collisions import CollisionLog, CollisionWatch
 from tropel.errors import ModelError, ParameterError, TropelError
 from tropel.event_queue import EventLike, EventQueue, apply_event, due_step, event_json, is_news, repeated, schedule
 from tropel.events import AddAgents
 from tropel.group_layers import GroupLayers
 from tropel.integrate import integrate
-from tropel.layers import Environment, Planner, Steering
-from tropel.planning.laid_layers import LaidLayers
+from tropel.phases import Phase
 from tropel.quantities import Quantity
 from tropel.recording.recorder import FPS, Recorder, scene_of
+from tropel.reductions import ONE_PROCESS
 from tropel.replay import Replay
 from tropel.running import Run, Summary
+from tropel.settling import Settling
 from tropel.snapshot import digest_of_setup, hash_simulation, restore_simulation, save_simulation
 from tropel.timing import Timing
-from tropel.turns import Turn
 from tropel.world import World
-from tropel.world.user_layers import Layer
+from tropel.world.terrain import Terrain
+from tropel.world.user_layers import Layer as UserLayer
 
 if TYPE_CHECKING:
     from tropel.viewer.view import View
@@ -70,7 +77,7 @@ class Simulation:
         *,
         planning: Planner | Mapping[str, Planner] | None = None,
         environment: Environment | None = None,
-        local: Steering | Mapping[str, Steering] | None = None,
+        local: Model | Mapping[str, Model] | None = None,
         dt: Annotated[float, STEP] = 0.05,
         seed: int = 0,
         threads: PositiveCount | None = None,
@@ -87,6 +94,7 @@ class Simulation:
         self.threads = int(threads or os.cpu_count() or 1)
         self.title = title
         self.step_number = 0
+        self.reduce = ONE_PROCESS  #: takes quantities of the whole crowd
         self._yield_key = random_key(self.seed, "who gives way")
         declared = [agents] if isinstance(agents, Group | Source) else list(agents)
         self.population = Population(world, declared, seed=self.seed)
@@ -99,7 +107,7 @@ class Simulation:
         )
         for item in declared:
             self.layers.check_newcomers(item, group=item.name if isinstance(item, Group) else item.group)
-        self.population.spawn_all(self.layers.columns(), self.layers.cells())
+        self.population.spawn_all(self.layers.columns(), self.layers.placing())
         self.events = EventQueue()
         self.replayed: Replay | None = None
         self.spared: set[str] = set()  #: behaviours that a budget has switched off
@@ -108,9 +116,12 @@ class Simulation:
         if watch_collisions is None:
             watch_collisions = not self.layers.bodies_may_overlap
         self.collision_watch = CollisionWatch() if watch_collisions else None
-        self._steered = Steered.like(self.agents, self.layers.memory())
-        self._directions: NDArray[np.float64] = np.empty((0, world.dim))
-        self.layers.prepare(self.agents, world, self.seed)
+        self.cells = CellGrid(cell=self.environment.declares.cell, reduce=self.reduce)  #: everybody, by cell
+        self.cells.allocate(self.agents, world)
+        self._steered = Steered.like(self.agents, self.layers.model_memory)
+        self._settling = Settling(self.layers.told)
+        self.guidance = Guidance(directions=np.empty((0, world.dim)))  #: what planners said last
+        self.layers.prepare(self._moment(), self.guidance)
         self.scene = scene_of(self)  #: the world as declared, for pictures and replays
         self.setup_digest = digest_of_setup(self)  #: a checkpoint can be restored by a simulation with the same one
 
@@ -119,17 +130,19 @@ class Simulation:
         with self.timing("events"):
             self._apply_events()
         with self.timing("planning"):
-            directions = self._plan()
-        for turn in self.layers.turns:
+            moment = self._plan()
+        for phase in self.layers.phases:
             with self.timing("environment"):
-                near = self.environment.sense(self.agents, self.world) if turn.senses else None
+                moment = self._sense(phase, moment)
             with self.timing("local"):
-                self._steer(turn, near, directions)
+                self._steer(phase, moment)
             with self.timing("integrate"):
-                self._integrate(turn, near)
+                self._integrate(phase, moment)
         self.step_number += 1
         with self.timing("collisions"):
-            self._note_collisions(near)
+            self._note_collisions()
+        with self.timing("settled"):
+            self._settle()
         with self.timing("exits"):
             self._let_out()
         with self.timing("record"):
@@ -153,48 +166,78 @@ class Simulation:
         if self.recorder is not None and len(died):
             self.recorder.deaths(self.step_number, died)
 
-    def _plan(self) -> NDArray[np.float64]:
-        directions = self._directions
-        if self.layers.somebody_senses:
-            if directions.shape != self.agents.position.shape:
-                directions = self._directions = np.zeros_like(self.agents.position)
-            clear(directions)
-        for plan, groups in self.layers.ways_to_plan:
-            plan(self.agents, self.population.members(groups), directions)
-        if self.layers.somebody_senses:
-            waiting = self.agents.start_time > self.time + 1e-9 * self.dt
-            if np.count_nonzero(waiting):
-                directions[waiting] = 0.0
-        return directions
+    def _moment(self) -> Moment:
+        """Everybody as they are now."""
+        waiting = self.agents.start_time > self.time + 1e-9 * self.dt
+        self.cells.begin(self.agents, self.world)
+        return Moment(
+            state=self.agents,
+            world=self.world,
+            members=self.population.members(range(len(self.groups))),
+            groups=tuple(range(len(self.groups))),
+            step=self.step_number,
+            time=self.time,
+            dt=self.dt,
+            seed=self.seed,
+            waiting=waiting if np.count_nonzero(waiting) else NOBODY_WAITS,
+            cells=self.cells,
+            reduce=self.reduce,
+        )
 
-    def _steer(self, turn: Turn, near: Any, directions: NDArray[np.float64]) -> None:
+    def _plan(self) -> Moment:
+        moment, guidance = self._moment(), self.guidance
+        self._settling.begin(self.agents)
+        if self.layers.somebody_senses:
+            if guidance.directions.shape != self.agents.position.shape:
+                guidance.directions = np.zeros_like(self.agents.position)
+            clear(guidance.directions)
+        guidance.memory = {name: self.agents.columns[name].copy() for name in self.layers.planner_memory}
+        for planning in self.layers.plannings:
+            planning.plan(self._for_groups(moment, planning.groups), guidance)
+        self.agents.columns |= guidance.memory
+        if self.layers.somebody_senses and len(moment.waiting):
+            guidance.directions[moment.waiting] = 0.0
+        return replace(moment, given=guidance)
+
+    def _for_groups(self, moment: Moment, groups: tuple[int, ...]) -> Moment:
+        return replace(moment, members=self.population.members(groups), groups=groups)
+
+    def _sense(self, phase: Phase, moment: Moment) -> Moment:
+        self.cells.begin(self.agents, self.world)
+        return replace(moment, sensed=self.environment.sense(moment) if phase.senses else None)
+
+    def _steer(self, phase: Phase, moment: Moment) -> None:
         if len(self.agents) > len(self._steered):
-            self._steered = Steered.like(self.agents, self.layers.memory())
+            self._steered = Steered.like(self.agents, self.layers.model_memory)
         else:
             self._steered.shrink(len(self.agents))
             self._steered.begin(self.agents, places=self.layers.somebody_moves_itself)
-        for model, groups in turn.models:
-            members = self.population.members(groups)
-            model.steer(self.agents, near, directions, members, self.dt, self.step_number, self._steered)
+        for model, groups in phase.models:
+            model.steer(self._for_groups(moment, groups), self._steered)
 
-    def _integrate(self, turn: Turn, near: Any) -> None:
+    def _integrate(self, phase: Phase, moment: Moment) -> None:
+        moves = self.layers.moves(phase, self.agents)
+        self._settling.note(self.agents, self._steered, moves, self.dt)
+        if self.collision_watch is not None and phase.senses:
+            # Collisions are looked for afterwards, from where everybody was before.
+            self.cells.sorting  # noqa: B018
         integrate(
             self.agents,
             self._steered,
             self.world,
             self.dt,
-            movers=self.layers.movers(turn, self.agents),
-            moves_itself=self.layers.rows_with("moves_itself", self.agents),
-            on_cells=self.layers.rows_with("cell", self.agents),
-            bodies=self.layers.solid_bodies(near, self.agents, self._yield_key, self.step_number)
-            if turn.senses
-            else None,
+            moves=moves,
+            bodies=self.layers.bodies(phase, moment, self._yield_key),
         )
 
-    def _note_collisions(self, near: Any) -> None:
+    def _note_collisions(self) -> None:
         if self.collision_watch is not None and self.layers.somebody_senses:
-            cells = near.cells if hasattr(near, "cells") else cells_before(self.agents, self._steered, self.world)
+            cells = self.cells.cell_list
             self.collision_watch.look(self.agents, cells, self.world, step=self.step_number - 1, dt=self.dt)
+
+    def _settle(self) -> None:
+        if self._settling.told:
+            self._settling.tell(self.moment(), self.population.members)
 
     def _let_out(self) -> None:
         goals = arrived(self.agents, self.world)
@@ -224,7 +267,20 @@ class Simulation:
     @property
     def directions(self) -> NDArray[np.float64]:
         """What planners wanted in the last step, a row for each who was there then; nothing where nobody senses."""
-        return self._directions
+        return self.guidance.directions
+
+    @property
+    def ground(self) -> Terrain | None:
+        """What a planner has laid on the ground; None where nobody follows it."""
+        return self.layers.ground
+
+    def moment(self) -> Moment:
+        """What layers would be given now: for tests, pictures and models of one's own."""
+        return replace(self._moment(), given=self.guidance)
+
+    def sense(self) -> Near:
+        """Who and what is near everybody now."""
+        return self.environment.sense(self._moment())
 
     @property
     def environment(self) -> Environment:
@@ -243,19 +299,19 @@ class Simulation:
             raise ParameterError("collisions are not watched here; build the simulation with watch_collisions=True")
         return self.collision_watch.log
 
-    def all_layers(self) -> list[Any]:
+    def all_layers(self) -> list[Layer]:
         """Every layer once, in a fixed order."""
         return self.layers.all()
 
     # What can be changed ----------------------------------------------------------------------------------------
 
     @checked_arguments
-    def at(self, time: Moment, event: EventLike) -> None:
+    def at(self, time: Time, event: EventLike) -> None:
         """Schedule an event, or a function of the simulation, for a time [s]."""
         schedule(self, due_step(time, self), event)
 
     @checked_arguments
-    def every(self, seconds: Seconds, function: Callable[[Simulation], None], *, begin: Moment | None = None) -> None:
+    def every(self, seconds: Seconds, function: Callable[[Simulation], None], *, begin: Time | None = None) -> None:
         """Call a function of the simulation at `begin` (now when left out) and every so many seconds after.
 
         A resumed run must schedule it again before `restore`, with the same `begin`. It does not keep a run going that
@@ -299,7 +355,7 @@ class Simulation:
         self.population.check_follow(group, told.follow)
 
     @checked_arguments
-    def add_layer(self, name: str, layer: Layer) -> None:
+    def add_layer(self, name: str, layer: UserLayer) -> None:
         """Lay down a layer of one's own for a lattice crowd."""
         self.layers_on_the_ground().add(name, layer)
 
@@ -308,7 +364,7 @@ class Simulation:
         """Take a layer of one's own away."""
         self.layers_on_the_ground().remove(name)
 
-    def layers_on_the_ground(self) -> LaidLayers:
+    def layers_on_the_ground(self) -> GroundLayers:
         """The layers of one's own that the planner lays."""
         return self.layers.on_the_ground()
 
@@ -333,7 +389,9 @@ class Simulation:
     @checked_arguments
     def clear_doorway(self, door: str) -> None:
         """Nobody may stand exactly on the line of a door that closes: such agents step back to where they came from."""
+        self._settling.begin(self.agents)
         step_off(self.agents, self.world, door, dt=self.dt)
+        self._settle()
 
     # Running ----------------------------------------------------------------------------------------------------
 

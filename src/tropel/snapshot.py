@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tropel import layers
 from tropel.agents.stored_people import StoredPeople, read_people
 from tropel.errors import CheckpointError, TropelError
 from tropel.event_queue import Waiting
@@ -26,13 +25,17 @@ if TYPE_CHECKING:
 #: A year in steps of a nanosecond; numbers of steps are still exact where they are multiplied.
 _LAST_STEP = 1 << 50
 
+#: What layers, cells and the watch over collisions store begins so; they check it themselves.
+_LAYERS = ("layers/", "cells/", "collisions/")
+
 
 def _stored_layers(sim: Simulation) -> dict[str, NDArray[Any]]:
-    """The memory of every layer, and of the watch over collisions."""
-    stored = {
+    """The memory of every layer, where the cells lie, and the memory of the watch over collisions."""
+    stored = {f"cells/{name}": array for name, array in sim.cells.state().items()}
+    stored |= {
         f"layers/{number}/{name}": array
         for number, layer in enumerate(sim.all_layers())
-        for name, array in layers.stored(layer).items()
+        for name, array in layer.state().items()
     }
     if sim.collision_watch is not None:
         stored |= {f"collisions/{name}": array for name, array in sim.collision_watch.state().items()}
@@ -75,8 +78,8 @@ def digest_of_setup(sim: Simulation) -> str:
         "world": sim.world.digest(),
         "groups": sim.groups,
         "sources": [[repr(source), getattr(source.region, "wkb_hex", "")] for source in sim.population.sources],
-        "layers": [layers.describe(layer) for layer in sim.all_layers()],
-        "layers of groups": [layers.describe(layer) for layer in (*sim.layers.planners, *sim.layers.models)],
+        "layers": [layer.describe() for layer in sim.all_layers()],
+        "layers of groups": [layer.describe() for layer in (*sim.layers.planners, *sim.layers.models)],
         "start": sim.world.state(),
         "watches collisions": sim.collision_watch is not None,
     }
@@ -146,7 +149,7 @@ def _read(sim: Simulation, meta: Mapping[str, Any], arrays: Mapping[str, NDArray
         raise CheckpointError(f"the world in it is at {world.time:g} s, after the step that it says it is of")
     expected = set(sim.population.stored())
     for name in arrays:
-        if name not in expected and not name.startswith(("layers/", "collisions/")):
+        if name not in expected and not name.startswith(_LAYERS):
             raise CheckpointError(f"it holds '{name}', which this simulation has not")
     goals = len(world.goal_numbers)
     return _Saved(
@@ -155,7 +158,7 @@ def _read(sim: Simulation, meta: Mapping[str, Any], arrays: Mapping[str, NDArray
         events=sim.events.read(meta.get("events")),
         world=world,
         people=read_people(sim.population, arrays, goals=goals, time=step * sim.dt),
-        layers={name: array for name, array in arrays.items() if name.startswith(("layers/", "collisions/"))},
+        layers={name: array for name, array in arrays.items() if name.startswith(_LAYERS)},
     )
 
 
@@ -166,6 +169,7 @@ def _put_back(sim: Simulation, saved: _Saved) -> None:
     sim.world.put_back(saved.world, dt=sim.dt)
     sim.population.put_back(saved.people)
     for number, layer in enumerate(sim.all_layers()):
-        layers.restore(layer, _below(f"layers/{number}/", saved.layers))
+        layer.restore(_below(f"layers/{number}/", saved.layers))
+    sim.cells.restore(_below("cells/", saved.layers))
     if sim.collision_watch is not None:
         sim.collision_watch.restore(_below("collisions/", saved.layers))

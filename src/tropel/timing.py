@@ -5,7 +5,7 @@ from __future__ import annotations
 from time import perf_counter
 
 #: The stages of `Simulation.step`, in their order.
-STAGES = ("events", "planning", "environment", "local", "integrate", "collisions", "exits", "record")
+STAGES = ("events", "planning", "environment", "local", "integrate", "collisions", "settled", "exits", "record")
 
 
 class _Stage:

@@ -333,7 +333,7 @@ def _use(sim: object) -> None:
 
     assert isinstance(sim, Simulation)
     sim.run(until=0.5)
-    near = sim.environment.sense(sim.agents, sim.world)
+    near = sim.sense()
     near.csr()
     near.walls_csr()
     near.obstacles_csr()

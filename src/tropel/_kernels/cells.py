@@ -2,7 +2,8 @@
 
 Cells are numbered row-major with x fastest, so the cells of a window that share y and z are one contiguous run of
 sorted agents. Within a cell agents are in the order of their rows, which is the order of their ids. In 2D the third
-axis has one cell. A kernel visits everybody who may be within `radius` of a point, in the canonical order, with
+axis has a cell for each level, of which there is one. A kernel visits everybody who may be within `radius` of a point,
+in the canonical order, with
 
     x0, x1, y0, y1, z0, z1 = cell_window(cells, x, y, z, radius)
     for cz in range(z0, z1 + 1):
@@ -35,14 +36,13 @@ within the radius twice, nor is one's own image.
 
 from __future__ import annotations
 
-import math
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tropel._kernels.compile import inlined_kernel
-from tropel._kernels.simd import TEST_WIDTH, bits_meeting_2d, bits_meeting_3d, bits_within_2d, bits_within_3d
+from tropel._kernels.simd import TEST_WIDTH, bits_within_2d, bits_within_3d
 
 #: How many agents `near_bits` looks at.
 BLOCK = np.uint64(TEST_WIDTH)
@@ -89,8 +89,18 @@ def padded(radius):
 
 @inlined_kernel
 def cell_window(cells, x, y, z, radius):
-    """First and last cell along x, y and z that may hold somebody within `radius` of a point (z is ignored in 2D)."""
+    """First and last cell along x, y and z that may hold somebody within `radius` of a point; in 2D z is its level."""
     reach = padded(radius)
+    if cells.position.shape[0] == 2:
+        level = min(np.int64(z), cells.shape[2] - 1)
+        return (
+            axis_cell(x - reach, cells.origin[0], cells.inverse_cell, cells.shape[0]),
+            axis_cell(x + reach, cells.origin[0], cells.inverse_cell, cells.shape[0]),
+            axis_cell(y - reach, cells.origin[1], cells.inverse_cell, cells.shape[1]),
+            axis_cell(y + reach, cells.origin[1], cells.inverse_cell, cells.shape[1]),
+            level,
+            level,
+        )
     return (
         axis_cell(x - reach, cells.origin[0], cells.inverse_cell, cells.shape[0]),
         axis_cell(x + reach, cells.origin[0], cells.inverse_cell, cells.shape[0]),
@@ -128,6 +138,9 @@ def wrapping_window(cells, x, y, z, radius):
     reach = padded(radius)
     x0, x1 = _axis_window(x, reach, cells.origin[0], cells.inverse_cell, cells.shape[0], cells.period[0])
     y0, y1 = _axis_window(y, reach, cells.origin[1], cells.inverse_cell, cells.shape[1], cells.period[1])
+    if cells.position.shape[0] == 2:
+        level = min(np.int64(z), cells.shape[2] - 1)
+        return x0, x1, y0, y1, level, level
     z0, z1 = _axis_window(z, reach, cells.origin[2], cells.inverse_cell, cells.shape[2], cells.period[2])
     return x0, x1, y0, y1, z0, z1
 
@@ -185,47 +198,25 @@ def wrapping_run(cells, window, number):
 def near_bits(cells, at, last, x, y, z, limit):
     """A bit for each of the sorted agents from `at` on, BLOCK of them and none from `last` on: set for those whose
     squared distance to a point is at most `limit`."""
-    stride = np.uint64(cells.position.shape[1])
-    spatial = cells.position.shape[0] == 3
+    return bits_within(cells.position, at, last, x, y, z, limit)
+
+
+@inlined_kernel
+def bits_within(position, at, last, x, y, z, limit):
+    """`near_bits` of a table of places, one row per axis."""
+    stride = np.uint64(position.shape[1])
+    spatial = position.shape[0] == 3
     if at + BLOCK <= stride:
         if spatial:
-            bits = bits_within_3d(cells.position, at, stride + at, stride + stride + at, x, y, z, limit)
+            bits = bits_within_3d(position, at, stride + at, stride + stride + at, x, y, z, limit)
         else:
-            bits = bits_within_2d(cells.position, at, stride + at, x, y, limit)
+            bits = bits_within_2d(position, at, stride + at, x, y, limit)
         return bits & ((_ONE << (last - at)) - _ONE) if last - at < BLOCK else bits
     # The last agents of all: nothing lies behind them that could be read with them.
     bits = np.uint64(0)
     for k in range(at, last):
-        dx, dy = cells.position[0, k] - x, cells.position[1, k] - y
-        dz = cells.position[2, k] - z if spatial else 0.0
+        dx, dy = position[0, k] - x, position[1, k] - y
+        dz = position[2, k] - z if spatial else 0.0
         if dx * dx + dy * dy + dz * dz <= limit:
-            bits |= _ONE << (k - at)
-    return bits
-
-
-@inlined_kernel
-def meeting_bits(cells, at, last, x, y, z, vx, vy, vz, share, body, limit, horizon, near):
-    """The same for those whom a body at a point may meet: see `bits_meeting_2d`."""
-    stride = np.uint64(cells.position.shape[1])
-    spatial = cells.position.shape[0] == 3
-    if at + BLOCK <= stride:
-        if spatial:
-            bits = bits_meeting_3d(cells.position, cells.velocity, cells.radius, at, stride, x, y, z, vx, vy, vz, share,
-                                   body, limit, horizon, near)  # fmt: skip
-        else:
-            bits = bits_meeting_2d(cells.position, cells.velocity, cells.radius, at, stride, x, y, vx, vy, share, body,
-                                   limit, horizon, near)  # fmt: skip
-        return bits & ((_ONE << (last - at)) - _ONE) if last - at < BLOCK else bits
-    bits = np.uint64(0)
-    for k in range(at, last):
-        dx, dy = cells.position[0, k] - x, cells.position[1, k] - y
-        rx, ry = vx - share * cells.velocity[0, k], vy - share * cells.velocity[1, k]
-        dz = rz = 0.0
-        if spatial:
-            dz, rz = cells.position[2, k] - z, vz - share * cells.velocity[2, k]
-        away2 = dx * dx + dy * dy + dz * dz
-        free = math.sqrt(away2) - (cells.radius[k] + body)
-        meets = free * free <= horizon * horizon * (rx * rx + ry * ry + rz * rz)
-        if away2 <= limit and (meets or free <= near):
             bits |= _ONE << (k - at)
     return bits

@@ -22,27 +22,30 @@ _MANY = 100_000
 _MANY_WAITING = 10_000
 
 
-def size_of(group: Group, world: World, state: AgentState, *, on_cells: bool) -> int:
-    """The number of agents that a group's `count` or `density` means; raises when there is no room or no memory."""
+def size_of(group: Group, world: World, state: AgentState, *, body: float | None) -> int:
+    """The number of agents that a group's `count` or `density` means; raises when there is no room or no memory.
+
+    `body` is the radius that they have whatever they were to have, if their model says so [m].
+    """
     count = int(group.count or 0)
     if group.density is not None:
         count = Region(world, group.region, group.name).count_for(group.density)
     least = _least(group.parameters.get("radius", group.radius))
     # Of fewer it is found out exactly how many fit, when places are looked for.
-    if count > _MANY and least > 0.0 and not on_cells:
+    if count > _MANY and least > 0.0 and body is None:
         Region(world, group.region, group.name).check_count(count, least, group.name)
     require_memory_for(count, state, group.name)
     return count
 
 
-def most_at_once(waiting: int, source: Source, world: World, cell: float | None) -> int:
+def most_at_once(waiting: int, source: Source, world: World, *, body: float | None) -> int:
     """How many of those who wait at a source are worth trying to place in one step: no more than its region can hold.
 
     Asked only where many wait: to try all of a million in every step, for a place that holds ten, has no end.
     """
     if waiting <= _MANY_WAITING:
         return waiting
-    least = _least(source.parameters.get("radius", source.radius)) if cell is None else 0.5 * cell
+    least = _least(source.parameters.get("radius", source.radius)) if body is None else body
     fit = Region(world, source.region, source.group).most(least) if least > 0.0 else 0.0
     return int(min(waiting, max(fit, _MANY_WAITING)))
 

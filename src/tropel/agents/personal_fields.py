@@ -51,7 +51,7 @@ class ParametersField:
 
         found = handler(schema)
         value = found["additionalProperties"]
-        columns = [column for entry in MODELS.values() for column in getattr(entry.load()(), "columns", ())]
+        columns = [column for entry in MODELS.values() for column in entry.load()().declares.columns]
         found["properties"] = {column.name: with_limits(value, column) for column in columns}
         return found
 

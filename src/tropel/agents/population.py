@@ -15,10 +15,10 @@ from tropel.agents.deaths import killed_now
 from tropel.agents.distributions import draw_quantity
 from tropel.agents.group_size import most_at_once, size_of
 from tropel.agents.groups import Group, Personal, goal_number
+from tropel.agents.placing import ANYWHERE, Placing
 from tropel.agents.room import check_region
 from tropel.agents.sources import Source
-from tropel.agents.spawn import check_positions, spawn_positions
-from tropel.agents.spawn_cells import CellRoom
+from tropel.agents.spawn import check_positions
 from tropel.agents.state import AgentState, Column
 from tropel.agents.stored_people import StoredPeople, read_people
 from tropel.agents.towards_goal import towards_goal
@@ -77,13 +77,13 @@ class Population:
         self._left_time: list[NDArray[np.float64]] = []
         self._died: list[dict[str, NDArray[Any]]] = []
         self._members: dict[tuple[int, ...], NDArray[np.int64]] = {}
-        self._cells: Sequence[float | None] = ()
+        self._placing: Sequence[Placing] = ()
 
-    def spawn_all(self, columns: Iterable[Column], cells: Sequence[float | None] | None = None) -> None:
-        """Place the declared groups, one after the other; `cells` are those each group stands on [m], if any."""
+    def spawn_all(self, columns: Iterable[Column], placing: Sequence[Placing] | None = None) -> None:
+        """Place the declared groups, one after the other; `placing` says for each where its agents may stand."""
         self.state = AgentState(self.world.dim, columns)
         self.state.group_names = self.groups
-        self._cells = [None] * len(self.groups) if cells is None else cells
+        self._placing = [ANYWHERE] * len(self.groups) if placing is None else placing
         for source in self.sources:
             self._check_source(source)
         placed = [(group, self._place(group, time=0.0, step=0)) for group in self._declared]
@@ -106,10 +106,11 @@ class Population:
         return {"world": self.world, "columns": self.state.declared, "seed": self.seed, "group": group}
 
     def members(self, numbers: Sequence[int]) -> NDArray[np.int64]:
-        """Sorted rows of the living who belong to the groups with these numbers."""
+        """Ascending rows of the living who are moved here and belong to the groups with these numbers."""
         key = tuple(numbers)
         if key not in self._members:
             alive = self.state.dead == 0
+            alive[self.state.owned :] = False
             if len(key) < len(self.groups):
                 alive &= np.isin(self.state.group, key)
             self._members[key] = np.flatnonzero(alive).astype(np.int64)
@@ -161,12 +162,11 @@ class Population:
         number = self._number(group.name)
         if group.positions is not None:
             positions = check_positions(self.world, group.positions, who=group.name)
-            if self._cells[number] is not None:
-                positions = self._cell_room(number).settle(positions, who=group.name)
+            positions = self._placing[number].settle(self.world, positions, who=group.name, **self._taken())
             count = len(positions)
         else:
-            count = size_of(group, self.world, self.state, on_cells=self._cells[number] is not None)
-        ids = np.arange(self.state.next_id, self.state.next_id + count, dtype=np.int64)
+            count = size_of(group, self.world, self.state, body=self._placing[number].body)
+        ids = self.state.next_ids(count)
         values = group.values(ids=ids, time=time, **self._declared_for(group.name))
         if group.positions is None:
             positions = self._places(number, values["radius"], group.region, group.name, first_draw=step)
@@ -182,40 +182,28 @@ class Population:
         first_draw: int,
         partial: bool = False,
     ) -> NDArray[np.float64]:
-        """Places for new agents with these radii in a region: on cells, if that is where their group stands."""
-        if self._cells[number] is not None:
-            room = self._cell_room(number)
-            return room.spawn(
-                count=len(radius), region=region, seed=self.seed, who=who, first_draw=first_draw, partial=partial
-            )
-        return spawn_positions(
+        """Places for new agents with these radii in a region, where their model puts them."""
+        return self._placing[number].find(
             self.world,
-            count=len(radius),
             radius=radius,
             region=region,
             seed=self.seed,
             who=who,
-            taken=self.state.position,
-            taken_radius=self.state.radius,
             first_draw=first_draw,
             partial=partial,
+            **self._taken(),
         )
 
-    def _cell_room(self, number: int) -> CellRoom:
-        cell = self._cells[number]
-        assert cell is not None
-        # Who stands on a cell takes no more than that, however wide.
-        on_cells = np.array([size is not None for size in self._cells])[self.state.group]
-        radius = np.where(on_cells, np.minimum(self.state.radius, 0.5 * cell), self.state.radius)
-        return CellRoom(self.world, cell=cell, taken=self.state.position, taken_radius=radius)
+    def _taken(self) -> dict[str, NDArray[np.float64]]:
+        """The bodies that are there already."""
+        return {"taken": self.state.position, "taken_radius": self.state.radius}
 
     def _append(
         self, number: int, positions: NDArray[np.float64], values: Mapping[str, Any], time: float
     ) -> NDArray[np.int64]:
         first = len(self.state)
-        cell = self._cells[number]
-        # A body on a cell is the cell, whatever its radius would be: others touch it there.
-        body = {} if cell is None else {"radius": 0.5 * cell}
+        fixed = self._placing[number].body
+        body = {} if fixed is None else {"radius": fixed}
         ids = self.state.add(len(positions), {**values, **body, "position": positions, "group": number})
         self._came_count.append(len(ids))
         self._came_group.append(number)
@@ -251,8 +239,8 @@ class Population:
             if self.waiting[number] == 0:
                 continue
             group, who = self._number(source.group), f"source {number} of {source.group}"
-            count = most_at_once(self.waiting[number], source, self.world, self._cells[group])
-            ids = np.arange(self.state.next_id, self.state.next_id + count, dtype=np.int64)
+            count = most_at_once(self.waiting[number], source, self.world, body=self._placing[group].body)
+            ids = self.state.next_ids(count)
             values = source.values(ids=ids, time=step * dt, **self._declared_for(source.group))
             positions = self._places(group, values["radius"], source.region, who, first_draw=step, partial=True)
             placed = len(positions)
@@ -381,7 +369,7 @@ class Population:
         self.check_parameter(name)
         rows = self._rows(group)
         if name == "radius":
-            rows = rows[[self._cells[number] is None for number in self.state.group[rows].tolist()]]
+            rows = rows[[self._placing[number].body is None for number in self.state.group[rows].tolist()]]
         column = self.state.declared[name]
         if isinstance(value, str) and value == DEFAULT:
             self.state.columns[name][rows] = column.default

@@ -10,15 +10,44 @@ from numpy.typing import NDArray
 
 from tropel._kernels.philox import random_key, uniforms
 from tropel._kernels.walls import chord_blocked
+from tropel.agents.placing import Floats, Placing
 from tropel.agents.room import region_area
 from tropel.agents.spawn import by_place
 from tropel.errors import SpawnError
 from tropel.world import World
-from tropel.world.lattice_cells import lattice_cells, take_cells
-from tropel.world.raster import Raster, what_is_drawn
+from tropel.world.lattice_cells import cells_now, take_cells
+from tropel.world.raster import Raster
 
 #: Who was put where there is no room looks for a cell up to this far away [cells].
 _FARTHEST = 12
+
+
+class OnCells(Placing):
+    """On the cells of a world, one agent each, whose body is the cell."""
+
+    def __init__(self, cell: float) -> None:
+        self.cell = cell
+        self.body = 0.5 * cell
+
+    def settle(self, world: World, positions: Floats, *, who: str, taken: Floats, taken_radius: Floats) -> Floats:
+        room = CellRoom(world, cell=self.cell, taken=taken, taken_radius=taken_radius)
+        return room.settle(positions, who=who)
+
+    def find(
+        self,
+        world: World,
+        *,
+        radius: Floats,
+        region: Any,
+        seed: int,
+        who: str,
+        taken: Floats,
+        taken_radius: Floats,
+        first_draw: int,
+        partial: bool,
+    ) -> Floats:
+        room = CellRoom(world, cell=self.cell, taken=taken, taken_radius=taken_radius)
+        return room.spawn(count=len(radius), region=region, seed=seed, who=who, first_draw=first_draw, partial=partial)
 
 
 class CellRoom:
@@ -28,10 +57,7 @@ class CellRoom:
         self, world: World, *, cell: float, taken: NDArray[np.float64], taken_radius: NDArray[np.float64]
     ) -> None:
         self.world = world
-        ground = world.terrain
-        # Sources ask in every step; the ground has been drawn for its planner already, unless it has just changed.
-        known = ground is not None and ground.raster.cell == cell and ground.drawn == what_is_drawn(world)
-        self.raster: Raster = ground.raster if ground is not None and known else lattice_cells(world, cell)
+        self.raster: Raster = cells_now(world, cell)
         self.vacant = self.raster.free.copy()
         self._take(world.obstacles.position, world.obstacles.radius)
         self._take(taken, taken_radius)

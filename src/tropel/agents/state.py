@@ -1,12 +1,15 @@
 """Agents as a struct of arrays.
 
-Every quantity that can differ from agent to agent is one array with a row per agent. Rows stay in the order of the
-ids; removal compacts them stably. Layers read a state that is frozen during the step and write into a `Steered`
+Every quantity that can differ from agent to agent is one array with a row per agent. Where all agents are on one
+process rows are in the order of the ids, and removal compacts them stably. In general one's own rows come first, in any
+order, and behind them the rows of others that are only looked at (ghosts): who looks for an agent asks `rows_of`, and
+ties are broken by ids. Layers read a state that is frozen during the step and write into a `Steered`
 buffer, which is swapped in afterwards, so that no agent ever sees half of another agent's step.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -75,8 +78,9 @@ SENSE_RADIUS = Column(
 )
 
 CORE_COLUMNS = (
-    Column(name="id", dtype="int64", kept=True, about="stable, never reused; rows are in this order"),
+    Column(name="id", dtype="int64", kept=True, about="stable, never reused"),
     Column(name="group", dtype="int32", low=0, kept=True, about="number of the group"),
+    Column(name="level", dtype="int16", low=0, kept=True, about="floor of a building it is on; 0 where there is one"),
     Column(name="position", vector=True, low=-FARTHEST, high=FARTHEST, kept=True, unit="m"),
     Column(
         name="velocity",
@@ -118,6 +122,9 @@ CORE_COLUMNS = (
 )
 
 
+#: No two states that differ in who is there have the same version.
+_VERSIONS = itertools.count()
+
 #: Who senses everybody.
 _MAY_BE_INFINITE = frozenset({"sense_radius"})
 
@@ -152,6 +159,7 @@ class AgentState:
     # Declared for readers and type checkers; the arrays live in `columns`.
     id: Ints
     group: NDArray[np.int32]
+    level: NDArray[np.int16]
     position: Floats
     velocity: Floats
     heading: Floats
@@ -179,6 +187,9 @@ class AgentState:
         self.columns: dict[str, NDArray[Any]] = {name: c.filled(0, dim) for name, c in self.declared.items()}
         self.next_id = 0
         self.group_names: Sequence[str] = ()  #: by the numbers in the column `group`
+        self.version = next(_VERSIONS)  #: another one whenever somebody comes or goes, and rows mean others
+        self.ghosts = 0  #: so many rows at the end are of agents that are moved elsewhere
+        self._index: tuple[Ints, Ints | None] | None = None  #: ids, and how they are sorted
 
     def __getattr__(self, name: str) -> NDArray[Any]:
         try:
@@ -190,13 +201,38 @@ class AgentState:
     def __len__(self) -> int:
         return len(self.columns["id"])
 
+    @property
+    def owned(self) -> int:
+        """How many rows, from the first on, are moved here; the rest are ghosts."""
+        return len(self) - self.ghosts
+
+    @property
+    def in_id_order(self) -> bool:
+        """Whether ids ascend from row to row."""
+        return self._sorter() is None
+
+    def _sorter(self) -> NDArray[np.int64] | None:
+        """The rows in the order of their ids; None where that is their own order."""
+        ids = self.columns["id"]
+        if self._index is None or self._index[0] is not ids:
+            self._index = ids, None if (ids[1:] > ids[:-1]).all() else np.argsort(ids, kind="stable")
+        return self._index[1]
+
+    def touch(self) -> None:
+        """Rows mean others than before."""
+        self.version = next(_VERSIONS)
+
+    def next_ids(self, count: int) -> Ints:
+        """The ids that the next newcomers will have."""
+        return np.arange(self.next_id, self.next_id + count, dtype=np.int64)
+
     def add(self, count: int, values: Mapping[str, Any]) -> Ints:
         """Append agents with fresh ids; columns not named in `values` take their defaults. Returns the new ids."""
         unknown = set(values) - set(self.declared)
         if unknown:
             name = min(unknown)
             raise ParameterError(f"agents have no parameter '{name}'; {suggest(name, self.declared)}")
-        ids = np.arange(self.next_id, self.next_id + count, dtype=np.int64)
+        ids = self.next_ids(count)
         for name, column in self.declared.items():
             fresh = column.filled(count, self.dim)
             if name == "id":
@@ -207,6 +243,7 @@ class AgentState:
                 fresh[:] = values[name]
             self.columns[name] = np.concatenate([self.columns[name], fresh])
         self.next_id += count
+        self.touch()
         return ids
 
     def drop(self, rows: Ints) -> None:
@@ -217,6 +254,18 @@ class AgentState:
             words = as_words(array)
             _close_ranks(words, len(words) // max(len(array), 1), first, last)
             self.columns[name] = array[:count]
+        self.touch()
+
+    def look_at(self, others: Mapping[str, NDArray[Any]]) -> None:
+        """Have these rows of agents that are moved elsewhere behind one's own, instead of those from before."""
+        odd = sorted(set(others) ^ set(self.declared))
+        if odd:
+            raise ParameterError(f"rows of others need the columns of one's own; they differ in {', '.join(odd)}")
+        owned = self.owned
+        for name, array in self.columns.items():
+            self.columns[name] = np.concatenate([array[:owned], others[name].astype(array.dtype, copy=False)])
+        self.ghosts = len(others["id"])
+        self.touch()
 
     def keep(self, mask: NDArray[np.bool_]) -> None:
         """Keep the rows where `mask` is true, in their order."""
@@ -224,11 +273,17 @@ class AgentState:
 
     def rows_of(self, ids: Iterable[int]) -> Ints:
         """Rows of the given ids; ids that have left are skipped."""
-        wanted = np.asarray(list(ids), dtype=np.int64)
-        rows = np.searchsorted(self.id, wanted)
-        inside = rows < len(self)
-        rows = rows[inside]
-        return rows[self.id[rows] == wanted[inside]].astype(np.int64)
+        rows = self.row_of(np.fromiter(ids, dtype=np.int64))
+        return rows[rows >= 0]
+
+    def row_of(self, ids: Ints) -> Ints:
+        """The row of each id, -1 where there is none."""
+        sorter = self._sorter()
+        place = np.minimum(np.searchsorted(self.id, ids, sorter=sorter), max(len(self) - 1, 0))
+        if not len(self):
+            return np.full(len(ids), -1, dtype=np.int64)
+        rows = place if sorter is None else sorter[place]
+        return np.where(self.id[rows] == ids, rows, -1).astype(np.int64)
 
     def snapshot(self) -> dict[str, NDArray[Any]]:
         """Copies of all columns, for checkpoints."""
@@ -272,6 +327,8 @@ class AgentState:
     def put_back(self, columns: Mapping[str, NDArray[Any]], next_id: int) -> None:
         self.columns = dict(columns)
         self.next_id = next_id
+        self.ghosts = 0
+        self.touch()
 
 
 @dataclass

@@ -145,7 +145,7 @@ class Boids:
 
     def neighbours(self) -> float:
         """Mean number of others in sight."""
-        return len(self.sim.environment.sense(self.sim.agents, self.sim.world).csr().indices) / len(self.sim.agents)
+        return len(self.sim.sense().csr().indices) / len(self.sim.agents)
 
 
 @dataclass
@@ -211,9 +211,9 @@ class _Contest:
         """Time of sorting and the bare loop, and of the loop alone [s]."""
         sim = self.boids.sim
         begun = perf_counter()
-        near = sim.environment.sense(sim.agents, sim.world)
+        cells = sim.moment().cells.cell_list
         middle = perf_counter()
-        bare_sums(near.cells, _CLOSE, self.sums)
+        bare_sums(cells, _CLOSE, self.sums)
         end = perf_counter()
         return end - begun, end - middle
 

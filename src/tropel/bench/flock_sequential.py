@@ -102,4 +102,4 @@ def _best_step(step: Callable[[], None], steps: int) -> float:
 
 
 def _neighbours(sim: Simulation) -> float:
-    return len(sim.environment.sense(sim.agents, sim.world).csr().indices) / len(sim.agents)
+    return len(sim.sense().csr().indices) / len(sim.agents)

@@ -122,6 +122,7 @@ def crowd_in_a_square(
 def _frames(agents: int, threads: int, sizes: Sizes, *, border: float = _BORDER) -> Row:
     sim = crowd_in_a_square(agents, threads=threads, density=sizes.density, border=border)
     model = sim.all_layers()[-1]
+    assert isinstance(model, Lattice)
     frames = min(max(sizes.agent_steps // agents, sizes.fewest_frames), sizes.most_frames)
     sim.step()
     seconds, decisions, moves, present = np.empty(frames), 0, 0, 0
@@ -153,7 +154,7 @@ def _beside_numpy(sizes: Sizes, result: BenchResult, threads: int) -> float:
     """How often faster than NumPy a frame of ours is: the median over rounds in which both are timed."""
     sim = crowd_in_a_square(sizes.compared, threads=threads, density=sizes.density)
     sim.step()
-    terrain = sim.world.terrain
+    terrain = sim.ground
     assert terrain is not None
     layers = np.where(terrain.units < FAR, terrain.units * (terrain.log_gamma / STRAIGHT), -np.inf)
     plan = np.array([terrain.plan_of_goal[int(goal)] for goal in sim.agents.goal])

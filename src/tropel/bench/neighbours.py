@@ -20,6 +20,8 @@ import numpy as np
 from tropel._kernels.compile import threads_restored
 from tropel.agents.state import AgentState, Floats
 from tropel.bench.result import BenchResult, Progress
+from tropel.broad_phase import CellGrid
+from tropel.contracts import Moment
 from tropel.environment import Grid
 from tropel.errors import ModelError
 from tropel.world import World
@@ -80,7 +82,7 @@ class _Contest:
         self.state = AgentState(case.dim)
         self.state.add(case.agents, {"sense_radius": _SENSE_RADIUS})
         self.rng = np.random.default_rng(case.agents)
-        self.grids = {count: Grid() for count in self.threads}
+        self.grids = {count: (Grid(), CellGrid()) for count in self.threads}
         self.ours = dict.fromkeys(self.threads, math.inf)
         self.theirs = math.inf
         self.listed = 0
@@ -97,7 +99,9 @@ class _Contest:
     def _sense(self, positions: Floats, threads: int) -> int:
         numba.set_num_threads(threads)
         self.state.columns["position"] = positions
-        return len(self.grids[threads].sense(self.state, self.world).csr().indices)
+        grid, cells = self.grids[threads]
+        cells.begin(self.state, self.world)
+        return len(grid.sense(Moment.of(self.state, self.world, cells=cells)).csr().indices)
 
     def round(self) -> None:
         self._scatter()

@@ -15,6 +15,7 @@ from tropel.agents.spawn import by_place
 from tropel.agents.state import AgentState
 from tropel.bench.planning_times import in_turns, timed
 from tropel.bench.result import BenchResult
+from tropel.contracts import Guidance, Moment
 from tropel.errors import ModelError
 from tropel.planning.flow_field import FlowField
 from tropel.planning.grid_field import GridField
@@ -48,7 +49,7 @@ def measure_sampling(result: BenchResult, raster: Raster, agents: int, rounds: i
     world = World(bounds=(*raster.origin, *corner), targets={"goal": Target(position=middle, radius=2.0 * raster.cell)})
     planner = _Drawn(raster)
     state = AgentState(2)
-    planner.prepare(state, world, 0)
+    planner.prepare(Moment.of(state, world))
     field = planner.field("goal")
     mixed = _spread(field, agents)
     placed = by_place(mixed)
@@ -65,11 +66,11 @@ def measure_sampling(result: BenchResult, raster: Raster, agents: int, rounds: i
     result.rows.append(pair.row(f"sampling for {agents:,} agents", "scipy map_coordinates"))
     result.ratios[f"map_coordinates_over_ours_{label}"] = pair.ratio
 
-    members, out = np.arange(agents), np.empty((agents, 2))
+    moment, out = Moment.of(state, world), Guidance(directions=np.empty((agents, 2)))
     for what, work, name in (
         ("sampling", partial(field.sample, placed, world), f"5ms_over_sampling_{label}"),
         ("sampling in random order", partial(field.sample, mixed, world), f"5ms_over_sampling_{label}_mixed"),
-        ("a planner's directions", partial(planner.direct, state, members, out), f"5ms_over_directions_{label}"),
+        ("a planner's directions", partial(planner.direct, moment, out), f"5ms_over_directions_{label}"),
     ):
         work()  # sight and straightened vectors are found when somebody first comes to a cell
         typical = float(np.median([timed(work)[0] for _ in range(_ROUNDS * rounds)]))

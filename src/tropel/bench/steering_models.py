@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tropel.layers import Steering
+from tropel.contracts import Model
 from tropel.local.collision_free_speed import CollisionFreeSpeed
 from tropel.local.dynamical import Dynamical
 
@@ -20,7 +20,7 @@ def _as_in_the_papers() -> Dynamical:
 
 
 #: Each makes a fresh model, with its default parameters.
-MODELS: dict[str, Callable[[], Steering]] = {
+MODELS: dict[str, Callable[[], Model]] = {
     OURS: Dynamical,
     PAPERS: _as_in_the_papers,
     SAME_MODEL: CollisionFreeSpeed,

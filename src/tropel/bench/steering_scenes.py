@@ -23,7 +23,7 @@ from tropel.agents.distributions import Normal
 from tropel.agents.groups import Group
 from tropel.agents.state import Floats
 from tropel.bench.steering_shortest import shortest_ways
-from tropel.layers import Steering
+from tropel.contracts import Model
 from tropel.simulation import Simulation
 from tropel.world import Target, World
 
@@ -56,10 +56,10 @@ class Scene:
 
 
 #: Makes a scene whose agents are steered by a model.
-SceneMaker = Callable[[Steering], Scene]
+SceneMaker = Callable[[Model], Scene]
 
 
-def circle_swap(model: Steering, *, agents: int = 250, ring: float = 200.0) -> Scene:
+def circle_swap(model: Model, *, agents: int = 250, ring: float = 200.0) -> Scene:
     """Agents of radius 1.5 m on a circle of radius `ring` [m] change places with those opposite."""
     radius, bearing = 1.5, 2.0 * np.pi * np.arange(agents) / agents
     start = ring * np.column_stack([np.cos(bearing), np.sin(bearing)])
@@ -81,7 +81,7 @@ def buildings() -> list[shapely.Polygon]:
     return [shapely.box(x, y, x + 30.0, y + 30.0) for x in (10.0, -40.0) for y in (10.0, -40.0)]
 
 
-def four_blocks(model: Steering, *, side: int = 5) -> Scene:
+def four_blocks(model: Model, *, side: int = 5) -> Scene:
     """Four blocks of `side` times `side` agents of radius 2 m walk to the opposite corners, past buildings."""
     radius, within, corner, edge = 2.0, 20.0, 75.0, 150.0
     offset = 55.0 + 10.0 * np.arange(side)
@@ -113,7 +113,7 @@ def four_blocks(model: Steering, *, side: int = 5) -> Scene:
     return Scene(name="four blocks", sim=sim, shortest=shortest, limit=1000.0, goals=goals, within=within)
 
 
-def two_way_corridor(model: Steering, *, people: int = 300, length: float = 50.0, width: float = 8.0) -> Scene:
+def two_way_corridor(model: Model, *, people: int = 300, length: float = 50.0, width: float = 8.0) -> Scene:
     """Half of the people walk to one end of a corridor, half to the other [m]."""
     world = World(
         shapely.box(0.0, 0.0, length, width),
@@ -143,7 +143,7 @@ def two_way_corridor(model: Steering, *, people: int = 300, length: float = 50.0
     return Scene(name="two-way corridor", sim=sim, shortest=shortest, limit=300.0)
 
 
-def narrow_door(model: Steering, *, people: int = 200, width: float = 1.2) -> Scene:
+def narrow_door(model: Model, *, people: int = 200, width: float = 1.2) -> Scene:
     """People leave a room of 16 by 14 m through a door [m] in a wall half a metre thick."""
     long, wide, wall = 16.0, 14.0, 0.5
     low, high = (wide - width) / 2.0, (wide + width) / 2.0

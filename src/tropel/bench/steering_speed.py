@@ -238,4 +238,4 @@ def _threads_of(case: Case) -> list[int]:
 
 def _neighbours(sim: Simulation) -> float:
     """Mean number of others within the sense radius."""
-    return len(sim.environment.sense(sim.agents, sim.world).csr().indices) / len(sim.agents)
+    return len(sim.sense().csr().indices) / len(sim.agents)

@@ -2,252 +2,57 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
-from tropel._kernels.compile import kernel
-from tropel.agents.state import AgentState, Floats
+from tropel._kernels.csr import Csr
+from tropel._kernels.neighbours import Neighbours
+from tropel.agents.state import Floats
 from tropel.arguments import Length, checked_arguments
-from tropel.environment.cell_sort import CellSort
-from tropel.environment.near import Near, SensedWorld
+from tropel.contracts import Environment, EnvironmentDeclaration, Moment, Near
+from tropel.contracts.near import runs_of_cells
 from tropel.environment.neighbour_lists import NeighbourLists
-from tropel.environment.surroundings import Surroundings
-from tropel.errors import CheckpointError, ModelError
-from tropel.stored_arrays import taken
-from tropel.world.limits import FARTHEST
-
-#: Going through an empty cell costs a fraction of a nanosecond, so many of them are better than a few crowded ones;
-#: the first number is for worlds with few agents, the last bounds the memory (64 MiB).
-_ALWAYS_CELLS = 1 << 16
-_CELLS_PER_AGENT = 64
-_MOST_CELLS = 1 << 24
-
-#: In open space the cells follow the crowd when more than this share of a sample of so many agents is outside of them.
-_STRAYED = 1.0 / 8.0
-_SAMPLE = 4096
-#: Fewer agents may all be in one cell before that takes any time.
-_FEW = 512
-#: They then lie over all but this share of it at either end of an axis, and this share of that width beyond.
-_FAR = 0.01
-_MARGIN = 0.25
-#: How far the cells of a crowd that has gone away may lie [m].
-_FARTHEST = 2.0 * FARTHEST
 
 
-class Grid:
-    """Finds neighbours by sorting agents into equal cells over the bounds of the world.
+class Grid(Environment):
+    """Everybody within the sense radius is near, walls or not; found in the cells that the engine sorts agents into.
 
-    `cell` is the edge of a cell [m]. Left out, it becomes the median sense radius of the agents present when the grid
-    is allocated: most agents then look into three cells along each axis, and a few far-sighted ones into more. It is
-    made larger where the world would have too many cells. Once allocated, the grid stays the same, whoever comes or
-    leaves, except in open space: there it follows a crowd that goes away. A few who are far from all others belong to
-    the border cells. Cells decide the order in which neighbours are visited, so they are part of a checkpoint.
+    `cell` is the edge of these cells [m], the median sense radius when left out.
     """
-
-    periodic_space = True
 
     @checked_arguments
     def __init__(self, *, cell: Length | None = None) -> None:
-        self.cell = None if cell is None else float(cell)
+        self.declares = EnvironmentDeclaration(periodic_space=True, cell=cell)
         self.parameters = {"cell": cell}
-        self._agents: CellSort | None = None
-        self._bounds: Floats = np.empty((2, 0))
-        self._box: Floats = np.empty((2, 0))  #: what the cells lie over: the bounds, or where the crowd went
-        self._period: Floats = np.empty(0)
-        self._size = 0.0
-        self._reach = 0.0
-        self._settled = False
         self._neighbours = NeighbourLists()
-        self._surroundings = Surroundings()
 
-    def prepare(self, state: AgentState, world: SensedWorld, seed: int) -> None:
-        """A new simulation chooses its own cells, whatever this object was used for before."""
-        self.allocate(state, world)
-
-    def allocate(self, state: AgentState, world: SensedWorld) -> None:
-        """Choose the cells for this world and the agents in it, and forget what was chosen before."""
-        bounds = np.array(world.bounds, dtype=np.float64)
-        if state.dim != world.dim or bounds.shape != (2, world.dim):
-            raise ModelError(
-                f"agents of {state.dim} dimensions cannot be sensed in a world of {world.dim} "
-                f"with bounds of shape {bounds.shape}; make both with the same dimension"
-            )
-        if not (np.isfinite(bounds).all() and (bounds[1] >= bounds[0]).all()):
-            raise ModelError(f"a grid needs finite bounds with low ≤ high, and the world has {bounds.tolist()}")
-        self._bounds, self._period = bounds, np.array(world.period, dtype=np.float64)
-        self._settle(bounds, self._cell_for(state, bounds))
-        self._reach = 0.0
-        # The first agents to arrive decide where there are none yet.
-        self._settled = self.cell is not None or len(state) > 0
-
-    def _cell_for(self, state: AgentState, box: Floats) -> float:
-        radii = state.sense_radius
-        radii = radii[np.isfinite(radii) & (radii > 0.0)]
-        most = _MOST_CELLS if self.cell is not None else max(_ALWAYS_CELLS, _CELLS_PER_AGENT * len(state))
-        # Without a radius to go by every cell size is right; the limit on the number of cells then chooses.
-        wanted = self.cell or (float(np.median(radii)) if len(radii) else float((box[1] - box[0]).max()) / 256.0)
-        return _fitting_cell(box, wanted or 1.0, min(most, _MOST_CELLS))
-
-    def _settle(self, box: Floats, size: float) -> None:
-        dim = box.shape[1]
-        origin = np.zeros(3)
-        origin[:dim] = box[0]
-        shape = np.ones(3, dtype=np.int64)
-        shape[:dim] = _cell_counts(box, size)
-        period = np.zeros(3)
-        period[:dim] = self._period
-        self._box, self._size = box, size
-        self._diagonal = float(np.linalg.norm(self._bounds[1] - self._bounds[0]))
-        self._agents = CellSort(origin=origin, cell=size, shape=shape, period=period, dim=dim)
-
-    def _follow(self, state: AgentState, unbounded: NDArray[np.bool_]) -> None:
-        """Lay the cells anew where the crowd is, if too many have gone out of them."""
-        every = max(len(state) // _SAMPLE, 1)
-        sample = state.position[::every]
-        strayed = _count_outside(state.position, every, self._box)
-        if strayed <= _STRAYED * len(sample) or not np.isfinite(sample).all():
-            return
-        low, high = np.quantile(sample, [_FAR, 1.0 - _FAR], axis=0)
-        beyond = _MARGIN * (high - low) + self._size
-        box = np.where(unbounded, [low - beyond, high + beyond], self._bounds)
-        self._settle(box, self._cell_for(state, box))
-
-    def update(self, state: AgentState) -> None:
-        """Sort the agents into the allocated cells."""
-        if self._agents is None:
-            raise ModelError("the grid has no cells yet; call allocate(state, world) before update(state)")
-        fault = self._agents.sort(state)
-        if fault is not None:
-            raise ModelError(_unsortable(state, fault))
-        if np.count_nonzero(self._period):
-            self._check_periodic(state)
-        # No distance between two points moved into the bounds exceeds the diagonal, and walls and obstacles are
-        # looked up from there.
-        self._reach = max(self._reach, min(self._agents.widest, self._diagonal))
-
-    def _check_periodic(self, state: AgentState) -> None:
-        assert self._agents is not None
-        shortest = float(self._period[self._period > 0.0].min())
-        # At exactly half a period rounding would decide on which side of somebody another one is, or on both.
-        if not 2.0 * self._agents.widest * (1.0 + 1e-12) < shortest:
-            row = int(np.argmax(state.sense_radius))
-            raise ModelError(
-                f"agent {int(state.id[row])} has a sense radius of {state.sense_radius[row]:g} m; where space repeats "
-                f"after {shortest:g} m it must be less than half of that, or others would be met twice: use a smaller "
-                f"radius or a larger world"
-            )
-        row = _first_outside(state.position, self._bounds[0], self._bounds[1], self._period)
-        if row >= 0:
-            raise ModelError(
-                f"agent {int(state.id[row])} is at {state.position[row].tolist()}, outside of the periodic world; "
-                f"put agents inside of its bounds (World.wrap does it)"
-            )
-
-    def sense(self, state: AgentState, world: SensedWorld) -> Near:
+    def sense(self, moment: Moment) -> Near:
         """Who and what is near each agent now."""
-        if not (self._settled and _same(self._bounds, world.bounds) and _same(self._period, world.period)):
-            self.allocate(state, world)
-        if len(state) > _FEW and np.count_nonzero(unbounded := world.unbounded):
-            self._follow(state, unbounded)
-        self.update(state)
-        assert self._agents is not None
-        return Near(
-            state=state,
-            world=world,
-            reach=self._reach,
-            agents=self._agents,
-            neighbours=self._neighbours,
-            surroundings=self._surroundings,
-        )
-
-    def state(self) -> dict[str, NDArray[Any]]:
-        """The cells, which are chosen once: a resumed run needs the same."""
-        if not self._settled:
-            return {}
-        return {
-            "bounds": self._bounds.copy(),
-            "box": self._box.copy(),
-            "period": self._period.copy(),
-            "cell": np.array(self._size),
-            "reach": np.array(self._reach),
-        }
-
-    def restore(self, stored: Mapping[str, NDArray[Any]]) -> None:
-        """Put back what `state` gave."""
-        if not stored:
-            self._agents, self._settled = None, False
-            return
-        if set(stored) != {"bounds", "box", "period", "cell", "reach"}:
-            raise CheckpointError(
-                f"a grid stores bounds, box, period, cell and reach, and the checkpoint has "
-                f"{', '.join(sorted(stored))}; resume with the environment that the checkpoint was written with"
-            )
-        dim = self._bounds.shape[1] or None
-        bounds = taken(stored, "bounds", dtype="float64", shape=(2, dim))
-        dim = bounds.shape[1]
-        box = taken(stored, "box", dtype="float64", shape=(2, dim), low=-_FARTHEST, high=_FARTHEST)
-        period = taken(stored, "period", dtype="float64", shape=(dim,), low=0.0)
-        size = float(taken(stored, "cell", dtype="float64", shape=()))
-        reach = float(taken(stored, "reach", dtype="float64", shape=(), low=0.0))
-        known = self._bounds.shape[1] == dim
-        if dim not in (2, 3) or (known and not (_same(bounds, self._bounds) and _same(period, self._period))):
-            raise CheckpointError("the grid in it lies over another world; resume with the scene that it was made with")
-        if not (size > 0.0 and (box[1] >= box[0]).all() and _cell_counts(box, size).prod() <= 2 * _MOST_CELLS):
-            raise CheckpointError(f"the grid in it has cells of {size:g} m, which are too small for its box")
-        self._bounds, self._period = bounds, period
-        self._settle(box, size)
-        self._reach = reach
-        self._settled = True
+        return GridNear(moment, self._neighbours)
 
 
-@kernel
-def _count_outside(position, every, box):
-    """How many places, of one in `every`, are outside of a box."""
-    count = 0
-    for i in range(0, position.shape[0], every):
-        outside = False
-        for axis in range(position.shape[1]):
-            outside |= position[i, axis] < box[0, axis] or position[i, axis] > box[1, axis]
-        count += outside
-    return count
+class GridNear(Near):
+    """Kernels walk the cells around an agent; lists are made when somebody asks for them."""
 
+    def __init__(self, moment: Moment, neighbours: NeighbourLists) -> None:
+        super().__init__(moment)
+        self._lists = neighbours
+        self._runs: Neighbours | None = None
 
-@kernel
-def _first_outside(position, low, high, period):
-    """The first row that is not in [low, high) along a periodic axis, or -1."""
-    for i in range(position.shape[0]):
-        for axis in range(position.shape[1]):
-            if period[axis] > 0.0 and not (low[axis] <= position[i, axis] < high[axis]):
-                return i
-    return -1
+    def neighbours(self, radius: Floats | None = None) -> Neighbours:
+        self.check_phase()
+        if self._runs is None:
+            self._runs = runs_of_cells(self.cells.cell_list, self.state)
+        return self._runs
 
+    def lists(self, radius: Floats) -> Csr:
+        cells = self.cells.sorting.sorted
+        if radius is not self.state.sense_radius:
+            cells = cells._replace(sense_radius=np.ascontiguousarray(radius[cells.order]))
+        return self._lists.build(cells)
 
-def _same(ours: Floats, theirs: Floats) -> bool:
-    """Whether short arrays are the same; `np.array_equal` takes ten times as long, in each step."""
-    return ours.tobytes() == theirs.tobytes()
-
-
-def _cell_counts(bounds: Floats, size: float) -> NDArray[np.float64]:
-    return np.maximum(np.ceil((bounds[1] - bounds[0]) / size), 1.0)
-
-
-def _fitting_cell(bounds: Floats, wanted: float, most: int) -> float:
-    """The wanted cell, or a larger one if the bounds would have more than `most` of them."""
-    # A hair larger than asked for: who senses exactly as far as a cell is wide then surely needs no more than the cells
-    # next to its own. And never so small that its inverse is infinite.
-    size = max(wanted * (1.0 + 2.0**-16), 1e-100)
-    while (cells := float(np.prod(_cell_counts(bounds, size)))) > most:
-        size *= max((cells / most) ** (1.0 / bounds.shape[1]), 1.001)
-    return size
-
-
-def _unsortable(state: AgentState, row: int) -> str:
-    who = f"agent {int(state.id[row])}"
-    position = state.position[row]
-    if not np.isfinite(position).all():
-        where = ", ".join(f"{c:g}" for c in position)
-        return f"{who} is at ({where}); positions must be finite: look at what its steering model or an event wrote"
-    return f"{who} has a sense radius of {state.sense_radius[row]:g} m; it must not be negative"
+    def csr(self) -> Csr:
+        # They are made in the canonical order.
+        self.check_phase()
+        if self._csr is None:
+            self._csr = self.lists(self.state.sense_radius)
+        return self._csr

@@ -32,16 +32,15 @@ from typing import Any, NamedTuple
 
 import numba
 import numpy as np
-from numpy.typing import NDArray
 
 from tropel import quantities
-from tropel._kernels.cells import count_runs, wrapping_run, wrapping_window
 from tropel._kernels.compile import allocating_kernel, kernel, parallel_kernel
 from tropel._kernels.discs import disc_cell
+from tropel._kernels.neighbours import count_runs, run_of, view_of
 from tropel._kernels.walls import cell_at, chord_blocked, nearest_on_segment
-from tropel.agents.state import AgentState, Column, Steered
+from tropel.agents.state import Column, Steered
+from tropel.contracts import Model, ModelDeclaration, Moment
 from tropel.errors import ParameterError, named_parameters
-from tropel.world import World
 
 #: Agents per unit of parallel work; each unit has its own list of who is in sight.
 _CHUNK = 64
@@ -138,13 +137,14 @@ def _obstacles(position, i, radius, sense, discs, rules):
 
 
 @allocating_kernel
-def _look_around(x, y, own, radius, window, cells, seen):
+def _look_around(x, y, own, radius, window, near, seen):
     """List who is within the window: offset, distance and contact distance. Returns the list and its length."""
     limit = window * window
     count = np.uint64(0)
-    around = wrapping_window(cells, x, y, 0.0, window)
-    for number in range(count_runs(cells, around)):
-        first, last, shift_x, shift_y, _ = wrapping_run(cells, around, number)
+    position, body = near.met_position, near.met_radius
+    view = view_of(near, own, x, y, 0.0, window)
+    for number in range(count_runs(near, view)):
+        first, last, shift_x, shift_y, _ = run_of(near, view, number)
         own_x, own_y = x + shift_x, y + shift_y
         if count + (last - first) > seen.shape[0]:
             larger = np.empty((2 * (count + (last - first)), 4))
@@ -152,12 +152,12 @@ def _look_around(x, y, own, radius, window, cells, seen):
             seen = larger
         for k in range(first, last):
             # Written whether near or not, and kept by counting on: a branch would be guessed wrong half of the time.
-            dx = cells.position[0, k] - own_x
-            dy = cells.position[1, k] - own_y
+            dx = position[0, k] - own_x
+            dy = position[1, k] - own_y
             away2 = dx * dx + dy * dy
             seen[count, 0], seen[count, 1], seen[count, 2] = dx, dy, math.sqrt(away2)
-            seen[count, 3] = radius + cells.radius[k]
-            count += np.uint64((away2 <= limit) & (cells.order[k] != own))
+            seen[count, 3] = radius + body[k]
+            count += np.uint64((away2 <= limit) & (near.met[k] != own))
     return seen, count
 
 
@@ -202,7 +202,7 @@ def _spacing(ex, ey, most, seen, count):
 
 @allocating_kernel
 def _steer_some(rows, first, last, position, heading, directions, desired_speed, sense_radius, body_radius, time_gap,
-                cells, walls, discs, rules, out_velocity, out_heading):  # fmt: skip
+                near, walls, discs, rules, out_velocity, out_heading):  # fmt: skip
     # A function of its own, because Numba moves allocations out of parallel loops, and this list may grow. All agents
     # of a chunk in one function, because handing tuples of arrays to a function costs more than a neighbour does.
     seen = np.empty((64, 4))
@@ -218,7 +218,7 @@ def _steer_some(rows, first, last, position, heading, directions, desired_speed,
         x, y, radius, sense = position[i, 0], position[i, 1], body_radius[i], sense_radius[i]
         gap = max(time_gap[i], rules.shortest_gap)
         window = min(radius + rules.widest + max(rules.neighbour_reach, wanted * gap), sense)
-        seen, count = _look_around(x, y, i, radius, window, cells, seen)
+        seen, count = _look_around(x, y, i, radius, window, near, seen)
         if any_walls:
             wall_x, wall_y, nearest = _walls(x, y, radius, sense, walls, rules)
             ex, ey = ex + wall_x, ey + wall_y
@@ -242,41 +242,40 @@ def _steer_some(rows, first, last, position, heading, directions, desired_speed,
 
 @parallel_kernel
 def _collision_free_speed(rows, position, heading, directions, desired_speed, sense_radius, body_radius, time_gap,
-                          cells, walls, discs, rules, out_velocity, out_heading):  # fmt: skip
+                          near, walls, discs, rules, out_velocity, out_heading):  # fmt: skip
     chunks = (rows.size + _CHUNK - 1) // _CHUNK
     for chunk in numba.prange(chunks):
         first = chunk * _CHUNK
         last = min(first + _CHUNK, rows.size)
         _steer_some(rows, first, last, position, heading, directions, desired_speed, sense_radius, body_radius,
-                    time_gap, cells, walls, discs, rules, out_velocity, out_heading)  # fmt: skip
+                    time_gap, near, walls, discs, rules, out_velocity, out_heading)  # fmt: skip
 
 
-class CollisionFreeSpeed:
+class CollisionFreeSpeed(Model):
     """Turn away from who and what is near, and keep a time gap to whoever is ahead. In 2D only.
 
     Agents have a column `time_gap` [s], settable per group and while running.
     """
 
-    periodic_space = True
-
     def __init__(self, **parameters: Any) -> None:
         self.parameters = CollisionFreeSpeedParameters(**parameters)
-        self.solid_bodies = self.parameters.solid_bodies
-        self.columns = (
-            Column(
-                name="time_gap",
-                default=self.parameters.time_gap,
-                above=0.0,
-                unit="s",
-                about="time kept to whoever is ahead",
-            ),
+        time_gap = Column(
+            name="time_gap",
+            default=self.parameters.time_gap,
+            above=0.0,
+            unit="s",
+            about="time kept to whoever is ahead",
+        )
+        self.declares = ModelDeclaration(
+            columns=(time_gap,), periodic_space=True, solid_bodies=self.parameters.solid_bodies
         )
 
-    def prepare(self, state: AgentState, world: World, seed: int) -> None:
+    def prepare(self, moment: Moment) -> None:
         """Called once before the first step."""
-        if world.dim != 2:
+        state = moment.state
+        if state.dim != 2:
             raise ParameterError(
-                f"CollisionFreeSpeed is a model of the plane, and this world has {world.dim} dimensions; "
+                f"CollisionFreeSpeed is a model of the plane, and this world has {state.dim} dimensions; "
                 "use a 2D world, or a model for both such as Seek"
             )
         default = state.declared["time_gap"].default
@@ -291,18 +290,9 @@ class CollisionFreeSpeed:
                 f"agent {int(state.id[row])} has a time_gap of {state.time_gap[row]:g} s; it must be positive"
             )
 
-    def steer(
-        self,
-        state: AgentState,
-        near: Any,
-        directions: NDArray[np.float64],
-        members: NDArray[np.int64],
-        dt: float,
-        step: int,
-        out: Steered,
-    ) -> None:
+    def steer(self, moment: Moment, out: Steered) -> None:
         """Write velocity and heading of the members into `out`."""
-        given = self.parameters
+        given, state, near = self.parameters, moment.state, moment.near
         rules = _Rules(
             neighbour_strength=given.neighbour_strength,
             neighbour_range=given.neighbour_range,
@@ -310,10 +300,11 @@ class CollisionFreeSpeed:
             wall_strength=given.wall_strength,
             wall_range=given.wall_range,
             wall_reach=_reach(given.wall_strength, given.wall_range),
-            widest=float(state.radius.max(initial=0.0)),
+            widest=moment.reduce.largest(state.radius),
             # Who kept less than a step would be where the other stands at its end.
-            shortest_gap=dt,
+            shortest_gap=moment.dt,
         )
-        _collision_free_speed(near.rows_by_cell(members), state.position, state.heading, directions,
-                              state.desired_speed, state.sense_radius, state.radius, state.time_gap, near.cells,
-                              near.walls, near.obstacles, rules, out.velocity, out.heading)  # fmt: skip
+        _collision_free_speed(near.rows_by_cell(moment.members), state.position, state.heading, moment.directions,
+                              state.desired_speed, state.sense_radius, state.radius, state.time_gap,
+                              near.neighbours(), near.walls, near.obstacles, rules, out.velocity,
+                              out.heading)  # fmt: skip

@@ -58,13 +58,13 @@ from tropel.agents.personality import (
     filter_gain,
     safety_distance,
 )
-from tropel.agents.state import AgentState, Column, Steered
+from tropel.agents.state import Column, Steered
+from tropel.contracts import Model, ModelDeclaration, Moment
 from tropel.errors import ModelError
 from tropel.local.competition import fixed_point, fixed_point_of_one
 from tropel.local.dynamical_parameters import DynamicalParameters, rules_of
 from tropel.local.felt_bodies import NEARNESS, SLOPE, SUMS, TABLE, WINDOW, feel_agents, feel_obstacles
 from tropel.local.felt_walls import feel_walls
-from tropel.world import World
 
 #: Agents per unit of parallel work, each with scratch memory of its own.
 _CHUNK = 256
@@ -215,7 +215,7 @@ def _wanted_speed(v0, gap, d1, slope, turn, rules):
 
 
 @inlined_kernel
-def _steer_one(i, crowd, directions, cells, discs, walls, rules, pace, step, desk, fresh):
+def _steer_one(i, crowd, directions, near, discs, walls, rules, pace, step, desk, fresh):
     dim = crowd.position.shape[1]
     ex, ey = directions[i, 0], directions[i, 1]
     ez = directions[i, 2] if dim == 3 else 0.0
@@ -242,7 +242,7 @@ def _steer_one(i, crowd, directions, cells, discs, walls, rules, pace, step, des
     d0 = felt_distance(rules.d0_base, crowd.courage[i])
     view = crowd.view_angle[i]
     cos_view = math.cos(0.5 * view) if view < 2.0 * math.pi else -2.0
-    gap = feel_agents(i, x, y, z, h, m, v0, d0, cos_view, crowd, cells, rules, desk.table, scratch, math.inf)
+    gap = feel_agents(i, x, y, z, h, m, v0, d0, cos_view, crowd, near, rules, desk.table, scratch, math.inf)
     if discs.radius.size > 0:
         gap = feel_obstacles(i, x, y, z, h, m, v0, d0, cos_view, crowd, discs, rules, desk.table, scratch, gap)
     if dim == 2 and walls.segments.shape[0] > 0:
@@ -292,73 +292,66 @@ def _steer_one(i, crowd, directions, cells, discs, walls, rules, pace, step, des
 
 
 @allocating_kernel
-def _steer_some(rows, first, last, crowd, directions, cells, discs, walls, rules, pace, step, fresh):
+def _steer_some(rows, first, last, crowd, directions, near, discs, walls, rules, pace, step, fresh):
     # A function of its own: what is allocated in the body of a parallel loop would be shared by its iterations.
     classes = rules.classes
     desk = _Desk(np.empty(TABLE), np.zeros((classes, SUMS)), np.zeros(classes), np.zeros(classes), np.zeros(classes))
-    _steer_each(rows, first, last, crowd, directions, cells, discs, walls, rules, pace, step, desk, fresh)
+    _steer_each(rows, first, last, crowd, directions, near, discs, walls, rules, pace, step, desk, fresh)
 
 
 @kernel
-def _steer_each(rows, first, last, crowd, directions, cells, discs, walls, rules, pace, step, desk, fresh):
+def _steer_each(rows, first, last, crowd, directions, near, discs, walls, rules, pace, step, desk, fresh):
     for n in range(first, last):
-        _steer_one(rows[n], crowd, directions, cells, discs, walls, rules, pace, step, desk, fresh)
+        _steer_one(rows[n], crowd, directions, near, discs, walls, rules, pace, step, desk, fresh)
 
 
 @parallel_kernel
-def _steer_all(rows, crowd, directions, cells, discs, walls, rules, pace, step, fresh):
+def _steer_all(rows, crowd, directions, near, discs, walls, rules, pace, step, fresh):
     chunks = (rows.size + _CHUNK - 1) // _CHUNK
     for chunk in numba.prange(chunks):
         first = chunk * _CHUNK
         last = min(first + _CHUNK, rows.size)
-        _steer_some(rows, first, last, crowd, directions, cells, discs, walls, rules, pace, step, fresh)
+        _steer_some(rows, first, last, crowd, directions, near, discs, walls, rules, pace, step, fresh)
 
 
-class Dynamical:
+_VIEW_ANGLE = Column(
+    name="view_angle",
+    default=2.0 * math.pi,
+    unit="rad",
+    low=0.0,
+    high=2.0 * math.pi,
+    about="what lies outside this cone is not seen",
+)
+
+
+class Dynamical(Model):
     """Agents steered by competing attractors and repellers, with personality. Parameters: `DynamicalParameters`."""
-
-    columns = (
-        *PERSONALITY,
-        Column(
-            name="view_angle",
-            default=2.0 * math.pi,
-            unit="rad",
-            low=0.0,
-            high=2.0 * math.pi,
-            about="what lies outside this cone is not seen",
-        ),
-    )
 
     def __init__(self, **parameters: Any) -> None:
         self.parameters = DynamicalParameters(**parameters)
-        self.solid_bodies = self.parameters.solid_bodies
         self._key = random_key(0, "dynamical")
         self._types: list[str] = []
         self._rules = rules_of(self.parameters, self._key)
-        self.memory = (
-            Column(name="forward_speed", unit="m/s", about="along the heading; negative backwards"),
-            Column(name="turn_rate", vector=True, unit="rad/s", about="filtered; in 2D the first number only"),
-            Column(name="weight_target", default=1.0, about="how far the target is switched on"),
-            Column(name="weights", width=self._rules.classes, about="how far the classes of obstacles are"),
+        self.declares = ModelDeclaration(
+            columns=(*PERSONALITY, _VIEW_ANGLE),
+            memory=(
+                Column(name="forward_speed", unit="m/s", about="along the heading; negative backwards"),
+                Column(name="turn_rate", vector=True, unit="rad/s", about="filtered; in 2D the first number only"),
+                Column(name="weight_target", default=1.0, about="how far the target is switched on"),
+                Column(name="weights", width=self._rules.classes, about="how far the classes of obstacles are"),
+            ),
+            solid_bodies=self.parameters.solid_bodies,
         )
 
-    def prepare(self, state: AgentState, world: World, seed: int) -> None:
+    def prepare(self, moment: Moment) -> None:
         """Called once before the first step."""
-        self._key = random_key(seed, "dynamical")
-        self._types = world.obstacles.types
+        self._key = random_key(moment.seed, "dynamical")
+        self._types = moment.world.obstacles.types
         self._rules = rules_of(self.parameters, self._key, self._types)
 
-    def steer(
-        self,
-        state: AgentState,
-        near: Any,
-        directions: NDArray[np.float64],
-        members: NDArray[np.int64],
-        dt: float,
-        step: int,
-        out: Steered,
-    ) -> None:
+    def steer(self, moment: Moment, out: Steered) -> None:
         """Write velocity, heading and memory of the members into `out`."""
+        state, near, dt = moment.state, moment.near, moment.dt
         if self._rules.row_of_type.size < len(self._types):
             # An event has brought in a type of obstacles that was not there before.
             self._rules = rules_of(self.parameters, self._key, self._types)
@@ -372,14 +365,14 @@ class Dynamical:
         crowd = Crowd(*(state.columns[name] for name in Crowd._fields))
         fresh = Fresh(out.velocity, out.heading, *(out.memory[name] for name in Fresh._fields[2:]))
         _steer_all(
-            near.rows_by_cell(members),
+            near.rows_by_cell(moment.members),
             crowd,
-            directions,
-            near.cells,
+            moment.directions,
+            near.neighbours(),
             near.obstacles,
             near.walls,
             self._rules,
             pace,
-            step,
+            moment.step,
             fresh,
         )

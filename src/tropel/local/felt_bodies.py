@@ -13,10 +13,11 @@ import math
 
 import numpy as np
 
-from tropel._kernels.cells import BLOCK, cell_run, cell_window, meeting_bits
+from tropel._kernels.cells import BLOCK
 from tropel._kernels.compile import inlined_kernel, kernel
 from tropel._kernels.discs import disc_cell
 from tropel._kernels.fast_math import fast_exp
+from tropel._kernels.neighbours import count_runs, meeting_bits, run_of, view_of
 from tropel._kernels.simd import trailing_zeros
 from tropel.local.dynamical_parameters import AGENTS
 from tropel.local.repellers import REACH_IN_D0, in_view, repeller, subtended
@@ -165,38 +166,37 @@ def _weigh(table, listed, spatial, h, m, own_speed, anticipation, d0, kind, fron
 
 
 @inlined_kernel
-def feel_agents(i, x, y, z, h, m, own_speed, d0, cos_view, crowd, cells, rules, table, scratch, gap):
+def feel_agents(i, x, y, z, h, m, own_speed, d0, cos_view, crowd, near, rules, table, scratch, gap):
     """Add all others within the sense radius to the sums; returns the least free distance in front."""
-    spatial = cells.position.shape[0] == 3
+    spatial = near.position.shape[0] == 3
     sums = scratch[rules.class_of[AGENTS]]
     kind = (rules.strength[AGENTS], rules.cos_margin[AGENTS], rules.sin_margin[AGENTS])
     d0 = d0 * rules.reach[AGENTS]
-    position, velocity = cells.position, cells.velocity
+    position, velocity = near.met_position, near.met_velocity
     reach, radius = crowd.sense_radius[i], crowd.radius[i]
     # Who cannot be met within this time is not felt. Among people who walk the same way that is most of them.
     horizon = REACH_IN_D0 * d0 / own_speed
-    x0, x1, y0, y1, z0, z1 = cell_window(cells, x, y, z, reach)
+    view = view_of(near, i, x, y, z, reach)
     listed = _ZERO
-    for cz in range(z0, z1 + 1):
-        for cy in range(y0, y1 + 1):
-            first, last = cell_run(cells, x0, x1, cy, cz)
-            for at in range(first, last, BLOCK):
-                bits = meeting_bits(cells, at, last, x, y, z, own_speed * h[0], own_speed * h[1], own_speed * h[2],
-                                    rules.anticipation, radius, reach * reach, horizon, rules.brakes)  # fmt: skip
-                while bits != _ZERO:
-                    k = at + trailing_zeros(bits)
-                    bits &= bits - _ONE
-                    table[_DX + listed], table[_DY + listed] = position[0, k] - x, position[1, k] - y
-                    table[_VX + listed], table[_VY + listed] = velocity[0, k], velocity[1, k]
-                    if spatial:
-                        table[_DZ + listed], table[_VZ + listed] = position[2, k] - z, velocity[2, k]
-                    table[_CONTACT + listed] = radius + cells.radius[k]
-                    # Oneself is overwritten by the next.
-                    listed += np.uint64(cells.order[k] != i)
-                if listed > _FULL:
-                    gap = _weigh(table, listed, spatial, h, m, own_speed, rules.anticipation, d0, kind, rules.front,
-                                 cos_view, rules.all_round, sums, gap)  # fmt: skip
-                    listed = _ZERO
+    for number in range(count_runs(near, view)):
+        first, last, _, _, _ = run_of(near, view, number)
+        for at in range(first, last, BLOCK):
+            bits = meeting_bits(near, at, last, x, y, z, own_speed * h[0], own_speed * h[1], own_speed * h[2],
+                                rules.anticipation, radius, reach * reach, horizon, rules.brakes)  # fmt: skip
+            while bits != _ZERO:
+                k = at + trailing_zeros(bits)
+                bits &= bits - _ONE
+                table[_DX + listed], table[_DY + listed] = position[0, k] - x, position[1, k] - y
+                table[_VX + listed], table[_VY + listed] = velocity[0, k], velocity[1, k]
+                if spatial:
+                    table[_DZ + listed], table[_VZ + listed] = position[2, k] - z, velocity[2, k]
+                table[_CONTACT + listed] = radius + near.met_radius[k]
+                # Oneself is overwritten by the next.
+                listed += np.uint64(near.met[k] != i)
+            if listed > _FULL:
+                gap = _weigh(table, listed, spatial, h, m, own_speed, rules.anticipation, d0, kind, rules.front,
+                             cos_view, rules.all_round, sums, gap)  # fmt: skip
+                listed = _ZERO
     if listed > _ZERO:
         gap = _weigh(table, listed, spatial, h, m, own_speed, rules.anticipation, d0, kind, rules.front,
                      cos_view, rules.all_round, sums, gap)  # fmt: skip

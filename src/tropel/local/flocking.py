@@ -35,35 +35,37 @@ from numpy.typing import NDArray
 
 from tropel._kernels.philox import random_key
 from tropel.agents.state import AgentState, Column, Steered
+from tropel.contracts import Model, ModelDeclaration, Moment
 from tropel.errors import ParameterError
 from tropel.local.flocking_obstacles import surroundings_of
 from tropel.local.flocking_parameters import TRAITS, FlockingParameters, Traits, check_groups, column_of
-from tropel.local.flocking_roster import NO_LEADER, Roster, all_same, places_of, trait_of
+from tropel.local.flocking_roster import NO_LEADER, Roster, all_same, places_of, trait_of, with_dead_apart
 from tropel.local.flocking_steps import Boids, Flight, steer_flock
 from tropel.local.flocking_sums import ALL_ROUND, BY_GROUP, IN_VIEW, room_for_runs
-from tropel.world import World
 
 #: Stands for a trait of a rule that nobody follows now.
 _UNUSED = np.zeros(1)
 
 
-class Flocking:
+class Flocking(Model):
     """Boids: separation, cohesion, alignment, leaders, goals, obstacles, other flocks, predators and prey.
 
     Parameters: `FlockingParameters`.
     """
 
-    periodic_space = True
-    bodies_may_overlap = True
-    columns = (
-        *(column_of(trait) for trait in TRAITS),
-        Column(
-            name="leader",
-            dtype="int64",
-            default=NO_LEADER,
-            low=NO_LEADER,
-            about="id of the agent to follow; -1 for none",
+    declares = ModelDeclaration(
+        columns=(
+            *(column_of(trait) for trait in TRAITS),
+            Column(
+                name="leader",
+                dtype="int64",
+                default=NO_LEADER,
+                low=NO_LEADER,
+                about="id of the agent to follow; -1 for none",
+            ),
         ),
+        periodic_space=True,
+        bodies_may_overlap=True,
     )
 
     def __init__(self, **parameters: Any) -> None:
@@ -72,38 +74,30 @@ class Flocking:
         self._roster = Roster(self.parameters)
         self._widest = 0.0  #: radius of the widest body so far [m]
 
-    def prepare(self, state: AgentState, world: World, seed: int) -> None:
+    def prepare(self, moment: Moment) -> None:
         """Called once before the first step."""
-        self._key = random_key(seed, "flocking")
+        state = moment.state
+        self._key = random_key(moment.seed, "flocking")
         self._roster = Roster(self.parameters)
         self._widest = 0.0
         check_groups(self.parameters, state.group_names)
         for trait in TRAITS:
             trait_of(state, trait, getattr(self.parameters, trait.name))
 
-    def steer(
-        self,
-        state: AgentState,
-        near: Any,
-        directions: NDArray[np.float64],
-        members: NDArray[np.int64],
-        dt: float,
-        step: int,
-        out: Steered,
-    ) -> None:
+    def steer(self, moment: Moment, out: Steered) -> None:
         """Write velocity and heading of the members into `out`."""
+        state, near, members = moment.state, moment.near, moment.members
+        # Only ever wider, so that what lists obstacles is kept while people come and go.
+        self._widest = max(self._widest, moment.reduce.largest(state.radius))
         if len(members) == 0:
             return
-        p = self.parameters
-        relations, all_mates = self._roster.relations(state, members)
+        p, directions = self.parameters, moment.directions
+        relations, all_mates = self._roster.relations(state, moment.groups)
         leaders = self._roster.leaders(state)
-        cells = self._roster.cells(near.cells, state)
-        # Only ever wider, so that what lists obstacles is kept while people come and go.
-        self._widest = max(self._widest, float(state.radius.max()))
         around, obstacles = surroundings_of(near, self._widest)
         flight = Flight(
-            dt=float(dt),
-            step=int(step),
+            dt=float(moment.dt),
+            step=int(moment.step),
             key=self._key,
             told_apart=ALL_ROUND if all_mates else BY_GROUP,
             nearest=int(p.nearest or 0),
@@ -113,18 +107,27 @@ class Flocking:
             goals=not all_same(directions) or directions.item(0) != 0.0,
             leaders=len(leaders) > 0,
             hunts=relations.hunts,
-            waits=not all_same(state.start_time) or state.start_time.item(0) > 0.0,
-            room=room_for_runs(cells),
+            waits=len(moment.waiting) > 0,
+            room=1,
         )
         traits = self._traits(state, flight, avoids=relations.avoids)
-        if flight.hunts and np.count_nonzero(cells.period):
-            _check_flee_radius(traits.flee_radius, state.id, cells.period)
+        mates = with_dead_apart(near.neighbours(), state)
+        hunted = mates
+        if flight.hunts:
+            if np.count_nonzero(mates.period):
+                _check_flee_radius(traits.flee_radius, state.id, mates.period)
+            hunted = with_dead_apart(near.neighbours(self._farthest(state, traits)), state)
+        flight = flight._replace(room=room_for_runs(mates))
         if all_mates and np.count_nonzero(traits.blind_angle):
             flight = flight._replace(told_apart=IN_VIEW)
-        boids = Boids(state.id, state.position, state.radius, state.start_time, leaders, directions)
-        places = places_of(cells, members, len(state))
-        steer_flock(places, len(members), boids, cells, *around, traits, relations, flight, out.velocity,
+        boids = Boids(state.id, state.position, state.radius, moment.waiting, leaders, directions)
+        places = places_of(mates.order, members, len(state))
+        steer_flock(places, len(members), boids, mates, hunted, *around, traits, relations, flight, out.velocity,
                     out.heading)  # fmt: skip
+
+    def _farthest(self, state: AgentState, traits: Traits) -> NDArray[np.float64]:
+        """How far each looks for those it flees from or chases."""
+        return np.maximum(state.sense_radius, np.nan_to_num(traits.flee_radius, nan=0.0))
 
     def in_force(self, state: AgentState, name: str) -> NDArray[np.float64]:
         """A trait of all agents with the value that holds for them, where they have none of their own."""

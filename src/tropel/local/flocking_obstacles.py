@@ -21,7 +21,7 @@ before a gap that its planner wants it to pass.
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +29,7 @@ from numpy.typing import NDArray
 from tropel._kernels.compile import inlined_kernel, kernel
 from tropel._kernels.discs import DiscGrid, disc_cell
 from tropel._kernels.walls import WallGrid, cell_at, free_of_walls, nearest_on_segment
+from tropel.contracts import Near
 
 #: Cosines and sines of the turns that are looked at: 20, 40, 60 and 80 degrees.
 _TURNS = tuple((math.cos(math.radians(a)), math.sin(math.radians(a))) for a in (20.0, 40.0, 60.0, 80.0))
@@ -47,7 +48,7 @@ class Surroundings(NamedTuple):
 _NO_FACES = np.array([[-math.inf] * 3, [math.inf] * 3])
 
 
-def surroundings_of(near: Any, widest: float) -> tuple[Surroundings, bool]:
+def surroundings_of(near: Near, widest: float) -> tuple[Surroundings, bool]:
     """What of a neighbourhood stands in the way, and whether anything does; no body has a larger radius than `widest`.
 
     Gaps begin at the surface of a body, and one looks ahead from a wider one. So more is listed than is within the
@@ -57,8 +58,7 @@ def surroundings_of(near: Any, widest: float) -> tuple[Surroundings, bool]:
     reach = near.reach + _GROWN * widest
     faces = _NO_FACES
     if world.dim == 3:
-        walled = getattr(world, "walled", np.ones(3, dtype=np.bool_))
-        faces = np.where(walled, world.bounds, _NO_FACES)
+        faces = np.where(world.walled, world.bounds, _NO_FACES)
     around = Surroundings(world.obstacles.grid(reach), world.wall_grid(reach), faces)
     something = around.discs.radius.size or around.walls.segments.size
     return around, bool(something or (faces is not _NO_FACES and np.isfinite(faces).any()))

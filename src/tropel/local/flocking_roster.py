@@ -8,9 +8,9 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from tropel._kernels.cells import CellList
 from tropel._kernels.compile import kernel, parallel_kernel
 from tropel._kernels.flock_lanes import LANES
+from tropel._kernels.neighbours import Neighbours
 from tropel.agents.state import AgentState, Floats
 from tropel.local.flocking_parameters import NOBODY, FlockingParameters, Relations, relations_of
 from tropel.quantities import Quantity
@@ -88,14 +88,14 @@ def _find_places(order, is_member, places):
             found += _ONE
 
 
-def places_of(cells: CellList, members: NDArray[np.int64], count: int) -> NDArray[np.uint32]:
+def places_of(order: NDArray[np.uint32], members: NDArray[np.int64], count: int) -> NDArray[np.uint32]:
     """Places of the members among the sorted agents, ascending; empty when all agents are members."""
     if len(members) == count:
         return _ALL_PLACES
     is_member = np.zeros(count, dtype=np.bool_)
     is_member[members] = True
     places = np.empty(len(members), dtype=np.uint32)
-    _find_places(cells.order, is_member, places)
+    _find_places(order, is_member, places)
     return places
 
 
@@ -104,22 +104,20 @@ class Roster:
 
     def __init__(self, parameters: FlockingParameters) -> None:
         self._parameters = parameters
-        self._members: NDArray[np.int64] | None = None
+        self._groups: tuple[int, ...] = ()
         self._relations = Relations(*(np.zeros(1, dtype=np.uint64) for _ in Relations._fields))
         self._all_mates = False
-        self._ids: NDArray[np.int64] | None = None
-        self._ascending = True
+        self._version = -1
         self._leader = self._leader_rows = _NO_ROWS
 
-    def relations(self, state: AgentState, members: NDArray[np.int64]) -> tuple[Relations, bool]:
-        """How the groups stand to each other, and whether everybody is the mate of everybody."""
-        if self._members is not members:
-            own = np.unique(state.group[members]).tolist()
-            groups = list(state.group_names) or [""] * (int(state.group.max(initial=0)) + 1)
-            self._relations = relations_of(self._parameters, groups, own)
+    def relations(self, state: AgentState, own: tuple[int, ...]) -> tuple[Relations, bool]:
+        """How the groups stand to each other, of which the model steers its `own`, and whether all are mates of all."""
+        if self._groups != own:
+            groups = list(state.group_names) or [""] * (max(own) + 1)
+            self._relations = relations_of(self._parameters, groups, list(own))
             everybody = np.uint64((1 << len(groups)) - 1)
-            self._all_mates = bool((self._relations.joined[own] == everybody).all()) and len(own) == len(groups)
-            self._members = members
+            self._all_mates = bool((self._relations.joined[list(own)] == everybody).all()) and len(own) == len(groups)
+            self._groups = own
         return self._relations, self._all_mates and not np.count_nonzero(state.dead)
 
     def leaders(self, state: AgentState) -> NDArray[np.int64]:
@@ -127,37 +125,23 @@ class Roster:
         leader = state.columns["leader"]
         if all_same(leader) and leader[0] == NO_LEADER:
             return _NO_ROWS
-        if self._ids is not state.id:
-            self._look_at_ids(state)
-        if not np.array_equal(self._leader, leader):
-            self._leader = leader.copy()
-            order = np.argsort(state.id, kind="stable")
-            place = np.minimum(np.searchsorted(state.id, leader, sorter=order), len(state) - 1)
-            rows = order[place]
-            there = (state.id[rows] == leader) & (leader != state.id)
-            self._leader_rows = np.where(there, rows, NO_LEADER)
+        if self._version != state.version or not np.array_equal(self._leader, leader):
+            self._version, self._leader = state.version, leader.copy()
+            self._leader_rows = np.where(leader == state.id, NO_LEADER, state.row_of(leader))
         if np.count_nonzero(state.dead):
             gone = (self._leader_rows >= 0) & (state.dead[self._leader_rows] != 0)
             return np.where(gone, NO_LEADER, self._leader_rows)
         return self._leader_rows
 
-    def _look_at_ids(self, state: AgentState) -> None:
-        self._ids = state.id
-        # Rows of leaders may be others now.
-        self._leader = _NO_ROWS
-        self._ascending = bool((state.id[1:] > state.id[:-1]).all())
 
-    def cells(self, cells: CellList, state: AgentState) -> CellList:
-        """The sorted agents, within a cell in the order of ids; the dead are in a group of their own."""
-        if self._ids is not state.id:
-            self._look_at_ids(state)
-        if not self._ascending:
-            cells = _in_order_of_ids(cells, state.id)
-        if np.count_nonzero(state.dead):
-            group = _padded(cells.group)
-            group[state.dead[cells.order] != 0] = NOBODY
-            cells = cells._replace(group=group)
-        return cells
+def with_dead_apart(near: Neighbours, state: AgentState) -> Neighbours:
+    """The same neighbours with the dead in a group of their own."""
+    if not np.count_nonzero(state.dead):
+        return near
+    group, met = _padded(near.group), _padded(near.met_group)
+    group[state.dead[near.order] != 0] = NOBODY
+    met[state.dead[near.met] != 0] = NOBODY
+    return near._replace(group=group, met_group=met)
 
 
 def _padded(column: NDArray[np.int32]) -> NDArray[np.int32]:
@@ -165,24 +149,3 @@ def _padded(column: NDArray[np.int32]) -> NDArray[np.int32]:
     room = np.zeros(len(column) + LANES, dtype=column.dtype)
     room[: len(column)] = column
     return room[: len(column)]
-
-
-def _in_order_of_ids(cells: CellList, ids: NDArray[np.int64]) -> CellList:
-    """The same cells for rows that are not in the order of ids, which sums follow within a cell."""
-    start = cells.cell_start.astype(np.int64)
-    counts = start[1:] - start[:-1]
-    order = np.lexsort((ids[cells.order], np.repeat(np.arange(len(counts)), counts)))
-
-    def vectors(column: Floats) -> Floats:
-        room = np.zeros(column.size + LANES)
-        room[: column.size] = column[:, order].ravel()
-        return room[: column.size].reshape(column.shape)
-
-    return cells._replace(
-        order=cells.order[order],
-        position=vectors(cells.position),
-        velocity=vectors(cells.velocity),
-        sense_radius=cells.sense_radius[order],
-        radius=cells.radius[order],
-        group=_padded(cells.group[order]),
-    )

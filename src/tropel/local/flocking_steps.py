@@ -55,7 +55,7 @@ class Boids(NamedTuple):
     id: NDArray[np.int64]
     position: NDArray[np.float64]
     radius: NDArray[np.float64]
-    start_time: NDArray[np.float64]
+    waiting: NDArray[np.bool_]  #: who has not started yet; empty where nobody waits
     leader: NDArray[np.int64]  #: rows of the leaders, -1 for none; empty where nobody has one
     directions: NDArray[np.float64]
 
@@ -138,18 +138,18 @@ class Desk(NamedTuple):
 
 
 @kernel
-def _look(places, first, last, cells, traits, flight, desk):
+def _look(places, first, last, near, traits, flight, desk):
     """How far and where each boid of a chunk looks."""
-    spatial = cells.position.shape[0] == 3
+    spatial = near.position.shape[0] == 3
     for n in range(np.uint64(last - first)):
         k = place_at(places, first, n)
-        i = np.uint64(cells.order[k])
-        reach = cells.sense_radius[k]
+        i = np.uint64(near.order[k])
+        reach = near.sense_radius[k]
         close = _of(traits.separation_distance, i)
         desk.close[n] = 0.5 * reach if math.isnan(close) else min(close, reach)
         if flight.told_apart != ALL_ROUND:
-            vx, vy = cells.velocity[0, k], cells.velocity[1, k]
-            vz = cells.velocity[2, k] if spatial else 0.0
+            vx, vy = near.velocity[0, k], near.velocity[1, k]
+            vz = near.velocity[2, k] if spatial else 0.0
             blind = _of(traits.blind_angle, i)
             cosine = -math.cos(0.5 * blind)
             # Nothing is outside of a full view, whatever the rounding.
@@ -160,17 +160,17 @@ def _look(places, first, last, cells, traits, flight, desk):
 
 
 @kernel
-def _feel_obstacles(places, first, last, boids, cells, around, flight, barred):
-    spatial = cells.position.shape[0] == 3
+def _feel_obstacles(places, first, last, boids, near, around, flight, barred):
+    spatial = near.position.shape[0] == 3
     for n in range(np.uint64(last - first)):
         k = place_at(places, first, n)
-        i = np.uint64(cells.order[k])
-        reach = cells.sense_radius[k]
+        i = np.uint64(near.order[k])
+        reach = near.sense_radius[k]
         if not anything_near(boids.position, i, boids.radius[i], reach, around):
             barred[n, :] = 0.0
             continue
-        vx, vy = cells.velocity[0, k], cells.velocity[1, k]
-        vz = cells.velocity[2, k] if spatial else 0.0
+        vx, vy = near.velocity[0, k], near.velocity[1, k]
+        vz = near.velocity[2, k] if spatial else 0.0
         sight = min(reach, flight.look_ahead * math.sqrt(vx * vx + vy * vy + vz * vz))
         barred[n, 0], barred[n, 1], barred[n, 2] = repulsion(boids.position, i, boids.radius[i], reach, around)
         wish = 0.0, 0.0, 0.0
@@ -223,20 +223,20 @@ def _force(i, n, reach, top, most, boids, period, traits, flight, avoids, desk):
 
 
 @kernel
-def _fly(places, first, last, boids, cells, traits, flight, avoids, desk, out_velocity, out_heading):
+def _fly(places, first, last, boids, near, traits, flight, avoids, desk, out_velocity, out_heading):
     """The new velocity of each boid of a chunk."""
-    spatial = cells.position.shape[0] == 3
+    spatial = near.position.shape[0] == 3
     for n in range(np.uint64(last - first)):
         k = place_at(places, first, n)
-        i = np.uint64(cells.order[k])
-        if flight.waits and boids.start_time[i] > (flight.step + 1e-9) * flight.dt:
+        i = np.uint64(near.order[k])
+        if flight.waits and boids.waiting[i]:
             continue
         top, most = _of(traits.desired_speed, i), _of(traits.max_force, i)
-        force = _force(i, n, cells.sense_radius[k], top, most, boids, cells.period, traits, flight, avoids, desk)
+        force = _force(i, n, near.sense_radius[k], top, most, boids, near.period, traits, flight, avoids, desk)
         strength = _length(force)
         scale = flight.dt * (most / strength if strength > most else 1.0)
-        vx, vy = cells.velocity[0, k] + scale * force[0], cells.velocity[1, k] + scale * force[1]
-        vz = cells.velocity[2, k] + scale * force[2] if spatial else 0.0
+        vx, vy = near.velocity[0, k] + scale * force[0], near.velocity[1, k] + scale * force[1]
+        vz = near.velocity[2, k] + scale * force[2] if spatial else 0.0
         speed = math.sqrt(vx * vx + vy * vy + vz * vz)
         wanted = min(max(speed, top * _of(traits.least_speed, i)), top)
         if speed > _STILL:
@@ -254,26 +254,26 @@ def _fly(places, first, last, boids, cells, traits, flight, avoids, desk, out_ve
 
 
 @kernel
-def _steer_chunk(places, first, last, boids, cells, around, traits, relations, flight, avoids, desk, out_velocity,
-                 out_heading):  # fmt: skip
-    _look(places, first, last, cells, traits, flight, desk)
+def _steer_chunk(places, first, last, boids, near, hunted, around, traits, relations, flight, avoids, desk,
+                 out_velocity, out_heading):  # fmt: skip
+    _look(places, first, last, near, traits, flight, desk)
     if flight.obstacles:
-        _feel_obstacles(places, first, last, boids, cells, around, flight, desk.barred)
+        _feel_obstacles(places, first, last, boids, near, around, flight, desk.barred)
     if flight.hunts:
-        meet(places, first, last, cells, boids.id, desk.alarm, desk.cone, relations.fled, True, desk.found)
-        meet(places, first, last, cells, boids.id, desk.reach, desk.cone, relations.chased, False, desk.found)
+        meet(places, first, last, hunted, boids.id, desk.alarm, desk.cone, relations.fled, True, desk.found)
+        meet(places, first, last, hunted, boids.id, desk.reach, desk.cone, relations.chased, False, desk.found)
     if flight.nearest == 0 or avoids:
-        sum_up_all(places, first, last, cells, desk.close, desk.cone, relations, flight.told_apart, desk.runs,
+        sum_up_all(places, first, last, near, desk.close, desk.cone, relations, flight.told_apart, desk.runs,
                    desk.shifts, desk.found, out_velocity, out_heading)  # fmt: skip
     if flight.nearest > 0:
-        sum_up_nearest(places, first, last, cells, boids.id, desk.close, desk.cone, relations, flight.told_apart,
+        sum_up_nearest(places, first, last, near, boids.id, desk.close, desk.cone, relations, flight.told_apart,
                        desk.table, desk.chosen, desk.found)  # fmt: skip
-    _fly(places, first, last, boids, cells, traits, flight, avoids, desk, out_velocity, out_heading)
+    _fly(places, first, last, boids, near, traits, flight, avoids, desk, out_velocity, out_heading)
 
 
 @allocating_kernel
-def _steer_some(places, first, last, boids, cells, discs, walls, faces, traits, relations, flight, out_velocity,
-                out_heading):  # fmt: skip
+def _steer_some(places, first, last, boids, near, hunted, discs, walls, faces, traits, relations, flight,
+                out_velocity, out_heading):  # fmt: skip
     # A function of its own: what is allocated in the body of a parallel loop would be shared by its iterations.
     numbers = np.empty((4, _CHUNK))
     runs, shifts = np.empty(2 * flight.room, dtype=np.uint64), np.empty(3 * flight.room)
@@ -283,16 +283,20 @@ def _steer_some(places, first, last, boids, cells, discs, walls, faces, traits, 
     around = Surroundings(discs, walls, faces)
     avoids = relations.avoided.any()
     for begin in range(first, last, _CHUNK):
-        _steer_chunk(places, begin, min(begin + _CHUNK, last), boids, cells, around, traits, relations, flight, avoids,
-                     desk, out_velocity, out_heading)  # fmt: skip
+        _steer_chunk(places, begin, min(begin + _CHUNK, last), boids, near, hunted, around, traits, relations, flight,
+                     avoids, desk, out_velocity, out_heading)  # fmt: skip
 
 
 @parallel_kernel
-def steer_flock(places, count, boids, cells, discs, walls, faces, traits, relations, flight, out_velocity, out_heading):
-    """Write velocity and heading of the boids at the given places among the sorted agents; of all if none are given."""
+def steer_flock(places, count, boids, near, hunted, discs, walls, faces, traits, relations, flight, out_velocity,
+                out_heading):  # fmt: skip
+    """Write velocity and heading of the boids at the given places among the sorted agents; of all if none are given.
+
+    `hunted` are neighbours as far as anybody flees or chases.
+    """
     size = min(_BLOCK, max(_CHUNK, count // _UNITS))
     for block in numba.prange((count + size - 1) // size):
         first = block * size
         last = min(first + size, count)
-        _steer_some(places, first, last, boids, cells, discs, walls, faces, traits, relations, flight, out_velocity,
-                    out_heading)  # fmt: skip
+        _steer_some(places, first, last, boids, near, hunted, discs, walls, faces, traits, relations, flight,
+                    out_velocity, out_heading)  # fmt: skip

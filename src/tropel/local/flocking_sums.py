@@ -11,16 +11,7 @@ import math
 
 import numpy as np
 
-from tropel._kernels.cells import (
-    BLOCK,
-    CellList,
-    cell_run,
-    cell_window,
-    count_runs,
-    near_bits,
-    wrapping_run,
-    wrapping_window,
-)
+from tropel._kernels.cells import BLOCK, bits_within, cell_run, cell_window
 from tropel._kernels.compile import inlined_kernel, kernel
 from tropel._kernels.flock_lanes import (
     CROWDED,
@@ -36,6 +27,7 @@ from tropel._kernels.flock_lanes import (
     sum_runs_of_groups_2d,
     sum_runs_of_groups_3d,
 )
+from tropel._kernels.neighbours import Neighbours, count_runs, run_of, view_of
 from tropel._kernels.simd import prefetch, trailing_zeros
 
 #: Whom a boid tells apart: nobody, those in and out of its view, and groups too.
@@ -46,8 +38,8 @@ _TINY = 1e-290
 _ZERO, _ONE = np.uint64(0), np.uint64(1)
 
 
-def room_for_runs(cells: CellList) -> int:
-    """How many runs of cells a boid may meet at most."""
+def room_for_runs(cells: Neighbours) -> int:
+    """How many runs of neighbours a boid may meet at most."""
     widest = float(cells.sense_radius.max(initial=0.0))
     rows = [min(2.0 * widest * cells.inverse_cell + 3.0, float(count) + 2.0) for count in cells.shape[1:]]
     return int(rows[0]) * int(rows[1]) * (3 if cells.period[0] > 0.0 else 1)
@@ -73,46 +65,48 @@ def _list_run(runs, shifts, count, first, last, shift_x, shift_y, shift_z):
 
 
 @inlined_kernel
-def _list_runs(cells, x, y, z, reach, wraps, runs, shifts):
-    """List the runs of cells around a point and by how much to move it for each; returns how many there are."""
+def _list_runs(near, i, x, y, z, reach, wraps, runs, shifts):
+    """List the runs of neighbours of agent i and by how much to move it for each; returns how many there are."""
     count = _ZERO
-    if not wraps:
-        x0, x1, y0, y1, z0, z1 = cell_window(cells, x, y, z, reach)
+    if not (wraps or near.list_start.size > 0):
+        level = z if near.position.shape[0] == 3 else np.float64(near.level[i])
+        x0, x1, y0, y1, z0, z1 = cell_window(near, x, y, level, reach)
         for cz in range(z0, z1 + 1):
             for cy in range(y0, y1 + 1):
-                first, last = cell_run(cells, x0, x1, cy, cz)
+                first, last = cell_run(near, x0, x1, cy, cz)
                 count = _list_run(runs, shifts, count, first, last, 0.0, 0.0, 0.0)
         return count
-    window = wrapping_window(cells, x, y, z, reach)
-    for number in range(count_runs(cells, window)):
-        first, last, shift_x, shift_y, shift_z = wrapping_run(cells, window, number)
+    view = view_of(near, i, x, y, z, reach)
+    for number in range(count_runs(near, view)):
+        first, last, shift_x, shift_y, shift_z = run_of(near, view, number)
         count = _list_run(runs, shifts, count, first, last, shift_x, shift_y, shift_z)
     return count
 
 
 @kernel
-def sum_up_all(places, first, last, cells, close, cone, relations, told_apart, runs, shifts, found, out_velocity,
+def sum_up_all(places, first, last, near, close, cone, relations, told_apart, runs, shifts, found, out_velocity,
                out_heading):  # fmt: skip
     """Sums over everybody within reach, of the boids at some places; `close` and `cone` have a number for each.
 
     What will be written of each boid is asked for meanwhile, because rows of neighbours lie anywhere in memory.
     """
-    position, velocity, group = cells.position, cells.velocity, cells.group
+    position, velocity, group = near.met_position, near.met_velocity, near.met_group
     spatial = position.shape[0] == 3
     stride = np.uint64(position.shape[1])
-    wraps = cells.period[0] + cells.period[1] + cells.period[2] > 0.0
+    wraps = near.period[0] + near.period[1] + near.period[2] > 0.0
     joined, avoided = relations.joined[0], relations.avoided[0]
     for n in range(np.uint64(last - first)):
         k = place_at(places, first, n)
-        x, y, z = position[0, k], position[1, k], position[2, k] if spatial else 0.0
-        vx, vy, vz = velocity[0, k], velocity[1, k], velocity[2, k] if spatial else 0.0
-        limit, close2 = cells.sense_radius[k] * cells.sense_radius[k], close[n] * close[n]
-        row = np.int64(cells.order[k]) * position.shape[0]
+        i = np.uint64(near.order[k])
+        x, y, z = near.position[0, k], near.position[1, k], near.position[2, k] if spatial else 0.0
+        vx, vy, vz = near.velocity[0, k], near.velocity[1, k], near.velocity[2, k] if spatial else 0.0
+        limit, close2 = near.sense_radius[k] * near.sense_radius[k], close[n] * close[n]
+        row = np.int64(i) * position.shape[0]
         prefetch(out_velocity, row)
         prefetch(out_heading, row)
-        count = _list_runs(cells, x, y, z, cells.sense_radius[k], wraps, runs, shifts)
+        count = _list_runs(near, i, x, y, z, near.sense_radius[k], wraps, runs, shifts)
         if told_apart == BY_GROUP:
-            joined, avoided = relations.joined[np.uint64(group[k])], relations.avoided[np.uint64(group[k])]
+            joined, avoided = relations.joined[np.uint64(near.group[k])], relations.avoided[np.uint64(near.group[k])]
             if spatial:
                 sum_runs_of_groups_3d(position, velocity, group, runs, shifts, found, stride, count, n, joined, avoided,
                                       x, y, z, vx, vy, vz, limit, close2, cone[n])  # fmt: skip
@@ -120,7 +114,7 @@ def sum_up_all(places, first, last, cells, close, cone, relations, told_apart, r
                 sum_runs_of_groups_2d(position, velocity, group, runs, shifts, found, stride, count, n, joined, avoided,
                                       x, y, vx, vy, limit, close2, cone[n])  # fmt: skip
             # Oneself is only counted where one's own group is among the mates.
-            found[n, MATES] -= 1.0 if _is_among(joined, group[k]) else 0.0
+            found[n, MATES] -= 1.0 if _is_among(joined, near.group[k]) else 0.0
             continue
         if told_apart == IN_VIEW:
             if spatial:
@@ -146,14 +140,14 @@ def _in_view(dx, dy, dz, away2, v, cone):
 
 
 @inlined_kernel
-def _enter(found, many, table, chosen, away2, k, dx, dy, dz, order, ids):
+def _enter(found, many, table, chosen, away2, k, dx, dy, dz, met, ids):
     """Put a candidate into its place among the nearest found so far, by distance and then by id; returns how many."""
     place = found
     while place > 0:
         other = place - 1
         if table[other, 0] < away2:
             break
-        if table[other, 0] == away2 and ids[order[chosen[other]]] < ids[order[k]]:
+        if table[other, 0] == away2 and ids[met[chosen[other]]] < ids[met[k]]:
             break
         place -= 1
     if place == many:
@@ -168,40 +162,41 @@ def _enter(found, many, table, chosen, away2, k, dx, dy, dz, order, ids):
 
 
 @kernel
-def sum_up_nearest(places, first, last, cells, ids, close, cone, relations, told_apart, table, chosen, found):
+def sum_up_nearest(places, first, last, near, ids, close, cone, relations, told_apart, table, chosen, found):
     """The sums over the nearest mates in view, as many as `chosen` has room for, of the boids at some places."""
-    spatial = cells.position.shape[0] == 3
+    spatial = near.position.shape[0] == 3
     many = chosen.size
     for n in range(np.uint64(last - first)):
         own = place_at(places, first, n)
-        x, y, vx, vy = cells.position[0, own], cells.position[1, own], cells.velocity[0, own], cells.velocity[1, own]
-        z, vz = (cells.position[2, own], cells.velocity[2, own]) if spatial else (0.0, 0.0)
-        joined = relations.joined[np.uint64(cells.group[own]) if told_apart == BY_GROUP else _ZERO]
-        reach = cells.sense_radius[own]
+        x, y, vx, vy = near.position[0, own], near.position[1, own], near.velocity[0, own], near.velocity[1, own]
+        z, vz = (near.position[2, own], near.velocity[2, own]) if spatial else (0.0, 0.0)
+        joined = relations.joined[np.uint64(near.group[own]) if told_apart == BY_GROUP else _ZERO]
+        reach = near.sense_radius[own]
         limit = reach * reach
         count = 0
-        window = wrapping_window(cells, x, y, z, reach)
-        for number in range(count_runs(cells, window)):
-            begin, end, shift_x, shift_y, shift_z = wrapping_run(cells, window, number)
+        i = np.uint64(near.order[own])
+        view = view_of(near, i, x, y, z, reach)
+        for number in range(count_runs(near, view)):
+            begin, end, shift_x, shift_y, shift_z = run_of(near, view, number)
             px, py, pz = x + shift_x, y + shift_y, z + shift_z
             for at in range(begin, end, BLOCK):
-                bits = near_bits(cells, at, end, px, py, pz, limit)
+                bits = bits_within(near.met_position, at, end, px, py, pz, limit)
                 while bits != _ZERO:
                     k = at + trailing_zeros(bits)
                     bits &= bits - _ONE
-                    dx, dy = cells.position[0, k] - px, cells.position[1, k] - py
-                    dz = cells.position[2, k] - pz if spatial else 0.0
+                    dx, dy = near.met_position[0, k] - px, near.met_position[1, k] - py
+                    dz = near.met_position[2, k] - pz if spatial else 0.0
                     away2 = dx * dx + dy * dy + dz * dz
-                    if k == own or away2 > limit:
+                    if near.met[k] == i or away2 > limit:
                         continue
-                    if told_apart == BY_GROUP and not _is_among(joined, cells.group[k]):
+                    if told_apart == BY_GROUP and not _is_among(joined, near.met_group[k]):
                         continue
                     if told_apart != ALL_ROUND and not _in_view(dx, dy, dz, away2, (vx, vy, vz), cone[n]):
                         continue
-                    count = _enter(count, many, table, chosen, away2, k, dx, dy, dz, cells.order, ids)
+                    count = _enter(count, many, table, chosen, away2, k, dx, dy, dz, near.met, ids)
                     if count == many:
                         limit = table[many - 1, 0]
-        _sum_up_chosen(n, count, table, chosen, cells.velocity, vx, vy, vz, close[n], found)
+        _sum_up_chosen(n, count, table, chosen, near.met_velocity, vx, vy, vz, close[n], found)
 
 
 @inlined_kernel
@@ -224,47 +219,48 @@ def _sum_up_chosen(n, count, table, chosen, velocity, vx, vy, vz, close, found):
 
 
 @kernel
-def meet(places, first, last, cells, ids, reach, cone, groups, fleeing, found):
+def meet(places, first, last, near, ids, reach, cone, groups, fleeing, found):
     """Meet the groups that the boids at some places flee from, or else chase; `groups` has a word for each own group.
 
     Written are FLED, the sum of d (1 / r² - 1 / reach²) all round, or PREY, the offset d of the nearest in view, of two
     as near that with the lower id; zero where nobody is.
     """
-    spatial = cells.position.shape[0] == 3
+    spatial = near.position.shape[0] == 3
     column = FLED if fleeing else PREY
     for n in range(np.uint64(last - first)):
         own = place_at(places, first, n)
-        wanted = groups[np.uint64(cells.group[own])]
+        wanted = groups[np.uint64(near.group[own])]
         sx = sy = sz = 0.0
         if wanted != _ZERO:
             x, y, vx, vy = (
-                cells.position[0, own],
-                cells.position[1, own],
-                cells.velocity[0, own],
-                cells.velocity[1, own],
+                near.position[0, own],
+                near.position[1, own],
+                near.velocity[0, own],
+                near.velocity[1, own],
             )
-            z, vz = (cells.position[2, own], cells.velocity[2, own]) if spatial else (0.0, 0.0)
+            z, vz = (near.position[2, own], near.velocity[2, own]) if spatial else (0.0, 0.0)
             limit = reach[n] * reach[n]
             best, who = math.inf, np.int64(-1)
-            window = wrapping_window(cells, x, y, z, reach[n])
-            for run in range(count_runs(cells, window)):
-                begin, end, shift_x, shift_y, shift_z = wrapping_run(cells, window, run)
+            i = np.uint64(near.order[own])
+            view = view_of(near, i, x, y, z, reach[n])
+            for run in range(count_runs(near, view)):
+                begin, end, shift_x, shift_y, shift_z = run_of(near, view, run)
                 px, py, pz = x + shift_x, y + shift_y, z + shift_z
                 for at in range(begin, end, BLOCK):
-                    bits = near_bits(cells, at, end, px, py, pz, limit)
+                    bits = bits_within(near.met_position, at, end, px, py, pz, limit)
                     while bits != _ZERO:
                         k = at + trailing_zeros(bits)
                         bits &= bits - _ONE
-                        if k == own or not _is_among(wanted, cells.group[k]):
+                        if near.met[k] == i or not _is_among(wanted, near.met_group[k]):
                             continue
-                        dx, dy = cells.position[0, k] - px, cells.position[1, k] - py
-                        dz = cells.position[2, k] - pz if spatial else 0.0
+                        dx, dy = near.met_position[0, k] - px, near.met_position[1, k] - py
+                        dz = near.met_position[2, k] - pz if spatial else 0.0
                         away2 = dx * dx + dy * dy + dz * dz
                         if fleeing:
                             push = 1.0 / max(away2, _TINY) - 1.0 / max(limit, _TINY)
                             sx, sy, sz = sx + dx * push, sy + dy * push, sz + dz * push
                         elif away2 <= best and _in_view(dx, dy, dz, away2, (vx, vy, vz), cone[n]):
-                            number = ids[cells.order[k]]
+                            number = ids[near.met[k]]
                             if away2 < best or number < who:
                                 best, who, sx, sy, sz = away2, number, dx, dy, dz
         found[n, column], found[n, column + 1], found[n, column + 2] = sx, sy, sz

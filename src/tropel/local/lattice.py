@@ -29,7 +29,7 @@ that is what makes it fair. (Random sequential updates are as fair, but not para
 
 **Others.** Agents of other models are bodies, not cells: where somebody of a cell's width would overlap them, or the
 way they make in this step if they go on like that, a cell counts as occupied. The same holds for the dead and for
-moving obstacles. This crowd moves before the others do (`turns.py`), who then keep clear of it.
+moving obstacles. This crowd moves before the others do (`phases.py`), who then keep clear of it.
 
 **Velocity.** Positions jump from cell to cell. `velocity` does not: from one move on it is the agent's speed in the
 direction of that move, and when the time for the next has come and there is none, it is zero. So each move counts for
@@ -49,9 +49,11 @@ from numpy.typing import NDArray
 
 from tropel._kernels.grid_moves import STRAIGHT
 from tropel._kernels.philox import random_key
+from tropel.agents.spawn_cells import OnCells
 from tropel.agents.state import NEAREST_EXIT, NEAREST_TARGET, NO_GOAL, AgentState, Column, Steered
 from tropel.agents.towards_goal import offset_to_goal
 from tropel.behaviours import Behaviours
+from tropel.contracts import Follows, Model, ModelDeclaration, Moment, Moves
 from tropel.errors import ModelError, ParameterError, named_parameters
 from tropel.local.lattice_bonds import BOND_COLUMNS, NO_BONDS, BondFinder, Bonds
 from tropel.local.lattice_filters import TILE_BITS, FilterTiles, filter_tiles
@@ -95,20 +97,26 @@ class LatticeParameters:
     leader_strength: float = number(8.0, low=0.0, about="exponent of the leader's layer; 0 for no regard to it")
 
 
-class Lattice:
+class Lattice(Model):
     """People on cells who step where the layers of the ground are worth most; needs a planner that lays them.
 
     Give all groups that share a world the same `Lattice`.
     """
 
-    moves_itself = True
-    follows_layers = True
-    columns = BOND_COLUMNS
-    memory = (Column(name="credit", unit="s", about="time saved up for the next move on the lattice"),)
-
     def __init__(self, **parameters: Any) -> None:
         self.parameters = LatticeParameters(**parameters)
-        self.behaviours = Behaviours("separation", "bonds")  #: what can be switched off while it runs
+        self.declares = ModelDeclaration(
+            columns=BOND_COLUMNS,
+            memory=(Column(name="credit", unit="s", about="time saved up for the next move on the lattice"),),
+            moves=Moves.EXACTLY,
+            follows=Follows.GROUND,
+            senses=False,
+            phase=0,
+            alone_in_phase=True,
+            solid_bodies=True,
+            placing=OnCells(self.parameters.cell),
+        )
+        self.behaviours: Behaviours = Behaviours("separation", "bonds")  #: what can be switched off while it runs
         self.decisions = 0  #: how many agents decided in the last step
         self.moves = 0  #: how many moved
         self._world: World | None = None
@@ -131,19 +139,18 @@ class Lattice:
         )
 
     @property
-    def cell(self) -> float:
-        """Length of the edge of the cells that agents stand on [m]."""
+    def longest_step(self) -> float:
+        """Nobody jumps over a cell."""
         return self.parameters.cell
 
-    def prepare(self, state: AgentState, world: World, seed: int) -> None:
+    def prepare(self, moment: Moment) -> None:
         """Take over the ground that the planner has laid."""
-        self._world = world
-        self._key = random_key(seed, "lattice")
+        self._world = moment.world
+        self._key = random_key(moment.seed, "lattice")
         self.behaviours.begin()
         self._ids = self._ground = None
         self._others_marked = False
-        terrain = self._terrain()
-        terrain.crowd = self
+        terrain = self._terrain(moment)
         rows, columns = terrain.raster.shape
         around = (rows + 2 * BORDER) * (columns + 2 * BORDER)
         # Words of eight bytes are read from two cells to the left of an agent.
@@ -151,25 +158,17 @@ class Lattice:
         self._claim = np.zeros(around + 8, dtype=np.uint8)  # the move that who stands there wants to make, and 1
         self._lots = np.zeros(around, dtype=np.uint32)  # the draws of those who are in conflict
 
-    def steer(
-        self,
-        state: AgentState,
-        near: Any,
-        directions: NDArray[np.float64],
-        members: NDArray[np.int64],
-        dt: float,
-        step: int,
-        out: Steered,
-    ) -> None:
+    def steer(self, moment: Moment, out: Steered) -> None:
         """Write position, velocity, heading and credit of the members into `out`."""
-        terrain = self._terrain()
+        state, members, dt, step = moment.state, moment.members, moment.dt, moment.step
+        terrain = self._terrain(moment)
         ground = self._current_ground(terrain)
         self._keep_occupancy(state, members, ground, dt)
         crowd = Crowd(
             state.id,
             state.position,
             state.desired_speed,
-            state.start_time,
+            moment.waiting,
             state.goal,
             state.group,
             state.credit,
@@ -184,10 +183,10 @@ class Lattice:
             goes, out.position, out.velocity, out.heading, credit)  # fmt: skip
         if hasty:
             fastest = float(state.desired_speed[members].max())
-            longest = math.floor(1e4 * self.cell / fastest) / 1e4  # rounded up it would be too long again
+            longest = math.floor(1e4 * self.parameters.cell / fastest) / 1e4  # rounded up it would be too long again
             raise ModelError(
-                f"a step of dt = {dt:g} s is too long for {hasty} agents on cells of {self.cell:g} m, of whom the "
-                f"fastest walks {fastest:g} m/s; dt must be at most {longest:g} s"
+                f"a step of dt = {dt:g} s is too long for {hasty} agents on cells of {self.parameters.cell:g} m, of whom "
+                f"the fastest walks {fastest:g} m/s; dt must be at most {longest:g} s"
             )
         if arrived:
             self._step_into_goals(state, np.sort(self._rows[choice == ARRIVED]), dt, out)
@@ -204,13 +203,13 @@ class Lattice:
 
     # What is kept from step to step -----------------------------------------------------------------------------
 
-    def _terrain(self) -> Terrain:
-        terrain = None if self._world is None else self._world.terrain
+    def _terrain(self, moment: Moment) -> Terrain:
+        terrain = moment.guidance.ground
         if terrain is None:
             raise ParameterError("Lattice reads layers of the ground; use a planner that lays them, such as PathPlans")
-        if abs(terrain.raster.cell - self.cell) > 1e-12:
+        if abs(terrain.raster.cell - self.parameters.cell) > 1e-12:
             raise ParameterError(
-                f"Lattice has cells of {self.cell:g} m, but its planner has {terrain.raster.cell:g} m; "
+                f"Lattice has cells of {self.parameters.cell:g} m, but its planner has {terrain.raster.cell:g} m; "
                 f"give both the same"
             )
         return terrain

@@ -151,8 +151,8 @@ class BondFinder:
         self._families = len(numbers)
         # Nobody follows itself; who has left is not found among the ids.
         followers = np.flatnonzero((state.leader >= 0) & (state.leader != state.id))
-        place = np.minimum(np.searchsorted(state.id, state.leader[followers]), len(state) - 1)
-        there = state.id[place] == state.leader[followers]
+        place = state.row_of(state.leader[followers])
+        there = place >= 0
         self._leaders, led_by = np.unique(place[there], return_inverse=True)
         self._of = np.full((len(state), 2), _NONE, dtype=np.int64)
         self._of[self._rows, 0] = self._family

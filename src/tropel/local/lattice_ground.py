@@ -49,7 +49,7 @@ class Crowd(NamedTuple):
     id: NDArray[np.int64]
     position: NDArray[np.float64]
     desired_speed: NDArray[np.float64]
-    start_time: NDArray[np.float64]
+    waiting: NDArray[np.bool_]  #: who has not started yet; empty where nobody waits
     goal: NDArray[np.int32]
     group: NDArray[np.int32]
     credit: NDArray[np.float64]

@@ -50,7 +50,6 @@ def _credit(i, dt, straight, crowd):
 def _ask_for_agent(i, crowd, out_velocity, out_credit):
     """Have what is asked first about an agent, and what will be written of it, brought into the cache."""
     prefetch(crowd.goal, i)
-    prefetch(crowd.start_time, i)
     prefetch(crowd.desired_speed, i)
     prefetch(crowd.credit, i)
     prefetch(crowd.id, i)
@@ -80,14 +79,13 @@ def _ask_for_ground(i, place, crowd, ground, occupied, claim):
 def _propose_some(rows, first, last, places, crowd, ground, walls, occupied, tiles, bonds, key, step, dt, claim, choice,
                   out_velocity, out_credit):  # fmt: skip
     decisions, arrived, hasty = 0, 0, 0
-    time = step * dt
     for n in range(np.uint64(first), np.uint64(last)):
         if n + _FAR_AHEAD < np.uint64(rows.size):
             _ask_for_agent(rows[n + _FAR_AHEAD], crowd, out_velocity, out_credit)
             _ask_for_ground(rows[n + _AHEAD], places[n + _AHEAD], crowd, ground, occupied, claim)
         i = np.uint64(rows[n])
         choice[n] = STAYS
-        if crowd.start_time[i] > time + 1e-9 * dt or places[n] < 0:
+        if (crowd.waiting.size > 0 and crowd.waiting[i]) or places[n] < 0:
             continue
         speed = crowd.desired_speed[i]
         hasty += np.int64(speed * dt > ground.cell * (1.0 + _ALMOST))

@@ -30,10 +30,11 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from tropel._kernels.cells import cell_run, cell_window
 from tropel._kernels.compile import allocating_kernel, kernel, parallel_kernel
+from tropel._kernels.neighbours import count_runs, run_of, view_of
 from tropel._kernels.walls import free_of_walls
-from tropel.agents.state import AgentState, Steered
+from tropel.agents.state import Steered
+from tropel.contracts import Model, ModelDeclaration, Moment
 from tropel.errors import ParameterError, named_parameters
 from tropel.quantities import number
 
@@ -59,29 +60,29 @@ class SeekParameters:
 
 
 @allocating_kernel
-def _look_around(x, y, z, own, radius, horizon, cells, seen):
+def _look_around(x, y, z, own, radius, horizon, near, seen):
     """List who is within the horizon: offset, velocity and contact distance. Returns the list and its length."""
-    dim = cells.position.shape[0]
+    dim = near.position.shape[0]
+    position, velocity = near.met_position, near.met_velocity
     count = 0
-    x0, x1, y0, y1, z0, z1 = cell_window(cells, x, y, z, horizon)
-    for cz in range(z0, z1 + 1):
-        for cy in range(y0, y1 + 1):
-            first, last = cell_run(cells, x0, x1, cy, cz)
-            for k in range(first, last):
-                dx = cells.position[0, k] - x
-                dy = cells.position[1, k] - y
-                dz = cells.position[2, k] - z if dim == 3 else 0.0
-                if dx * dx + dy * dy + dz * dz > horizon * horizon or cells.order[k] == own:
-                    continue
-                if count == seen.shape[0]:
-                    larger = np.empty((2 * count, seen.shape[1]))
-                    larger[:count] = seen
-                    seen = larger
-                seen[count, 0], seen[count, 1], seen[count, 2] = dx, dy, dz
-                seen[count, 3], seen[count, 4] = cells.velocity[0, k], cells.velocity[1, k]
-                seen[count, 5] = cells.velocity[2, k] if dim == 3 else 0.0
-                seen[count, 6] = radius + cells.radius[k]
-                count += 1
+    view = view_of(near, own, x, y, z, horizon)
+    for run in range(count_runs(near, view)):
+        first, last, _, _, _ = run_of(near, view, run)
+        for k in range(first, last):
+            dx = position[0, k] - x
+            dy = position[1, k] - y
+            dz = position[2, k] - z if dim == 3 else 0.0
+            if dx * dx + dy * dy + dz * dz > horizon * horizon or near.met[k] == own:
+                continue
+            if count == seen.shape[0]:
+                larger = np.empty((2 * count, seen.shape[1]))
+                larger[:count] = seen
+                seen = larger
+            seen[count, 0], seen[count, 1], seen[count, 2] = dx, dy, dz
+            seen[count, 3], seen[count, 4] = velocity[0, k], velocity[1, k]
+            seen[count, 5] = velocity[2, k] if dim == 3 else 0.0
+            seen[count, 6] = radius + near.met_radius[k]
+            count += 1
     return seen, count
 
 
@@ -168,7 +169,7 @@ def _best_direction(x, y, z, ex, ey, ez, dim, wanted, horizon, radius, seen, cou
 
 
 @allocating_kernel
-def _steer_one(i, position, directions, desired_speed, sense_radius, body_radius, cells, walls, rules, seen,
+def _steer_one(i, position, directions, desired_speed, sense_radius, body_radius, near, walls, rules, seen,
                out_velocity, out_heading):  # fmt: skip
     dim = position.shape[1]
     ex, ey = directions[i, 0], directions[i, 1]
@@ -181,7 +182,7 @@ def _steer_one(i, position, directions, desired_speed, sense_radius, body_radius
     x, y = position[i, 0], position[i, 1]
     z = position[i, 2] if dim == 3 else 0.0
     horizon = sense_radius[i]
-    seen, count = _look_around(x, y, z, i, body_radius[i] + rules.margin, horizon, cells, seen)
+    seen, count = _look_around(x, y, z, i, body_radius[i] + rules.margin, horizon, near, seen)
     ex, ey, ez = _best_direction(
         x, y, z, ex, ey, ez, dim, wanted, horizon, body_radius[i], seen, count, walls, rules.turns
     )
@@ -197,49 +198,42 @@ def _steer_one(i, position, directions, desired_speed, sense_radius, body_radius
 
 
 @allocating_kernel
-def _steer_some(rows, first, last, position, directions, desired_speed, sense_radius, body_radius, cells, walls, rules,
+def _steer_some(rows, first, last, position, directions, desired_speed, sense_radius, body_radius, near, walls, rules,
                 out_velocity, out_heading):  # fmt: skip
     # A function of its own, because Numba moves allocations out of parallel loops, and this list may grow.
     seen = np.empty((64, 7))
     for m in range(first, last):
-        seen = _steer_one(rows[m], position, directions, desired_speed, sense_radius, body_radius, cells, walls, rules,
+        seen = _steer_one(rows[m], position, directions, desired_speed, sense_radius, body_radius, near, walls, rules,
                           seen, out_velocity, out_heading)  # fmt: skip
 
 
 @parallel_kernel
-def _seek(rows, position, directions, desired_speed, sense_radius, body_radius, cells, walls, rules, out_velocity,
+def _seek(rows, position, directions, desired_speed, sense_radius, body_radius, near, walls, rules, out_velocity,
           out_heading):  # fmt: skip
     chunks = (rows.size + _CHUNK - 1) // _CHUNK
     for chunk in numba.prange(chunks):
         first = chunk * _CHUNK
         last = min(first + _CHUNK, rows.size)
-        _steer_some(rows, first, last, position, directions, desired_speed, sense_radius, body_radius, cells, walls,
+        _steer_some(rows, first, last, position, directions, desired_speed, sense_radius, body_radius, near, walls,
                     rules, out_velocity, out_heading)  # fmt: skip
 
 
-class Seek:
+class Seek(Model):
     """Walk in the planned direction; slow down behind others, or step around them."""
 
-    solid_bodies = True
+    declares = ModelDeclaration(solid_bodies=True)
 
     def __init__(self, **parameters: Any) -> None:
         self.parameters = SeekParameters(**parameters)
         angles = np.sort(np.array(self.parameters.side_angles, dtype=np.float64))
         self._turns = np.column_stack([np.cos(angles), np.sin(angles)])
 
-    def steer(
-        self,
-        state: AgentState,
-        near: Any,
-        directions: NDArray[np.float64],
-        members: NDArray[np.int64],
-        dt: float,
-        step: int,
-        out: Steered,
-    ) -> None:
+    def steer(self, moment: Moment, out: Steered) -> None:
         """Write velocity and heading of the members into `out`."""
         # With less than two steps of time to spare, two who walk at each other would meet within one step.
-        time_gap = max(self.parameters.time_gap, 2.0 * dt)
+        time_gap = max(self.parameters.time_gap, 2.0 * moment.dt)
         rules = _Rules(time_gap, self.parameters.margin, self.parameters.press, self._turns)
-        _seek(near.rows_by_cell(members), state.position, directions, state.desired_speed, state.sense_radius,
-              state.radius, near.cells, near.walls, rules, out.velocity, out.heading)  # fmt: skip
+        state, near = moment.state, moment.near
+        _seek(near.rows_by_cell(moment.members), state.position, moment.directions, state.desired_speed,
+              state.sense_radius, state.radius, near.neighbours(), near.walls, rules, out.velocity,
+              out.heading)  # fmt: skip

@@ -29,18 +29,17 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tropel import quantities
 from tropel._kernels.cells import behind_seam, wrapping_window
 from tropel._kernels.compile import inlined_kernel, kernel
 from tropel._kernels.philox import normal_pair, random_key
 from tropel._kernels.slot_lanes import COUNT, HEADINGS, LANES, NEAR, OFFSETS, SUMS, add_block_2d, add_block_3d
-from tropel.agents.state import AgentState, Column, Steered
+from tropel.agents.state import Column, Steered
+from tropel.contracts import Model, ModelDeclaration, Moment, Moves
 from tropel.errors import named_parameters
 from tropel.local.random_order import random_order
 from tropel.local.sequential_cells import cell_of, change_cell, laid_out, stretch
-from tropel.world import World
 
 _ZERO, _BLOCK = np.uint64(0), np.uint64(LANES)
 
@@ -163,32 +162,26 @@ def _face_anywhere(ids, flying, key, heading):
                 break
 
 
-class SequentialFlock:
+class SequentialFlock(Model):
     """The flock of the public comparisons: agents decide and move one after the other, in random order."""
 
-    moves_itself = True
-    periodic_space = True
-    bodies_may_overlap = True
-    memory = (Column(name="flying", about="1 once a member of a sequential flock has begun to fly"),)
+    declares = ModelDeclaration(
+        memory=(Column(name="flying", about="1 once a member of a sequential flock has begun to fly"),),
+        periodic_space=True,
+        moves=Moves.ITSELF,
+        bodies_may_overlap=True,
+    )
 
     def __init__(self, **parameters: Any) -> None:
         self.parameters = SequentialFlockParameters(**parameters)
 
-    def prepare(self, state: AgentState, world: World, seed: int) -> None:
-        self._order_key = random_key(seed, "sequential flock: order")
-        self._start_key = random_key(seed, "sequential flock: start")
+    def prepare(self, moment: Moment) -> None:
+        self._order_key = random_key(moment.seed, "sequential flock: order")
+        self._start_key = random_key(moment.seed, "sequential flock: start")
 
-    def steer(
-        self,
-        state: AgentState,
-        near: Any,
-        directions: NDArray[np.float64],
-        members: NDArray[np.int64],
-        dt: float,
-        step: int,
-        out: Steered,
-    ) -> None:
+    def steer(self, moment: Moment, out: Steered) -> None:
         """Write position, heading and whether they fly of the members into `out`."""
+        state, members, dt = moment.state, moment.members, moment.dt
         if len(members) == 0:
             return
         ids = state.id[members]
@@ -198,7 +191,7 @@ class SequentialFlock:
         place, heading = state.position[members], state.heading[members]
         if self.parameters.random_start:
             _face_anywhere(ids, state.flying[members], self._start_key, heading)
-        waits = state.start_time[members] > step * dt + 1e-9 * dt
+        waits = moment.waiting[members] if len(moment.waiting) else np.zeros(len(members), dtype=np.bool_)
         stride, sight = state.desired_speed[members] * dt, state.sense_radius[members]
         rules = (
             float(self.parameters.cohere),
@@ -206,9 +199,9 @@ class SequentialFlock:
             float(self.parameters.match),
             float(self.parameters.separation),
         )
-        order = random_order(ids, key=self._order_key, step=step)
+        order = random_order(ids, key=self._order_key, step=moment.step)
         way, sums = np.zeros_like(place), np.empty(SUMS * LANES)
-        cells, done = near.cells, 0
+        cells, done = moment.cells.cell_list, 0
         while done < len(order):
             done = _fly(order, done, place, heading, stride, sight, waits, rules, cells,
                         laid_out(place, heading, cells), sums, way)  # fmt: skip

@@ -4,13 +4,14 @@ of GAME figures 1 to 3. Where the curve falls through zero the heading settles, 
 
 from __future__ import annotations
 
-from dataclasses import fields
-from typing import Any, NamedTuple
+from dataclasses import fields, replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tropel.agents.state import AgentState, Steered
+from tropel.contracts import Moment
 from tropel.errors import ParameterError
 from tropel.local.dynamical import Dynamical
 
@@ -35,23 +36,15 @@ class TurnRateCurve(NamedTuple):
         return self.heading[at] + share * (self.heading[at + 1] - self.heading[at])
 
 
-def turn_rate_curve(
-    model: Dynamical,
-    state: AgentState,
-    near: Any,
-    directions: Floats,
-    *,
-    agent: int,
-    headings: Floats,
-    dt: float = 0.05,
-) -> TurnRateCurve:
+def turn_rate_curve(model: Dynamical, moment: Moment, *, agent: int, headings: Floats) -> TurnRateCurve:
     """The curve of the agent in row `agent` for headings [rad], given what `Dynamical.steer` is given. In 2D.
 
     Every heading is tried from the weights that the agent has now, so where target on and target off are both stable,
     the curve is the one of the agent's past; apart from that weights are those of the fixed point, whatever the
     `weight_memory`. Nothing of the state is changed.
     """
-    if state.dim != 2:
+    directions = moment.directions
+    if moment.state.dim != 2:
         raise ParameterError("a curve over one angle is drawn in 2D only; this state has 3 dimensions")
     parameters = {field.name: getattr(model.parameters, field.name) for field in fields(model.parameters)}
     parameters |= {"noise": 0.0, "weight_memory": 0.0}
@@ -59,30 +52,22 @@ def turn_rate_curve(
     summed = Dynamical(**{**parameters, "competition": False})
     to_target = directions[agent] / max(float(np.linalg.norm(directions[agent])), 1e-300)
     target = model.parameters.attraction * (np.cos(headings) * to_target[1] - np.sin(headings) * to_target[0])
-    competing = _turn(weighed, state, near, directions, agent=agent, headings=headings, dt=dt)
-    plain = _turn(summed, state, near, directions, agent=agent, headings=headings, dt=dt)
+    competing = _turn(weighed, moment, agent=agent, headings=headings)
+    plain = _turn(summed, moment, agent=agent, headings=headings)
     return TurnRateCurve(headings, target, plain[:, 0] - target, competing[:, 1], competing[:, 2], competing[:, 0])
 
 
-def _turn(
-    model: Dynamical,
-    state: AgentState,
-    near: Any,
-    directions: Floats,
-    *,
-    agent: int,
-    headings: Floats,
-    dt: float,
-) -> Floats:
+def _turn(model: Dynamical, moment: Moment, *, agent: int, headings: Floats) -> Floats:
     """Turn rate, weight of the target and of the first class, a row per heading."""
-    facing = AgentState(state.dim, [*model.columns, *model.memory])
+    state = moment.state
+    facing = AgentState(state.dim, model.all_columns)
     facing.columns = {**state.columns, "heading": state.heading.copy(), "agility": np.ones(len(state))}
-    out = Steered.like(facing, [column.name for column in model.memory])
-    row = np.array([agent], dtype=np.int64)
+    out = Steered.like(facing, model.memory_names)
+    tried = replace(moment, state=facing, members=np.array([agent], dtype=np.int64), step=0)
     found = np.empty((len(headings), 3))
     for k, phi in enumerate(headings):
         facing.heading[agent] = np.cos(phi), np.sin(phi)
-        model.steer(facing, near, directions, row, dt, 0, out)
+        model.steer(tried, out)
         found[k] = (
             out.memory["turn_rate"][agent, 0],
             out.memory["weight_target"][agent],

@@ -8,19 +8,19 @@ shorter vector, and people go slower there.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tropel.agents.state import AgentState
 from tropel.arguments import checked_arguments
+from tropel.contracts import Declaration, Guidance, Moment, Planner
 from tropel.errors import ParameterError, is_finite
 from tropel.registry import PLANNERS
-from tropel.world import World
 
 
-class Blend:
+class Blend(Planner):
     """A weighted mean of planners, given as pairs (weight, planner).
 
     A planner may be a name such as "flow_field", or a table {"model": "harmonic", "walls": "reflecting"}, which is how
@@ -31,49 +31,39 @@ class Blend:
     def __init__(self, parts: Sequence[Any]) -> None:
         if not len(parts):
             raise ParameterError("Blend needs one planner or more, as pairs (weight, planner)")
-        self.parts: list[tuple[float, Wrapped]] = []
+        self.parts: list[tuple[float, Planner]] = []
         for number, part in enumerate(parts):
             if not isinstance(part, Sequence) or isinstance(part, str) or len(part) != 2:
                 raise ParameterError(f"part {number} of a Blend must be a pair (weight, planner), not {part!r}")
             weight, planner = part
             if not (is_finite(weight) and weight > 0.0):
                 raise ParameterError(f"part {number} of a Blend needs a weight above 0, not {weight!r}")
-            self.parts.append((float(weight), Wrapped(planner_named(planner), f"part {number} of a Blend")))
+            self.parts.append((float(weight), planner_named(planner, f"part {number} of a Blend")))
+        self.inner = tuple(planner for _, planner in self.parts)
+        self.declares: Declaration = declared_by(self.inner)
 
     @property
     def parameters(self) -> str:
-        return ", ".join(f"{weight!r} {planner.description}" for weight, planner in self.parts)
+        return ", ".join(f"{weight!r} {planner.describe()}" for weight, planner in self.parts)
 
-    @property
-    def inner(self) -> tuple[Any, ...]:
-        """The planners that are blended."""
-        return tuple(part.planner for _, part in self.parts)
-
-    @property
-    def periodic_space(self) -> bool:
-        return all(getattr(planner, "periodic_space", False) for planner in self.inner)
-
-    @property
-    def columns(self) -> tuple[Any, ...]:
-        return tuple(dict.fromkeys(column for _, planner in self.parts for column in planner.columns))
-
-    def prepare(self, state: AgentState, world: World, seed: int) -> None:
+    def prepare(self, moment: Moment) -> None:
         """Called once before the first step."""
         for _, planner in self.parts:
-            planner.prepare(state, world, seed)
+            planner.prepare(moment)
 
-    def direct(self, state: AgentState, members: NDArray[np.int64], out: NDArray[np.float64]) -> None:
-        """Write the mean of what the planners say into the rows of `members`."""
-        total = np.zeros((len(members), out.shape[1]))
+    def direct(self, moment: Moment, out: Guidance) -> None:
+        """Write the mean of what the planners say for the members."""
+        members = moment.members
+        total = np.zeros((len(members), out.directions.shape[1]))
         weights = np.zeros(len(members))
-        own = np.zeros_like(out)
+        own = replace(out, directions=np.zeros_like(out.directions))
         for weight, planner in self.parts:
-            own[members] = 0.0
-            planner.direct(state, members, own)
-            said = own[members]
+            own.directions[members] = 0.0
+            planner.direct(moment, own)
+            said = own.directions[members]
             total += weight * said
             weights += weight * said.any(axis=1)
-        out[members] = total / np.where(weights > 0.0, weights, 1.0)[:, None]
+        out.directions[members] = total / np.where(weights > 0.0, weights, 1.0)[:, None]
 
     def state(self) -> dict[str, NDArray[Any]]:
         return {
@@ -88,43 +78,20 @@ class Blend:
             planner.restore({name.removeprefix(head): array for name, array in stored.items() if name.startswith(head)})
 
 
-class Wrapped:
-    """A planner inside another one: what it does not have counts as empty."""
-
-    def __init__(self, planner: Any, what: str) -> None:
-        if not callable(getattr(planner, "direct", None)):
-            raise ParameterError(f"{what} must be a planner with a method direct(state, members, out), not {planner!r}")
-        self.planner = planner
-
-    @property
-    def columns(self) -> tuple[Any, ...]:
-        return (*getattr(self.planner, "columns", ()), *getattr(self.planner, "memory", ()))
-
-    @property
-    def description(self) -> str:
-        kind = type(self.planner)
-        return f"{kind.__module__}.{kind.__qualname__}({getattr(self.planner, 'parameters', '')})"
-
-    def prepare(self, state: AgentState, world: World, seed: int) -> None:
-        method = getattr(self.planner, "prepare", None)
-        if method is not None:
-            method(state, world, seed)
-
-    def direct(self, state: AgentState, members: NDArray[np.int64], out: NDArray[np.float64]) -> None:
-        self.planner.direct(state, members, out)
-
-    def state(self) -> dict[str, NDArray[Any]]:
-        method = getattr(self.planner, "state", None)
-        return {} if method is None else dict(method())
-
-    def restore(self, stored: Mapping[str, NDArray[Any]]) -> None:
-        method = getattr(self.planner, "restore", None)
-        if method is not None:
-            method(dict(stored))
-
-
-def planner_named(planner: Any) -> Any:
+def planner_named(planner: Any, what: str) -> Planner:
     """A planner by its short name, or by a table of its name as `model` and its parameters; others as they are."""
     if isinstance(planner, str):
         planner = {"model": planner}
-    return PLANNERS.make(planner) if isinstance(planner, Mapping) else planner
+    found = PLANNERS.make(planner) if isinstance(planner, Mapping) else planner
+    if not isinstance(found, Planner):
+        raise ParameterError(f"{what} must be a planner, of a class that extends tropel.Planner, not {found!r}")
+    return found
+
+
+def declared_by(planners: Sequence[Planner]) -> Declaration:
+    """What a planner declares that asks others: all that these need, and no more space than all of them know."""
+    return Declaration(
+        columns=tuple(dict.fromkeys(column for planner in planners for column in planner.declares.columns)),
+        memory=tuple(dict.fromkeys(column for planner in planners for column in planner.declares.memory)),
+        periodic_space=all(planner.declares.periodic_space for planner in planners),
+    )

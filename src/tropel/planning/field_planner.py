@@ -9,7 +9,7 @@ it is in clear sight, agents go straight to it.
 from __future__ import annotations
 
 import hashlib
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
@@ -18,8 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tropel.agents.groups import goal_number
-from tropel.agents.state import NEAREST_EXIT, NO_GOAL, AgentState
+from tropel.agents.state import NEAREST_EXIT, NO_GOAL
 from tropel.arguments import LARGEST_LENGTH, Length, checked_arguments
+from tropel.contracts import Guidance, Moment, Planner
 from tropel.errors import GeometryError, ParameterError
 from tropel.long_work import report
 from tropel.memory import require_memory
@@ -44,7 +45,7 @@ class _Plan:
     sight: NDArray[np.int16] | None
 
 
-class FieldPlanner(ABC):
+class FieldPlanner(Planner):
     """Follow a field to the goal in the agents' `goal` column; stand where there is no way.
 
     `cell` [m] is the size of the raster's cells and `clearance` [m] the distance to walls that the middle of a body
@@ -103,31 +104,30 @@ class FieldPlanner(ABC):
 
     # What the simulation calls ----------------------------------------------------------------------------------
 
-    def prepare(self, state: AgentState, world: World, seed: int) -> None:
+    def prepare(self, moment: Moment) -> None:
         """Draw the world and solve the field of every goal that agents have."""
-        self._world = world
+        world = self._world = moment.world
         self._plans = {}
         self._kept_up_with = ()
         self._drawn = what_is_drawn(world)
         self._raster = self.draw(world)
         if not self._raster.free.any():
             raise GeometryError(f"{type(self).__name__}: {room_for_error(self._raster)}")
-        self._add_plans(np.unique(state.goal).tolist())
+        self._add_plans(np.unique(moment.state.goal).tolist())
 
-    def direct(self, state: AgentState, members: NDArray[np.int64], out: NDArray[np.float64]) -> None:
-        """Write a unit vector (or zero) into the rows of `members`."""
-        if self._world is None:
-            raise RuntimeError(f"{type(self).__name__}.prepare(state, world) must be called before direct()")
+    def direct(self, moment: Moment, out: Guidance) -> None:
+        """Write a unit vector (or zero) for each member."""
+        state, members, world = moment.state, moment.members, self._known()[0]
         self._keep_up()
-        present = goals_among(state.goal, members, self._world)
+        present = goals_among(state.goal, members, world)
         self._add_plans(present)
         for goal in present:
             rows = members if len(present) == 1 else members[state.goal[members] == goal]
             plan = self._plans.get(goal)
             if plan is None:
-                out[rows] = 0.0
+                out.directions[rows] = 0.0
                 continue
-            plan.field.follow(state.position, rows, self._world, self._world.goals(), plan.numbers, plan.sight, out)
+            plan.field.follow(state.position, rows, world, world.goals(), plan.numbers, plan.sight, out.directions)
 
     # What can be asked ------------------------------------------------------------------------------------------
 
@@ -226,7 +226,7 @@ class FieldPlanner(ABC):
 
     def _known(self) -> tuple[World, Raster]:
         if self._world is None or self._raster is None:
-            raise RuntimeError(f"{type(self).__name__}.prepare(state, world) must be called first")
+            raise RuntimeError(f"{type(self).__name__}.prepare(moment) must be called first")
         return self._world, self._raster
 
     def _name(self, goal: int) -> str:

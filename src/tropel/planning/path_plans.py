@@ -21,6 +21,7 @@ from tropel._kernels.grid_raster import mark_points
 from tropel.agents.state import AgentState
 from tropel.arguments import Length, checked_arguments
 from tropel.behaviours import Behaviours
+from tropel.contracts import Guidance, Moment
 from tropel.planning.bottlenecks import find_bottlenecks
 from tropel.planning.congestion import Congestion, CongestionWatch
 from tropel.planning.field_goals import goals_among
@@ -31,7 +32,7 @@ from tropel.planning.laid_layers import LaidLayers
 from tropel.stored_arrays import taken
 from tropel.world import World
 from tropel.world.influence import HazardLayers
-from tropel.world.lattice_cells import lattice_cells
+from tropel.world.lattice_cells import cells_now
 from tropel.world.raster import Raster
 from tropel.world.terrain import Terrain
 from tropel.world.user_layers import Layer
@@ -74,9 +75,10 @@ class PathPlans(FlowField):
         self._frame = 0
         self._stale = False  # whether plans may have changed while nobody watched bottlenecks
         self._laid: tuple[object, ...] = ()  #: the raster and the plans that have been published
+        self._ground: Terrain | None = None
         self._hazards = HazardLayers()
         watching = () if self.congestion is None else ("congestion",)
-        self.behaviours = Behaviours(
+        self.behaviours: Behaviours = Behaviours(
             "hazard influence", "user layers", *watching
         )  #: what can be switched off while it runs
 
@@ -89,41 +91,50 @@ class PathPlans(FlowField):
         return super().bytes_per_cell(dim) + 12.0
 
     def draw(self, world: World) -> Raster:
-        return lattice_cells(world, self.cell)
+        return cells_now(world, self.cell)
 
-    def prepare(self, state: AgentState, world: World, seed: int) -> None:
-        super().prepare(state, world, seed)
+    def prepare(self, moment: Moment) -> None:
+        super().prepare(moment)
         self.watch, self._frame = None, 0
         self.layers.begin()
         self.behaviours.begin()
-        world.terrain = None  # what an earlier simulation of this world has laid is not ours
-        self._lay()
-        self._lay_filters(state)
-        self._warn_of_the_lost(state)
+        self._ground = None
+        self._lay_filters(moment.state, self._lay())
+        self._warn_of_the_lost(moment.state)
 
-    def lay(self, state: AgentState, members: NDArray[np.int64], out: NDArray[np.float64]) -> None:
+    @property
+    def ground(self) -> Terrain | None:
+        return self._ground
+
+    @property
+    def ground_layers(self) -> LaidLayers:  # type: ignore[override]
+        return self.layers
+
+    def lay(self, moment: Moment, out: Guidance) -> None:
         """Bring the layers up to date for these agents; the local layer reads them from the ground."""
+        state, members = moment.state, moment.members
         self._keep_up()
         present = goals_among(state.goal, members, self._known()[0])
         self._add_plans(present)
         # Not only what has changed just now: others may have had plans made that nobody needed on the ground then.
         if [id(part) for part in self._laid] != [id(part) for part in (self._raster, *self._plans.values())]:
             self._lay()
-        self._lay_filters(state)
-        world, raster = self._known()
-        if self._stale and self._watches() and world.terrain is not None:
-            self._watch_bottlenecks(world.terrain)
+        assert self._ground is not None
+        self._lay_filters(state, self._ground)
+        raster = self._known()[1]
+        if self._stale and self._watches():
+            self._watch_bottlenecks(self._ground)
         if self.watch is not None and self._watches() and self.watch.is_due(self._frame):
             occupied = np.zeros(raster.shape, dtype=np.uint8)
             mark_points(state.position, members, raster.origin, raster.cell, occupied)
             self.watch.look(self._frame, occupied)
         self._frame += 1
+        out.ground = self._ground
 
-    def _lay_filters(self, state: AgentState) -> None:
+    def _lay_filters(self, state: AgentState, ground: Terrain) -> None:
         world = self._known()[0]
-        assert world.terrain is not None
-        self._hazards.update(world, far=self.behaviours["hazard influence"])
-        self.layers.lay(world.terrain, state.group_names, world.time, on=self.behaviours["user layers"])
+        self._hazards.update(world, ground, far=self.behaviours["hazard influence"])
+        self.layers.lay(ground, state.group_names, world.time, on=self.behaviours["user layers"])
 
     def set_behaviour(self, name: str, on: bool) -> None:
         """Without "congestion" no bottleneck is shunned; without "hazard influence" people just keep out of hazards."""
@@ -135,11 +146,11 @@ class PathPlans(FlowField):
     def _watches(self) -> bool:
         return self.behaviours.get("congestion", False)
 
-    def _lay(self) -> None:
+    def _lay(self) -> Terrain:
         """Publish the layers: all in one array, of which each `FlowLayer` has its own part to repair."""
-        world, raster = self._known()
+        raster = self._known()[1]
         layers = {goal: plan.field.solver for goal, plan in self._plans.items()}
-        ground = world.terrain
+        ground = self._ground
         longest_move = max((layer.longest_move for layer in layers.values()), default=DIAGONAL)
         same_units = ground is not None and ground.longest_move == longest_move
         if ground is None or any(layer.units.base is not ground.units for layer in layers.values()):
@@ -156,13 +167,14 @@ class PathPlans(FlowField):
         for layer in layers.values():
             ground.moves = layer.moves
         ground.plan_of_goal = {goal: row for row, goal in enumerate(layers)}
-        world.terrain = ground
+        self._ground = ground
         known = {id(plan) for plan in self._laid}
         changed = [row for row, plan in enumerate(self._plans.values()) if id(plan) not in known]
         ground.renew_short_ways(changed if same_units else None)
         self._laid = (self._raster, *self._plans.values())
         if self._watches():
             self._watch_bottlenecks(ground)
+        return ground
 
     def _watch_bottlenecks(self, ground: Terrain) -> None:
         self._stale = False

@@ -10,25 +10,25 @@ what the fallback says. Painted fields know no walls: agents that follow one int
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tropel.agents.state import AgentState
 from tropel.arguments import Length, checked_arguments
+from tropel.contracts import Declaration, Guidance, Moment, Planner
 from tropel.errors import ParameterError
-from tropel.planning.field_blend import Wrapped, planner_named
+from tropel.planning.field_blend import declared_by, planner_named
 from tropel.planning.field_image import image_field
 from tropel.planning.painted_fields import ArrayField, FunctionField, PaintedField, Stroke, ask, described, evaluate
-from tropel.world import World
 
 #: Vectors shorter than this count as nothing painted.
 _NOTHING = 1e-9
 
 
-class VectorField:
+class VectorField(Planner):
     """Go the way that is painted where an agent stands.
 
     The field is a `PaintedField`, a function of points, or an array with `origin` and `cell`. It may also be given as
@@ -67,43 +67,33 @@ class VectorField:
         self.field = layers[-1]
         for layer in reversed(layers[:-1]):
             self.field = layer.over(self.field)
-        self.fallback = None if fallback is None else Wrapped(planner_named(fallback), "the fallback of VectorField")
+        self.fallback = None if fallback is None else planner_named(fallback, "the fallback of VectorField")
+        self.inner = () if self.fallback is None else (self.fallback,)
+        # A field that is painted on a periodic world is asked inside of its bounds only.
+        self.declares: Declaration = declared_by(self.inner)
 
     @property
     def parameters(self) -> str:
-        behind = "" if self.fallback is None else f", fallback={self.fallback.description}"
+        behind = "" if self.fallback is None else f", fallback={self.fallback.describe()}"
         return f"{described(self.field)}{behind}"
 
-    @property
-    def inner(self) -> tuple[Any, ...]:
-        """The planners inside this one."""
-        return () if self.fallback is None else (self.fallback.planner,)
-
-    @property
-    def periodic_space(self) -> bool:
-        """A field that is painted on a periodic world is asked inside of its bounds only."""
-        return all(getattr(planner, "periodic_space", False) for planner in self.inner)
-
-    @property
-    def columns(self) -> tuple[Any, ...]:
-        return () if self.fallback is None else self.fallback.columns
-
-    def prepare(self, state: AgentState, world: World, seed: int) -> None:
+    def prepare(self, moment: Moment) -> None:
         """Called once before the first step."""
         if self.fallback is not None:
-            self.fallback.prepare(state, world, seed)
+            self.fallback.prepare(moment)
         # A field of the wrong shape or dimension says so now. Nobody need stand here, so it need not be defined.
         with np.errstate(all="ignore"):
-            ask(self.field, world.bounds)
+            ask(self.field, moment.world.bounds)
 
-    def direct(self, state: AgentState, members: NDArray[np.int64], out: NDArray[np.float64]) -> None:
-        """Write the painted vectors, or what the fallback says, into the rows of `members`."""
-        vectors = evaluate(self.field, state.position[members])
+    def direct(self, moment: Moment, out: Guidance) -> None:
+        """Write the painted vectors, or what the fallback says, for the members."""
+        members = moment.members
+        vectors = evaluate(self.field, moment.state.position[members])
         lengths = np.linalg.norm(vectors, axis=1)
         painted = lengths > _NOTHING
-        out[members] = np.where(painted[:, None], vectors, 0.0) / np.maximum(lengths, 1.0)[:, None]
+        out.directions[members] = np.where(painted[:, None], vectors, 0.0) / np.maximum(lengths, 1.0)[:, None]
         if self.fallback is not None and not painted.all():
-            self.fallback.direct(state, members[~painted], out)
+            self.fallback.direct(replace(moment, members=members[~painted]), out)
 
     def state(self) -> dict[str, NDArray[Any]]:
         return {} if self.fallback is None else self.fallback.state()

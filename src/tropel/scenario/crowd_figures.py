@@ -131,8 +131,8 @@ def draw_bottleneck_maps(path: Path) -> list[Path]:
     for number, name in enumerate(FIG9_SCENES, start=1):
         scenario = load_builtin(name)
         sim = scenario.build(threads=1)
-        assert sim.world.terrain is not None
-        found = find_bottlenecks(sim.world.terrain)
+        assert sim.ground is not None
+        found = find_bottlenecks(sim.ground)
         file = path.with_name(f"{path.stem}_{number}.png")
         drawn.append(draw_bottlenecks(sim.scene, found, file, title=f"Bottlenecks: {_lower(scenario)}"))
     return drawn

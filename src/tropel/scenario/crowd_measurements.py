@@ -112,8 +112,8 @@ def gamma_effect(gammas: Sequence[float], told: Told, *, runs: int = 5) -> tuple
 
 def neighbours_around(sim: Simulation) -> float:
     """How many others stand in the eight cells around somebody, on average."""
-    assert sim.world.terrain is not None
-    raster = sim.world.terrain.raster
+    assert sim.ground is not None
+    raster = sim.ground.raster
     index = raster.index_of(sim.agents.position) + 1
     taken = np.zeros(np.array(raster.shape) + 2, dtype=np.int64)
     taken[index[:, 0], index[:, 1]] = 1

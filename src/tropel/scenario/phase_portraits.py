@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tropel.agents.groups import Group
+from tropel.contracts import Moment
 from tropel.local.dynamical import Dynamical
 from tropel.local.turn_rate_curve import TurnRateCurve, turn_rate_curve
 from tropel.simulation import Simulation
@@ -82,9 +83,8 @@ def _curve(
     group = Group("agent", positions=[(0.0, 0.0)], goal="target", radius=radius, sense_radius=far)
     model = Dynamical(**parameters)
     sim = Simulation(world, group, local=model)
-    near = sim.environment.sense(sim.agents, sim.world)
-    direction = np.array([goal]) / np.hypot(*goal)
-    return turn_rate_curve(model, sim.agents, near, direction, agent=0, headings=headings)
+    moment = Moment.of(sim.agents, world, environment=sim.environment, directions=np.array([goal]) / np.hypot(*goal))
+    return turn_rate_curve(model, moment, agent=0, headings=headings)
 
 
 def _pair(gap: float, *, away: float = 2.2, size: float = 0.6) -> tuple[Disc, ...]:

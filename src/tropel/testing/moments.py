@@ -1,4 +1,4 @@
-"""Moments: all that a layer is given at one step, and the variations of it that must not matter."""
+"""What a layer is given at one step, and the variations of it that must not matter."""
 
 from __future__ import annotations
 
@@ -11,21 +11,25 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tropel import layers
 from tropel.agents.state import AgentState, Floats
+from tropel.broad_phase import CellGrid
+from tropel.contracts import Environment, Guidance, Layer, Moment, Near, Planner, Rows
 from tropel.errors import ParameterError
-from tropel.layers import Rows
 from tropel.simulation import Simulation
 from tropel.world import World
+from tropel.world.terrain import Terrain
 
 Maker = Callable[[], Any]
 
 
-def maker(layer: Any, method: str) -> Maker:
+def maker(layer: Any, kind: type[Layer]) -> Maker:
     """How to get a fresh layer: a copy of the one given, or what a class or function that makes layers returns."""
-    if isinstance(layer, type) or not hasattr(layer, method):
+    if not isinstance(layer, kind):
         if not callable(layer):
-            raise ParameterError(f"{layer!r} has no method {method}(…) and is no function that makes such a layer")
+            raise ParameterError(
+                f"{layer!r} is no tropel.{kind.__name__}, and no class or function that makes one; extend "
+                f"tropel.{kind.__name__} and write its method {kind.method}"
+            )
         return layer
     try:
         pristine = copy.deepcopy(layer)
@@ -37,20 +41,21 @@ def maker(layer: Any, method: str) -> Maker:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Moment:
+class Situation:
     """What the layers of a simulation see at one step."""
 
     state: AgentState
     world: World
     directions: Floats
-    near: Any
+    near: Near | None
     make_environment: Maker
     dt: float
     step: int
     seed: int
+    ground: Terrain | None = None
 
     @classmethod
-    def of(cls, sim: Simulation, *, make_environment: Maker) -> Moment:
+    def of(cls, sim: Simulation, *, make_environment: Maker) -> Situation:
         """The coming step of a simulation, which may go on afterwards."""
         world = copy.deepcopy(sim.world)
         world.advance(sim.time, sim.dt)
@@ -66,42 +71,65 @@ class Moment:
         )
         return bare.sensed()
 
-    def sensed(self) -> Moment:
-        environment = self.prepared(self.make_environment)
-        return replace(self, near=environment.sense(self.state, self.world))
+    def sensed(self) -> Situation:
+        environment: Environment = self.prepared(self.make_environment)
+        return replace(self, near=environment.sense(self.moment(environment=environment)))
 
-    def planned(self, planner: Any) -> Moment:
-        """With the directions of a planner."""
-        directions = np.zeros_like(self.state.position)
-        planner.direct(self.state, np.arange(len(self.state), dtype=np.int64), directions)
-        return replace(self, directions=directions)
+    def moment(self, members: Rows | None = None, *, environment: Environment | None = None) -> Moment:
+        """What a layer is given for some members, or for all; cells are those that neighbours were found in."""
+        fresh = Moment.of(
+            self.state,
+            self.world,
+            directions=self.directions,
+            members=members,
+            step=self.step,
+            dt=self.dt,
+            seed=self.seed,
+            cells=None if self.near is None else self.near.cells,
+        )
+        if environment is not None and self.near is None:
+            cells = CellGrid.of(self.state, self.world, cell=environment.declares.cell)
+            fresh = replace(fresh, cells=cells)
+        guidance = Guidance(directions=self.directions, ground=self.ground)
+        return replace(fresh, given=guidance, sensed=self.near)
+
+    def planned(self, planner: Planner) -> Situation:
+        """With the guidance of a planner."""
+        out = Guidance(directions=np.zeros_like(self.state.position))
+        moment = replace(self.moment(), given=None, sensed=None)
+        if planner.lays_ground():
+            planner.lay(moment, out)
+        else:
+            planner.direct(moment, out)
+        return replace(self, directions=out.directions, ground=out.ground)
 
     def prepared(self, make: Maker) -> Any:
         """A fresh layer, ready for its first step."""
-        layer = make()
-        layers.prepare(layer, self.state, self.world, self.seed)
+        layer: Layer = make()
+        layer.prepare(self.moment())
         return layer
 
-    def taking(self, rows: Rows, *, ids: NDArray[np.int64] | None = None) -> Moment:
-        """Only these rows, in this order. Rows are always in the order of ids, so another order needs other ids."""
+    def taking(self, rows: Rows, *, ids: NDArray[np.int64] | None = None) -> Situation:
+        """Only these rows, in this order, with other ids if they are given."""
         columns = {name: array[rows] for name, array in self.state.columns.items()}
         if ids is not None:
             columns["id"] = ids.copy()
         state = with_columns(self.state, columns)
-        return replace(self, state=state, directions=self.directions[rows]).sensed()
+        return replace(self, state=state, directions=self.directions[rows], near=None).sensed()
 
-    def at(self, positions: Floats) -> Moment:
+    def at(self, positions: Floats) -> Situation:
         """Everybody elsewhere."""
         state = with_columns(self.state, self.state.columns | {"position": positions})
-        return replace(self, state=state).sensed()
+        return replace(self, state=state, near=None).sensed()
 
-    def elsewhere(self) -> Moment:
+    def elsewhere(self) -> Situation:
         """Everybody in the place of the next one: another moment of the same agents."""
         moved = self.at(np.roll(self.state.position, 1, axis=0))
         return replace(moved, directions=np.roll(self.directions, 1, axis=0))
 
     def unseen_rows(self) -> Rows:
         """Agents that nobody else has within its sense radius: whether they are there changes nothing for others."""
+        assert self.near is not None
         indices = np.asarray(self.near.csr()[1], dtype=np.int64)
         return np.setdiff1d(np.arange(len(self.state), dtype=np.int64), indices)
 
@@ -119,6 +147,8 @@ def with_columns(state: AgentState, columns: dict[str, NDArray[Any]]) -> AgentSt
     """The same kind of agents with copies of the given columns."""
     other = copy.copy(state)
     other.columns = {name: np.array(array, order="C") for name, array in columns.items()}
+    other.ghosts = 0
+    other.touch()
     return other
 
 
@@ -134,15 +164,13 @@ def world_arrays(world: World) -> dict[str, NDArray[Any]]:
     }
 
 
-def near_arrays(near: Any) -> dict[str, NDArray[Any]]:
+def near_arrays(near: Near) -> dict[str, NDArray[Any]]:
     """What of a neighbourhood steering models look at."""
     arrays: dict[str, NDArray[Any]] = {}
-    for kind in ("cells", "walls", "obstacles"):
-        if hasattr(getattr(near, kind, None), "_asdict"):
-            listed = getattr(near, kind)._asdict()
-            arrays |= {f"near.{kind}.{name}": np.asarray(array) for name, array in listed.items()}
-    for kind in ("csr", "walls_csr", "obstacles_csr"):
-        if hasattr(near, kind):
-            indptr, indices = getattr(near, kind)()
-            arrays |= {f"near.{kind}().indptr": indptr, f"near.{kind}().indices": indices}
+    kernels: dict[str, Any] = {"neighbours()": near.neighbours(), "walls": near.walls, "obstacles": near.obstacles}
+    for kind, arrays_of in kernels.items():
+        arrays |= {f"near.{kind}.{name}": np.asarray(array) for name, array in arrays_of._asdict().items()}
+    lists = {"csr": near.csr(), "walls_csr": near.walls_csr(), "obstacles_csr": near.obstacles_csr()}
+    for kind, (indptr, indices) in lists.items():
+        arrays |= {f"near.{kind}().indptr": indptr, f"near.{kind}().indices": indices}
     return arrays

@@ -7,7 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tropel._kernels.csr import Csr
+from tropel._kernels.neighbours import Neighbours
 from tropel.agents.state import AgentState, Floats
+from tropel.contracts import Near
 from tropel.testing.violation import Case, row_of
 from tropel.world import World
 
@@ -16,17 +19,13 @@ _ROWS_AT_ONCE = 256
 _EDGE = 1e-9
 
 
-def check_lists(case: Case, near: Any, state: AgentState, world: World) -> None:
+def check_lists(case: Case, near: Near, state: AgentState, world: World) -> None:
     """All lists are well-formed; those of walls and obstacles are right."""
     for kind, limit in (
         ("csr", len(state)),
         ("walls_csr", len(world.segments)),
         ("obstacles_csr", len(world.obstacles)),
     ):
-        if not hasattr(near, kind):
-            case.broken(
-                f"what it returns has {kind}()", "that is missing", "add it, or build on tropel.environment.Near"
-            )
         _check_form(case, kind, getattr(near, kind)(), len(state), limit)
     for first in range(0, len(state), _ROWS_AT_ONCE):
         rows = np.arange(first, min(first + _ROWS_AT_ONCE, len(state)))
@@ -95,11 +94,9 @@ def _from_segments(points: Floats, segments: Floats) -> Floats:
     return np.asarray(np.linalg.norm(points[:, None, :] - nearest, axis=2))
 
 
-def check_cells(case: Case, near: Any, state: AgentState) -> None:
-    """Cells hold everybody once, in the order of rows, with true copies; lists of neighbours follow that order."""
-    if not hasattr(near, "cells"):
-        case.broken("what it returns has cells", "that is missing", "add it, or build on tropel.environment.Near")
-    cells = near.cells
+def check_cells(case: Case, near: Near, state: AgentState) -> None:
+    """Cells hold everybody once, in the order of ids, with true copies; lists of neighbours follow that order."""
+    cells = near.neighbours()
     order = np.asarray(cells.order).astype(np.int64)
     promise, count = "cells hold everybody once", len(state)
     if not np.array_equal(np.sort(order), np.arange(count)):
@@ -116,7 +113,7 @@ def check_cells(case: Case, near: Any, state: AgentState) -> None:
             f"{row_of(state, row)} is in cell {listed[slot]}, not {expected[row]}",
             "number cells row by row, x fastest; who is outside belongs to the nearest border cell",
         )
-    for slot in np.flatnonzero((np.diff(order) <= 0) & (np.diff(listed) == 0))[:1]:
+    for slot in np.flatnonzero((np.diff(state.id[order]) <= 0) & (np.diff(listed) == 0))[:1]:
         case.broken(
             "agents of a cell are in the order of their ids",
             f"{row_of(state, int(order[slot + 1]))} comes after {row_of(state, int(order[slot]))}",
@@ -127,6 +124,22 @@ def check_cells(case: Case, near: Any, state: AgentState) -> None:
         if not np.array_equal(np.asarray(getattr(cells, name)), state.columns[name][order].T):
             case.broken(f"cells.{name} is a sorted copy of state.{name}", "it differs", f"copy state.{name}[order].T")
     _check_canonical(case, near.csr(), order, state)
+    if len(cells.list_start):
+        _check_table(case, near.csr(), cells, state)
+
+
+def _check_table(case: Case, lists: Csr, cells: Neighbours, state: AgentState) -> None:
+    """What kernels walk is what the lists say, and oneself."""
+    for row in range(len(state)):
+        entries = slice(int(cells.list_start[row]), int(cells.list_start[row + 1]))
+        met = cells.met[entries].astype(np.int64)
+        listed = lists.indices[lists.indptr[row] : lists.indptr[row + 1]].astype(np.int64)
+        if not np.array_equal(met[met != row], listed) or np.count_nonzero(met == row) != 1:
+            case.broken(
+                "neighbours() has an entry for each in the list of a row, and one for oneself",
+                f"that of {row_of(state, row)} has {len(met)} for a list of {len(listed)}",
+                "make it with tropel.contracts.near.table_of_lists",
+            )
 
 
 def _check_canonical(case: Case, lists: Any, order: NDArray[np.int64], state: AgentState) -> None:

@@ -10,16 +10,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tropel import layers
 from tropel._kernels.compile import threads_restored
 from tropel.agents.groups import Group
 from tropel.agents.sources import Source
 from tropel.agents.state import AgentState, Floats
 from tropel.arguments import checked_arguments
+from tropel.broad_phase import CellGrid
+from tropel.contracts import Environment, Moment, Near, Rows
 from tropel.errors import ParameterError
-from tropel.layers import Rows
 from tropel.simulation import Simulation
-from tropel.testing.moments import Maker, Moment, maker, near_arrays, with_columns
+from tropel.testing.moments import Maker, Situation, maker, near_arrays, with_columns
 from tropel.testing.near_lists import check_cells, check_lists
 from tropel.testing.scenes import Scene, scenes
 from tropel.testing.shared import check_inputs, check_resumes, stored_state, thread_counts
@@ -55,9 +55,9 @@ def check_neighbours(
     rule: Rule = within_sense_radius,
     seed: int = 0,
 ) -> None:
-    """Raise `ContractViolation` unless an environment keeps the promises of `tropel.layers.Environment`.
+    """Raise `ContractViolation` unless an environment keeps the promises of `tropel.Environment`.
 
-    `near.csr()` holds exactly the neighbours that brute force finds, in the order of `near.cells`; walls and obstacles
+    `near.csr()` holds exactly the neighbours that brute force finds, in the order of cells and ids; walls and obstacles
     likewise; whoever comes, leaves, clumps together, stands outside the bounds or on top of others. Nothing that is
     given is changed, and the bits are the same again, on any number of threads and after a resume.
 
@@ -70,13 +70,13 @@ def check_neighbours(
             "check_neighbours puts agents outside of the world and lets some sense everything, which no periodic world "
             "allows; give it a world that is not periodic"
         )
-    make = maker(environment, "sense")
+    make = maker(environment, Environment)
     name = type(make()).__name__
     for scene in scenes(world=world, agents=agents, dims=dims):
         case = Case(layer=name, method="sense", scene=scene.name)
         build = functools.partial(_simulation, scene, make, seed)
         with case.runs():
-            start = Moment.of(build(), make_environment=make)
+            start = Situation.of(build(), make_environment=make)
         _check_changing_crowd(case, start, rule)
         _check_purity(case, start)
         check_resumes(case, build, lambda sim: sim.environment)
@@ -91,17 +91,21 @@ def _simulation(scene: Scene, make: Maker, seed: int) -> Simulation:
     return scene.simulation(seed=seed, dt=_DT, environment=make())
 
 
-def _check_changing_crowd(case: Case, start: Moment, rule: Rule) -> None:
+def _check_changing_crowd(case: Case, start: Situation, rule: Rule) -> None:
     """One environment sees the crowd change; each time it must know exactly who is near."""
     world = start.world
     with case.runs():
-        environment = start.prepared(start.make_environment)
+        environment: Environment = start.prepared(start.make_environment)
+        cells = _cells(environment, start.state, world)
     for what, state in _crowds(start.state, world, start.seed):
         here = case.where(what)
         moment = replace(start, state=state, near=None)
         given = copied(moment.inputs())
         with here.runs():
-            near = environment.sense(state, world)
+            cells.begin(state, world)
+            near = environment.sense(Moment.of(state, world, cells=cells))
+        if not isinstance(near, Near):
+            here.broken("sense returns a Near", f"it returned {type(near).__name__}", "extend tropel.contracts.Near")
         check_lists(here, near, state, world)
         check_cells(here, near, state)
         _check_against(here, near, state, rule)
@@ -156,18 +160,19 @@ def _check_against(case: Case, near: Any, state: AgentState, rule: Rule) -> None
                 )
 
 
-def _check_purity(case: Case, start: Moment) -> None:
+def _check_purity(case: Case, start: Situation) -> None:
     """The same state gives the same bits, and a restored environment goes on in the same order."""
     with case.runs():
-        environment = start.prepared(start.make_environment)
-        first = _sensed(environment, start.state, start.world)
+        environment: Environment = start.prepared(start.make_environment)
+        cells = _cells(environment, start.state, start.world)
+        first = _sensed(environment, start.state, start.world, cells)
         stored = stored_state(case, environment)
         later = start.taking(np.arange(1, len(start.state), 2)).state
-        going_on = _sensed(environment, later, start.world)
-        again = _sensed(environment, start.state, start.world)
-        other = start.prepared(start.make_environment)
-        layers.restore(other, stored)
-        resumed = _sensed(other, later, start.world)
+        going_on = _sensed(environment, later, start.world, cells)
+        again = _sensed(environment, start.state, start.world, cells)
+        other: Environment = start.prepared(start.make_environment)
+        other.restore(stored)
+        resumed = _sensed(other, later, start.world, cells)
     _demand_same(case, first, again, "sensed again")
     _demand_same(case, going_on, resumed, "sensed after restore(state())")
 
@@ -191,8 +196,17 @@ def _multiplied(state: AgentState, bounds: Floats, seed: int) -> AgentState:
     return many
 
 
-def _sensed(environment: Any, state: AgentState, world: World) -> dict[str, NDArray[Any]]:
-    return copied(near_arrays(environment.sense(state, world)))
+def _cells(environment: Environment, state: AgentState, world: World) -> CellGrid:
+    """What the engine sorts agents into."""
+    return CellGrid.of(state, world, cell=environment.declares.cell)
+
+
+def _sensed(
+    environment: Environment, state: AgentState, world: World, cells: CellGrid | None = None
+) -> dict[str, NDArray[Any]]:
+    cells = _cells(environment, state, world) if cells is None else cells
+    cells.begin(state, world)
+    return copied(near_arrays(environment.sense(Moment.of(state, world, cells=cells))))
 
 
 def _demand_same(case: Case, before: Arrays, after: Arrays, when: str) -> None:

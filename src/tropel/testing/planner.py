@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,11 +12,11 @@ from numpy.typing import NDArray
 
 from tropel.agents.groups import Group
 from tropel.agents.sources import Source
-from tropel.agents.state import AgentState, Floats, Steered
+from tropel.agents.state import Steered
 from tropel.arguments import checked_arguments
-from tropel.layers import Rows
+from tropel.contracts import Environment, Guidance, Model, ModelDeclaration, Moment, Planner, Rows
 from tropel.simulation import Simulation
-from tropel.testing.moments import Maker, Moment, maker
+from tropel.testing.moments import Maker, Situation, maker
 from tropel.testing.scenes import Scene, scenes
 from tropel.testing.shared import (
     Subject,
@@ -50,7 +51,7 @@ def check_planner(
     ids_matter: bool = False,
     seed: int = 0,
 ) -> None:
-    """Raise `ContractViolation` unless a planner keeps the promises of `tropel.layers.Planner`.
+    """Raise `ContractViolation` unless a planner keeps the promises of `tropel.Planner`.
 
     Directions are finite and no longer than one; only rows of members are written, nothing else is changed; the same
     call gives the same bits on any number of threads, in parts as at once, and after a resume; the order of agents does
@@ -60,7 +61,7 @@ def check_planner(
     and `agents` replace the built-in scenes. `ids_matter` is for planners that draw random numbers by id or break ties
     by id: renumbering may then change results.
     """
-    make = maker(planner, "direct")
+    make = maker(planner, Planner)
     for scene in scenes(world=world, agents=agents, dims=dims):
         _check_in(scene, make, ids_matter=ids_matter, seed=seed)
     for scene in scenes(world=world, agents=agents, dims=dims, crowd=True):
@@ -95,25 +96,17 @@ def _simulation(scene: Scene, make: Maker, seed: int) -> Simulation:
     return scene.simulation(seed=seed, dt=_DT, planning=make(), **local)
 
 
-class _AsDirected:
+class _AsDirected(Model):
     """Everybody goes the way that is planned."""
 
-    periodic_space = True
+    declares = ModelDeclaration(periodic_space=True)
 
-    def steer(
-        self,
-        state: AgentState,
-        near: Any,
-        directions: Floats,
-        members: Rows,
-        dt: float,
-        step: int,
-        out: Steered,
-    ) -> None:
-        out.velocity[members] = state.desired_speed[members, None] * directions[members]
+    def steer(self, moment: Moment, out: Steered) -> None:
+        rows = moment.members
+        out.velocity[rows] = moment.state.desired_speed[rows, None] * moment.directions[rows]
 
 
-def _moments(case: Case, build: Callable[[], Simulation], *, steps: Sequence[int]) -> Iterator[Moment]:
+def _moments(case: Case, build: Callable[[], Simulation], *, steps: Sequence[int]) -> Iterator[Situation]:
     """The given steps of a simulation, which goes on only when the next one is asked for."""
     with case.runs():
         sim = build()
@@ -121,24 +114,36 @@ def _moments(case: Case, build: Callable[[], Simulation], *, steps: Sequence[int
         with case.runs():
             while sim.step_number < step:
                 sim.step()
-        yield Moment.of(sim, make_environment=maker(sim.environment, "sense"))
+        yield Situation.of(sim, make_environment=maker(sim.environment, Environment))
 
 
-def _direct(case: Case, layer: Any, moment: Moment, members: Rows) -> dict[str, NDArray[Any]]:
+def _direct(case: Case, layer: Planner, moment: Situation, members: Rows) -> dict[str, NDArray[Any]]:
     """One call of `direct`."""
-    out = np.zeros_like(moment.state.position)
-    others = strangers(members, len(out))
-    marks = foreign_marks(out)
-    out[others] = marks[others]
+    out = Guidance(
+        directions=np.zeros_like(moment.state.position),
+        memory={name: moment.state.columns[name].copy() for name in layer.memory_names},
+    )
+    buffers = {"out.directions": out.directions} | {f"out.memory['{name}']": each for name, each in out.memory.items()}
+    others = strangers(members, len(moment.state))
+    marks = {name: foreign_marks(array) for name, array in buffers.items()}
+    for name, array in buffers.items():
+        array[others] = marks[name][others]
     given = copied(moment.inputs())
     rows = members.copy()
+    asked = replace(moment.moment(rows), given=None, sensed=None)
     with case.runs():
-        returned = layer.direct(moment.state, rows, out)
-    check_returns_nothing(case, returned, "out")
+        returned = layer.direct(asked, out)
+    check_returns_nothing(case, returned, "out.directions")
     check_inputs(case, moment, given)
     check_members(case, members, rows)
-    check_strangers(case, moment, others, marks={"out": marks}, now={"out": out})
-    directions = out[members]
+    if out.directions is not buffers["out.directions"]:
+        case.broken(
+            "results are written into the arrays of out",
+            "out.directions is another array than before",
+            "write out.directions[moment.members] = …, do not replace the array",
+        )
+    check_strangers(case, moment, others, marks=marks, now=buffers)
+    directions = out.directions[members]
     check_finite(case, moment, members, "the direction", directions)
     length = np.linalg.norm(directions, axis=1)
     if length.max(initial=0.0) > 1.0 + 1e-9:
@@ -148,4 +153,5 @@ def _direct(case: Case, layer: Any, moment: Moment, members: Rows) -> dict[str, 
             f"that of {row_of(moment.state, int(members[worst]))} has the length {length[worst]:.12g}",
             "divide by its length; shorter means slower, zero means standing",
         )
-    return {"direction": directions}
+    remembered = {name: array[members] for name, array in buffers.items() if name != "out.directions"}
+    return {"direction": directions, **remembered}

@@ -13,11 +13,10 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from tropel import layers
 from tropel._kernels.compile import threads_restored
-from tropel.layers import Rows
+from tropel.contracts import Layer, Rows
 from tropel.simulation import Simulation
-from tropel.testing.moments import Maker, Moment
+from tropel.testing.moments import Maker, Situation
 from tropel.testing.violation import (
     Arrays,
     Case,
@@ -36,7 +35,7 @@ _STEPS_AFTER_STORING = 7
 class Call(Protocol):
     """One call of a layer's method: checks what can be seen from it alone, returns the rows of `members`."""
 
-    def __call__(self, case: Case, layer: Any, moment: Moment, members: Rows) -> dict[str, NDArray[Any]]: ...
+    def __call__(self, case: Case, layer: Any, moment: Situation, members: Rows) -> dict[str, NDArray[Any]]: ...
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,18 +49,18 @@ class Subject:
     def where(self, detail: str) -> Subject:
         return replace(self, case=self.case.where(detail))
 
-    def prepared(self, moment: Moment) -> Any:
+    def prepared(self, moment: Situation) -> Any:
         with self.case.runs():
             return moment.prepared(self.make)
 
-    def call(self, layer: Any, moment: Moment, members: Rows) -> dict[str, NDArray[Any]]:
+    def call(self, layer: Any, moment: Situation, members: Rows) -> dict[str, NDArray[Any]]:
         return self.calling(self.case, layer, moment, members)
 
-    def fresh_call(self, moment: Moment, members: Rows) -> dict[str, NDArray[Any]]:
+    def fresh_call(self, moment: Situation, members: Rows) -> dict[str, NDArray[Any]]:
         return self.call(self.prepared(moment), moment, members)
 
 
-def most(moment: Moment) -> Rows:
+def most(moment: Situation) -> Rows:
     """Two rows of three: the others belong to somebody else's layer."""
     rows = np.arange(len(moment.state), dtype=np.int64)
     return rows[rows % 3 != 1]
@@ -77,7 +76,7 @@ def strangers(members: Rows, count: int) -> Rows:
     return np.setdiff1d(np.arange(count, dtype=np.int64), members)
 
 
-def check_strangers(case: Case, moment: Moment, others: Rows, *, marks: Arrays, now: Arrays) -> None:
+def check_strangers(case: Case, moment: Situation, others: Rows, *, marks: Arrays, now: Arrays) -> None:
     """The rows `others` of the output still have the marks they were given."""
     before, after = ({name: array[others] for name, array in side.items()} for side in (marks, now))
     _demand(
@@ -95,7 +94,7 @@ def check_members(case: Case, members: Rows, now: Rows) -> None:
         case.broken("what it is given stays as it is", "members was changed", "work on a copy")
 
 
-def check_inputs(case: Case, moment: Moment, before: Arrays) -> None:
+def check_inputs(case: Case, moment: Situation, before: Arrays) -> None:
     difference = bit_difference(before, moment.inputs())
     if difference is not None:
         about_agents = difference.name.startswith(("state.", "directions"))
@@ -115,7 +114,7 @@ def check_returns_nothing(case: Case, returned: Any, where: str) -> None:
         )
 
 
-def check_finite(case: Case, moment: Moment, members: Rows, name: str, rows: NDArray[Any]) -> None:
+def check_finite(case: Case, moment: Situation, members: Rows, name: str, rows: NDArray[Any]) -> None:
     bad = np.flatnonzero(~np.isfinite(rows).all(axis=1))
     if len(bad):
         row = int(members[bad[0]])
@@ -127,18 +126,18 @@ def check_finite(case: Case, moment: Moment, members: Rows, name: str, rows: NDA
         )
 
 
-def check_purity(subject: Subject, moment: Moment) -> None:
+def check_purity(subject: Subject, moment: Situation) -> None:
     """The same call from the same state() gives the same bits: again, after other calls, and in a fresh layer."""
     members = most(moment)
     layer, other = subject.prepared(moment), subject.prepared(moment)
     stored = stored_state(subject.case, layer)
     first = subject.call(layer, moment, members)
-    layers.restore(layer, copied(stored))
+    layer.restore(copied(stored))
     again = subject.call(layer, moment, members)
     subject.call(layer, moment.elsewhere(), members)
-    layers.restore(layer, copied(stored))
+    layer.restore(copied(stored))
     later = subject.call(layer, moment, members)
-    layers.restore(other, copied(stored))
+    other.restore(copied(stored))
     fresh = subject.call(other, moment, members)
     for result in (again, later, fresh):
         _demand(
@@ -151,7 +150,7 @@ def check_purity(subject: Subject, moment: Moment) -> None:
         )
 
 
-def check_halves(subject: Subject, moment: Moment) -> None:
+def check_halves(subject: Subject, moment: Situation) -> None:
     """Members in two calls get what they get in one."""
     members = most(moment)
     whole = subject.fresh_call(moment, members)
@@ -171,7 +170,7 @@ def check_halves(subject: Subject, moment: Moment) -> None:
     )
 
 
-def check_order(subject: Subject, moment: Moment, *, ids_matter: bool) -> None:
+def check_order(subject: Subject, moment: Situation, *, ids_matter: bool) -> None:
     """Another numbering of the same agents gives each the same, up to the rounding of sums."""
     case, count = subject.case, len(moment.state)
     members = most(moment)
@@ -216,7 +215,7 @@ def check_order(subject: Subject, moment: Moment, *, ids_matter: bool) -> None:
     )
 
 
-def check_threads(subject: Subject, moment: Moment) -> None:
+def check_threads(subject: Subject, moment: Situation) -> None:
     """One thread and more give the same bits."""
     members = most(moment)
     with threads_restored(1):
@@ -262,9 +261,9 @@ def check_resumes(case: Case, build: Callable[[], Simulation], index: Callable[[
             )
 
 
-def stored_state(case: Case, layer: Any) -> dict[str, NDArray[Any]]:
+def stored_state(case: Case, layer: Layer) -> dict[str, NDArray[Any]]:
     """What state() tells, checked and copied."""
-    stored = layers.stored(layer)
+    stored = layer.state()
     for name, array in stored.items():
         if not isinstance(name, str) or not isinstance(array, np.ndarray) or array.dtype.hasobject:
             case.broken(
@@ -272,7 +271,7 @@ def stored_state(case: Case, layer: Any) -> dict[str, NDArray[Any]]:
                 f"{name!r} is {array.dtype if isinstance(array, np.ndarray) else type(array).__name__}",
                 "store numbers, e.g. np.array(value)",
             )
-    if stored and not hasattr(layer, "restore"):
+    if stored and type(layer).restore is Layer.restore:
         case.broken(
             "what state() tells can be put back", "there is no method restore(stored)", "write one that takes that dict"
         )
@@ -295,13 +294,13 @@ def _everything(sim: Simulation) -> dict[str, NDArray[Any]]:
     memories = {
         f"{type(layer).__name__}.state()['{name}']": array
         for layer in sim.all_layers()
-        for name, array in layers.stored(layer).items()
+        for name, array in layer.state().items()
     }
     return sim.population.stored() | memories
 
 
 def _demand(
-    case: Case, moment: Moment, members: Rows, difference: Difference | None, promise: str, remedy: str
+    case: Case, moment: Situation, members: Rows, difference: Difference | None, promise: str, remedy: str
 ) -> None:
     if difference is not None:
         if difference.row is not None:

@@ -9,14 +9,14 @@ from typing import Annotated, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tropel import layers
 from tropel.agents.groups import Group
 from tropel.agents.sources import Source
 from tropel.agents.state import Steered
 from tropel.arguments import checked_arguments
-from tropel.layers import Rows
+from tropel.contracts import Environment, Model, Moves, Planner, Rows
+from tropel.phases import follows_ground
 from tropel.simulation import STEP, Simulation
-from tropel.testing.moments import Maker, Moment, maker, with_columns
+from tropel.testing.moments import Maker, Situation, maker, with_columns
 from tropel.testing.scenes import Scene, scenes
 from tropel.testing.shared import (
     Subject,
@@ -35,7 +35,6 @@ from tropel.testing.shared import (
     strangers,
 )
 from tropel.testing.violation import Case, copied, row_of
-from tropel.turns import reads_ground
 from tropel.world import World
 
 _STEPS = 5
@@ -56,9 +55,9 @@ def check_steering(
     dt: Annotated[float, STEP] = 0.05,
     seed: int = 0,
 ) -> None:
-    """Raise `ContractViolation` unless a steering model keeps the promises of `tropel.layers.Steering`.
+    """Raise `ContractViolation` unless a steering model keeps the promises of `tropel.Model`.
 
-    Velocities (positions of a model that `moves_itself`) are finite, also where agents stand on top of each other, and
+    Velocities (positions of a model that moves itself) are finite, also where agents stand on top of each other, and
     headings are unit vectors; only rows of members are written, nothing else is changed; the same call gives the same
     bits on any number of threads, in parts as at once, and after a resume; the order of agents does not matter.
 
@@ -68,12 +67,12 @@ def check_steering(
     the dimensions it is made for; `world` and `agents` replace the built-in scenes. `ids_matter` is for models that
     draw random numbers by id or break ties by id: renumbering may then change results.
     """
-    make = maker(model, "steer")
+    make = maker(model, Model)
     given: dict[str, Maker] = {"local": make}
     if planner is not None:
-        given["planning"] = maker(planner, "direct")
+        given["planning"] = maker(planner, Planner)
     if environment is not None:
-        given["environment"] = maker(environment, "sense")
+        given["environment"] = maker(environment, Environment)
 
     def builder(scene: Scene) -> Callable[[], Simulation]:
         return lambda: scene.simulation(seed=seed, dt=dt, **{name: new() for name, new in given.items()})
@@ -91,7 +90,7 @@ def _check_in(scene: Scene, make: Maker, build: Callable[[], Simulation], *, ids
         at_step = subject.where(f"step {moment.step}")
         at_step.fresh_call(moment, most(moment))
         check_purity(at_step, moment)
-        if not reads_ground(make()):
+        if not follows_ground(make()):
             check_halves(at_step, moment)
         check_order(at_step, moment, ids_matter=ids_matter)
     _check_corners(subject, next(_moments(subject.case, build, steps=(0,))))
@@ -102,7 +101,7 @@ def _case(scene: Scene, make: Maker) -> Case:
     return Case(layer=type(make()).__name__, method="steer", scene=scene.name)
 
 
-def _moments(case: Case, build: Callable[[], Simulation], *, steps: Sequence[int]) -> Iterator[Moment]:
+def _moments(case: Case, build: Callable[[], Simulation], *, steps: Sequence[int]) -> Iterator[Situation]:
     """The given steps of a simulation, which goes on only when the next one is asked for."""
     with case.runs():
         sim = build()
@@ -110,11 +109,11 @@ def _moments(case: Case, build: Callable[[], Simulation], *, steps: Sequence[int
         with case.runs():
             while sim.step_number < step:
                 sim.step()
-        moment = Moment.of(sim, make_environment=maker(sim.environment, "sense"))
-        yield moment.planned(moment.prepared(maker(sim.all_layers()[1], "direct")))
+        moment = Situation.of(sim, make_environment=maker(sim.environment, Environment))
+        yield moment.planned(moment.prepared(maker(sim.layers.planners[0], Planner)))
 
 
-def _check_corners(subject: Subject, moment: Moment) -> None:
+def _check_corners(subject: Subject, moment: Situation) -> None:
     """Nobody, several at the same place, and one alone with nowhere to go."""
     no_rows = np.empty(0, dtype=np.int64)
     subject.where("no members").fresh_call(moment, no_rows)
@@ -128,11 +127,12 @@ def _check_corners(subject: Subject, moment: Moment) -> None:
     for speed in (0.0, 1.0):
         one = moment.taking(everybody[:1])
         columns = one.state.columns | {"velocity": speed * one.state.heading}
-        one = replace(one, state=with_columns(one.state, columns), directions=np.zeros((1, one.state.dim))).sensed()
+        one = replace(one, state=with_columns(one.state, columns), directions=np.zeros((1, one.state.dim)), near=None)
+        one = one.sensed()
         _check_calm(alone.case, one, alone.fresh_call(one, everybody[:1]))
 
 
-def _check_calm(case: Case, moment: Moment, result: dict[str, NDArray[Any]]) -> None:
+def _check_calm(case: Case, moment: Situation, result: dict[str, NDArray[Any]]) -> None:
     if "velocity" not in result:
         return
     usual = max(float(moment.state.desired_speed[0]), float(np.linalg.norm(moment.state.velocity[0])), 1.0)
@@ -145,10 +145,10 @@ def _check_calm(case: Case, moment: Moment, result: dict[str, NDArray[Any]]) -> 
         )
 
 
-def _steer(case: Case, layer: Any, moment: Moment, members: Rows) -> dict[str, NDArray[Any]]:
+def _steer(case: Case, layer: Model, moment: Situation, members: Rows) -> dict[str, NDArray[Any]]:
     """One call of `steer`."""
     state = moment.state
-    out = Steered.like(state, layers.memory_of(layer))
+    out = Steered.like(state, layer.memory_names)
     out.begin(state)
     buffers = _buffers(out)
     others = strangers(members, len(state))
@@ -158,13 +158,13 @@ def _steer(case: Case, layer: Any, moment: Moment, members: Rows) -> dict[str, N
     given = copied(moment.inputs())
     rows = members.copy()
     with case.runs():
-        returned = layer.steer(state, moment.near, moment.directions, rows, moment.dt, moment.step, out)
+        returned = layer.steer(moment.moment(rows), out)
     check_returns_nothing(case, returned, "out.velocity")
     check_inputs(case, moment, given)
     check_members(case, members, rows)
     _check_not_replaced(case, buffers, _buffers(out))
     check_strangers(case, moment, others, marks=marks, now=buffers)
-    moved = "position" if getattr(layer, "moves_itself", False) else "velocity"
+    moved = "velocity" if layer.declares.moves is Moves.FREELY else "position"
     wanted = {moved, "heading"} | {name for name in buffers if name.startswith("memory")}
     result = {name: array[members] for name, array in buffers.items() if name in wanted}
     check_finite(case, moment, members, f"the {moved}", result[moved])
@@ -188,7 +188,7 @@ def _check_not_replaced(case: Case, before: dict[str, NDArray[Any]], after: dict
             )
 
 
-def _check_heading(case: Case, moment: Moment, members: Rows, heading: NDArray[np.float64]) -> None:
+def _check_heading(case: Case, moment: Situation, members: Rows, heading: NDArray[np.float64]) -> None:
     length = np.linalg.norm(heading, axis=1)
     odd = np.flatnonzero(np.abs(length - 1.0) > 1e-6)
     if len(odd):

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from tropel.agents.state import AgentState
+from tropel.contracts import Guidance, Moment, Planner
 
 Point = tuple[float, float]
 
@@ -15,7 +15,7 @@ Point = tuple[float, float]
 _MARGIN = 0.3
 
 
-class Gates:
+class Gates(Planner):
     """Walk to the nearest point of the first gate that is still ahead; where none is, walk `onward`.
 
     A gate is given by its left and right post, as those who walk through see them. It is behind whoever is beyond the
@@ -27,9 +27,10 @@ class Gates:
         self._posts: Sequence[NDArray[np.float64]] = [np.array(gate, dtype=np.float64) for gate in gates]
         self._onward = np.array(onward, dtype=np.float64) / np.linalg.norm(onward)
 
-    def direct(self, state: AgentState, members: NDArray[np.int64], out: NDArray[np.float64]) -> None:
-        """Write unit vectors into the rows of `members`."""
-        position = state.position[members]
+    def direct(self, moment: Moment, out: Guidance) -> None:
+        """Write unit vectors for the members."""
+        members = moment.members
+        position = moment.state.position[members]
         way = np.tile(self._onward, (len(members), 1))
         ahead = np.zeros(len(members), dtype=bool)
         for left, right in self._posts:
@@ -46,4 +47,4 @@ class Gates:
             straight = np.where(away[:, None] > 1e-6, offset / np.maximum(away, 1e-6)[:, None], forward)
             way[to_go] = straight[to_go]
             ahead |= to_go
-        out[members] = way
+        out.directions[members] = way

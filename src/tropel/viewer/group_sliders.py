@@ -138,12 +138,13 @@ def offered(sim: Simulation, group: str) -> list[Column]:
     """Parameters of one number each that events may set and the group's layers read, personality first."""
     number = sim.groups.index(group)
     theirs = {c.name for c in CORE_COLUMNS}
-    if sim.layers.cells()[number] is not None:
-        theirs.remove("radius")  # on cells a body is its cell
-    if getattr(sim.layers.models[number], "follows_layers", False):
+    declares = sim.layers.models[number].declares
+    if declares.placing.body is not None:
+        theirs.remove("radius")  # the model says how wide bodies are
+    if not declares.senses:
         theirs.remove("sense_radius")
     for layer in (sim.layers.planners[number], sim.layers.models[number]):
-        theirs |= {column.name for column in getattr(layer, "columns", ())}
+        theirs |= {column.name for column in layer.declares.columns}
     return [column for column in all_offered(sim) if column.name in theirs]
 
 
@@ -159,7 +160,7 @@ def in_force(name: str, sim: Simulation, group: str) -> Floats:
     number = sim.groups.index(group)
     rows = sim.population.members([number])
     for layer in (sim.layers.models[number], sim.layers.planners[number]):
-        if hasattr(layer, "in_force") and name in (column.name for column in getattr(layer, "columns", ())):
+        if name in (column.name for column in layer.declares.columns):
             return np.asarray(layer.in_force(sim.agents, name))[rows]
     return np.asarray(sim.agents.columns[name][rows])
 
@@ -180,8 +181,9 @@ def reach_of(column: Column, sim: Simulation) -> tuple[float, float]:
 
 def _limits(name: str, sim: Simulation) -> list[float]:
     """What cells and periodic space allow: nobody may jump over a cell in a step, or be met on two sides."""
-    cells = [cell for cell in sim.layers.cells() if cell is not None]
-    limits = [_JUMP * min(cells) / sim.dt] if cells and name == "desired_speed" else [math.inf]
+    limits = [math.inf]
+    if name == "desired_speed":
+        limits += [_JUMP * model.longest_step / sim.dt for model in sim.layers.models]
     if sim.world.is_periodic:
         shortest = sim.world.shortest_period
         if name in ("sense_radius", "flee_radius"):

@@ -41,7 +41,7 @@ def links_of(sim: Simulation, selected: int | None) -> Links | None:
     if not found:
         return None
     row = found[0]
-    if getattr(sim.layers.models[int(agents.group[row])], "follows_layers", False):
+    if not sim.layers.models[int(agents.group[row])].declares.senses:
         return None
     straight = agents.position - agents.position[row]
     offset = nearest_images(straight, sim.world.period)

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tropel import layers
 from tropel.agents.groups import goal_name
 from tropel.agents.state import CORE_COLUMNS
 from tropel.pictures import style
@@ -75,11 +74,11 @@ def _columns(sim: Simulation, row: int) -> dict[str, tuple[float, str]]:
     agents, number = sim.agents, int(sim.agents.group[row])
     own = (sim.environment, sim.layers.planners[number], sim.layers.models[number])
     shown: dict[str, tuple[float, str]] = {}
-    for column in (*CORE_COLUMNS, *(column for layer in own for column in layers.columns_of(layer))):
+    for column in (*CORE_COLUMNS, *(column for layer in own for column in layer.all_columns)):
         if column.name in _NOT_SHOWN or column.vector or column.width:
             continue
         value = float(agents.columns[column.name][row])
-        if np.isnan(value) and hasattr(own[-1], "in_force"):
+        if np.isnan(value) and column.name in {each.name for each in own[-1].declares.columns}:
             value = float(own[-1].in_force(agents, column.name)[row])
         shown[column.name] = value, column.unit
     return shown

@@ -90,14 +90,12 @@ class HazardLayers:
         self._drawn: Raster | None = None  #: cells without those that hazards block, and what they show
         self._shown: tuple[object, ...] = ()
 
-    def update(self, world: World, *, far: bool = True) -> None:
+    def update(self, world: World, terrain: Terrain, *, far: bool = True) -> None:
         """Lay, replace and drop sub-layers, as far as hazards, doors or obstacles have changed.
 
         Unless `far`, only the inner discs are laid: nobody steps into a hazard, but nobody keeps away from it either.
         """
-        terrain, hazards = world.terrain, world.hazards
-        if terrain is None:
-            return
+        hazards = world.hazards
         if terrain is not self._terrain:
             self._terrain, self._laid = terrain, {}
         for name in self._laid.keys() - set(hazards.names):

@@ -14,18 +14,22 @@ So no step between two free neighbours crosses a wall, not even a diagonal one t
 from __future__ import annotations
 
 import math
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tropel._kernels.grid_raster import block_crossed, block_near_discs, fill_inside
 from tropel.errors import ParameterError
-from tropel.world.raster import Raster, check_memory, static_obstacles, world_extent
+from tropel.world.raster import Raster, check_memory, static_obstacles, what_is_drawn, world_extent
 from tropel.world.shapes import segments_of
 from tropel.world.world import World
 
 #: Share of a cell by which the edge of the walkable area may reach into it and still count as running along it.
 _ROUNDING = 1e-6
+
+#: The last cells of each world: their size and what they show.
+_DRAWN: WeakKeyDictionary[World, tuple[float, tuple[bytes, ...], Raster]] = WeakKeyDictionary()
 
 
 def lattice_cells(world: World, cell: float = 0.4, *, hazards: bool = True) -> Raster:
@@ -53,6 +57,15 @@ def lattice_cells(world: World, cell: float = 0.4, *, hazards: bool = True) -> R
     raster = Raster(origin=low, cell=float(cell), free=free.view(np.bool_), clearance=0.5 * cell)
     take_cells(*static_obstacles(world, hazards=hazards), raster, raster.free)
     return raster
+
+
+def cells_now(world: World, cell: float) -> Raster:
+    """`lattice_cells`, drawn once for all who ask before the world changes: sources do in every step."""
+    drawn = what_is_drawn(world)
+    known = _DRAWN.get(world)
+    if known is None or known[:2] != (cell, drawn):
+        known = _DRAWN[world] = (cell, drawn, lattice_cells(world, cell))
+    return known[2]
 
 
 def _shortened(segments: NDArray[np.float64], by: float) -> NDArray[np.float64]:

@@ -51,7 +51,6 @@ class Terrain:
     longest_move: int = DIAGONAL  #: length of the dearest move between two cells
     drawn: tuple[bytes, ...] = ()  #: what the raster shows of doors and obstacles (`what_is_drawn`)
     version: int = 0  #: changes whenever a filter does
-    crowd: object = None  #: the model whose agents stand on these cells
     _short: NDArray[np.uint32] | None = None
     _filtered: int = 0  #: what all filters take [bytes]
     _allowed: int = 0  #: what they may take before it is asked again whether there is memory

@@ -11,7 +11,7 @@ import hashlib
 import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import numpy as np
 import shapely
@@ -41,9 +41,6 @@ from tropel.world.periodic import check_within_sides, images_of_segments, period
 from tropel.world.shapes import Polygonal, ShapeLike
 from tropel.world.wall_grid import build_wall_grid, quantised
 from tropel.world.world_state import WorldState, read_world_state
-
-if TYPE_CHECKING:
-    from tropel.world.terrain import Terrain
 
 
 class World:
@@ -155,7 +152,6 @@ class World:
             self.bounds[1] = np.where(period > 0.0, low + period, high)
         self.region_boxes: ReadOnlyNames[Box] = named_regions({})
         self.time = 0.0
-        self.terrain: Terrain | None = None  #: information layers, where a planner lays them
         self._targets: dict[str, Target] = {}
         self.targets = ReadOnlyNames(
             self._targets,

@@ -27,12 +27,15 @@ _ONE = np.uint64(1)
 _HALF = np.uint64(32)
 _LOW_HALF = np.uint64(0xFFFFFFFF)
 
+#: Instead of ids, where rows are in their order.
+_IN_ORDER = np.empty(0, dtype=np.int64)
+
 #: In `faults`, for a block of rows without any.
 _NO_FAULT = -1
 
 
 @parallel_kernel
-def _bin_rows(position, sense_radius, origin, inverse_cell, shape, shift, cell_of_row, tally, faults, widest):
+def _bin_rows(position, level, sense_radius, origin, inverse_cell, shape, shift, cell_of_row, tally, faults, widest):
     """The cell of every row, how many rows of a block fall into a bucket, and what cannot be sorted."""
     count = position.shape[0]
     spatial = position.shape[1] == 3
@@ -47,7 +50,8 @@ def _bin_rows(position, sense_radius, origin, inverse_cell, shape, shift, cell_o
             z = position[i, 2] if spatial else 0.0
             cx = axis_cell(x, origin[0], inverse_cell, shape[0])
             cy = axis_cell(y, origin[1], inverse_cell, shape[1])
-            cz = axis_cell(z, origin[2], inverse_cell, shape[2])
+            # In the plane the third axis counts levels.
+            cz = axis_cell(z, origin[2], inverse_cell, shape[2]) if spatial else min(np.int64(level[i]), shape[2] - 1)
             radius = sense_radius[i]
             # Differences of a number to itself are zero unless it is infinite or not a number.
             if (x - x) + (y - y) + (z - z) != 0.0 or not radius >= 0.0:
@@ -97,8 +101,11 @@ def _deal_rows(cell_of_row, shift, tally, dealt):
 
 
 @parallel_kernel
-def _sort_buckets(dealt, bucket_start, shift, position, sense_radius, shared, shared_radius, cells):
-    """Sort every bucket by cell and copy the columns that finding neighbours needs."""
+def _sort_buckets(dealt, bucket_start, shift, ids, position, sense_radius, shared, shared_radius, cells):
+    """Sort every bucket by cell and copy the columns that finding neighbours needs.
+
+    Rows of a cell stay in their order, which is that of the ids; where it is not, `ids` are given.
+    """
     cell_start = cells.cell_start
     order = cells.order
     sorted_position = cells.position
@@ -126,6 +133,8 @@ def _sort_buckets(dealt, bucket_start, shift, position, sense_radius, shared, sh
             slot = cell_start[row_cell] - np.uint32(1)
             cell_start[row_cell] = slot
             order[np.uint64(slot)] = np.uint32(row)
+        if ids.size > 0:
+            _order_by_id(first_cell, end_cell, end, cell_start, ids, order)
         for k in range(first, end):
             sorted_row = np.uint64(order[k])
             sorted_position[0, k] = position[sorted_row, 0]
@@ -134,6 +143,20 @@ def _sort_buckets(dealt, bucket_start, shift, position, sense_radius, shared, sh
                 sorted_position[2, k] = position[sorted_row, 2]
             sorted_radius[k] = shared_radius if shared else sense_radius[sorted_row]
     cell_start[cell_count] = np.uint32(dealt.shape[0])
+
+
+@kernel
+def _order_by_id(first_cell, end_cell, end, cell_start, ids, order):
+    """Put the rows of each cell into the order of their ids; few are in a cell, so each is moved past others."""
+    for cell in range(first_cell, end_cell):
+        begin = np.uint64(cell_start[cell])
+        until = np.uint64(cell_start[cell + _ONE]) if cell + _ONE < end_cell else end
+        for k in range(begin + _ONE, until):
+            row, place = order[k], k
+            while place > begin and ids[np.uint64(order[place - _ONE])] > ids[np.uint64(row)]:
+                order[place] = order[place - _ONE]
+                place -= _ONE
+            order[place] = row
 
 
 @parallel_kernel
@@ -247,6 +270,7 @@ class CellSort:
         position, sense_radius = state.position, state.sense_radius
         _bin_rows(
             position,
+            state.level,
             sense_radius,
             self._origin,
             self._inverse_cell,
@@ -262,9 +286,8 @@ class CellSort:
             return int(fault)
         dealt = self._dealt[:count]
         _deal_rows(cell_of_row, self._shift, tally, dealt)
-        _sort_buckets(
-            dealt, self._bucket_start, self._shift, position, sense_radius, *_shared(sense_radius), self._cells
-        )
+        _sort_buckets(dealt, self._bucket_start, self._shift, _IN_ORDER if state.in_id_order else state.id, position,
+                      sense_radius, *_shared(sense_radius), self._cells)  # fmt: skip
         return None
 
     @property

@@ -6,16 +6,12 @@ from collections.abc import Callable
 
 import numpy as np
 from numba import prange
-from numpy.typing import NDArray
 
 from tropel._kernels.compile import parallel_kernel
 from tropel._kernels.csr import Csr, sum_up
 from tropel._kernels.discs import DiscGrid, disc_cell
 from tropel._kernels.walls import WallGrid, cell_at, nearest_on_segment
 from tropel.agents.state import AgentState
-
-_Ints = NDArray[np.int64]
-_Items = NDArray[np.int32]
 
 
 @parallel_kernel
@@ -60,42 +56,24 @@ def _list_obstacles(position, sense_radius, discs, length, indptr, indices, fill
         length[i] = found
 
 
-class _TwoPassLists:
-    """Counts, then fills; keeps the memory from step to step. Lists here are short, so the distances are cheap."""
-
-    def __init__(self, fill: Callable[..., None]) -> None:
-        self._fill = fill
-        self._length = np.empty(0, dtype=np.int64)
-        self._indptr = np.zeros(1, dtype=np.int64)
-        self._indices = np.empty(0, dtype=np.int32)
-
-    def build(self, state: AgentState, grid: WallGrid | DiscGrid) -> Csr:
-        count = len(state)
-        if count > len(self._length):
-            room = count + count // 4
-            self._length = np.empty(room, dtype=np.int64)
-            self._indptr = np.zeros(room + 1, dtype=np.int64)
-        length, indptr = self._length[:count], self._indptr[: count + 1]
-        if len(grid.items) == 0:
-            indptr.fill(0)
-            return Csr(indptr, self._indices[:0])
-        self._fill(state.position, state.sense_radius, grid, length, indptr, self._indices, False)
-        total = sum_up(length, indptr)
-        if total > len(self._indices):
-            self._indices = np.empty(total + total // 4, dtype=np.int32)
-        self._fill(state.position, state.sense_radius, grid, length, indptr, self._indices, True)
-        return Csr(indptr, self._indices[:total])
+def list_walls(state: AgentState, walls: WallGrid) -> Csr:
+    """Numbers of the blocking walls within each agent's sense radius, ascending."""
+    return _counted_then_filled(_list_walls, state, walls)
 
 
-class Surroundings:
-    """What stands around each agent."""
+def list_obstacles(state: AgentState, obstacles: DiscGrid) -> Csr:
+    """Numbers of the obstacles whose surface is within each agent's sense radius, ascending."""
+    return _counted_then_filled(_list_obstacles, state, obstacles)
 
-    def __init__(self) -> None:
-        self._walls = _TwoPassLists(_list_walls)
-        self._obstacles = _TwoPassLists(_list_obstacles)
 
-    def walls(self, state: AgentState, walls: WallGrid) -> Csr:
-        return self._walls.build(state, walls)
-
-    def obstacles(self, state: AgentState, obstacles: DiscGrid) -> Csr:
-        return self._obstacles.build(state, obstacles)
+def _counted_then_filled(fill: Callable[..., None], state: AgentState, grid: WallGrid | DiscGrid) -> Csr:
+    """Lists here are short, so that finding everything twice is cheap."""
+    count = len(state)
+    length, indptr = np.empty(count, dtype=np.int64), np.zeros(count + 1, dtype=np.int64)
+    indices = np.empty(0, dtype=np.int32)
+    if len(grid.items) == 0:
+        return Csr(indptr, indices)
+    fill(state.position, state.sense_radius, grid, length, indptr, indices, False)
+    indices = np.empty(sum_up(length, indptr), dtype=np.int32)
+    fill(state.position, state.sense_radius, grid, length, indptr, indices, True)
+    return Csr(indptr, indices)

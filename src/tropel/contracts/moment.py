@@ -1,0 +1,107 @@
+"""A moment: everything that a layer is given at one point of a step, frozen."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tropel.agents.state import AgentState, Floats
+from tropel.broad_phase import CellGrid
+from tropel.errors import ModelError
+from tropel.reductions import ONE_PROCESS, Reductions
+from tropel.world import World
+
+if TYPE_CHECKING:
+    from tropel.contracts.layers import Environment
+    from tropel.contracts.near import Near
+    from tropel.world.terrain import Terrain
+
+Rows = NDArray[np.int64]
+
+#: Nobody waits, which is mostly so.
+NOBODY_WAITS = np.empty(0, dtype=np.bool_)
+
+
+@dataclass(kw_only=True)
+class Guidance:
+    """What planners write and models read: a direction for each agent, and what lies on the ground."""
+
+    directions: Floats  #: (N, dim): a unit vector, shorter to go slower, zero to stand
+    ground: Terrain | None = None  #: for models that follow it
+    memory: dict[str, NDArray[Any]] = field(default_factory=dict)  #: fresh columns of planners that remember
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Moment:
+    """The frozen state of a step, and for whom a layer is asked. Layers read all of it and change none of it."""
+
+    state: AgentState  #: everybody; a layer writes only the rows of `members`, into `out`
+    world: World
+    members: Rows  #: ascending rows of those the layer is asked for, all alive
+    groups: tuple[int, ...]  #: numbers of the groups it is asked for, whether anybody of them is there or not
+    step: int  #: number of the step
+    time: float  #: step · dt [s]
+    dt: float  #: [s]
+    seed: int  #: of the simulation; random numbers are functions of seed, purpose, id and step
+    waiting: NDArray[np.bool_]  #: (N,): who has not started yet; empty where nobody waits
+    cells: CellGrid  #: everybody by cell, whatever the environment; sorted when first asked for
+    reduce: Reductions  #: maxima, medians and counts over the whole crowd
+    given: Guidance | None = None
+    sensed: Near | None = None
+
+    @property
+    def guidance(self) -> Guidance:
+        """What the planners say; a planner is not told."""
+        if self.given is None:
+            raise ModelError("there is no guidance before planning: read it in steer, not in direct or sense")
+        return self.given
+
+    @property
+    def directions(self) -> Floats:
+        """Where each agent would like to go, as its planner says."""
+        return self.guidance.directions
+
+    @property
+    def near(self) -> Near:
+        """Who and what is near; only models that declare `senses` are told."""
+        if self.sensed is None:
+            raise ModelError(
+                "nothing has been sensed here: `near` is for steer of models that declare senses=True, not for planners"
+            )
+        return self.sensed
+
+    @classmethod
+    def of(
+        cls,
+        state: AgentState,
+        world: World,
+        *,
+        environment: Environment | None = None,
+        directions: Floats | None = None,
+        members: Rows | None = None,
+        step: int = 0,
+        dt: float = 0.05,
+        seed: int = 0,
+        cells: CellGrid | None = None,
+    ) -> Moment:
+        """A moment of agents that no simulation has, for tests and measurements; sensed if there is an environment."""
+        if cells is None:
+            cells = CellGrid.of(state, world, cell=None if environment is None else environment.declares.cell)
+        moment = cls(
+            state=state,
+            world=world,
+            members=np.arange(len(state), dtype=np.int64) if members is None else members,
+            groups=tuple(range(max(len(state.group_names), int(state.group.max(initial=0)) + 1))),
+            step=step,
+            time=step * dt,
+            dt=dt,
+            seed=seed,
+            waiting=NOBODY_WAITS,
+            cells=cells,
+            reduce=ONE_PROCESS,
+            given=Guidance(directions=np.zeros_like(state.position) if directions is None else directions),
+        )
+        return moment if environment is None else replace(moment, sensed=environment.sense(moment))

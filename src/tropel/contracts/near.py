@@ -1,0 +1,156 @@
+"""Who and what is near each agent in a phase of a step: what `sense` returns and models read."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tropel._kernels.cells import CellList
+from tropel._kernels.csr import Csr
+from tropel._kernels.discs import DiscGrid
+from tropel._kernels.neighbours import Neighbours
+from tropel._kernels.simd import COPY_WIDTH
+from tropel._kernels.walls import WallGrid
+from tropel.agents.state import AgentState, Floats
+from tropel.contracts.surroundings import list_obstacles, list_walls
+from tropel.errors import ModelError
+
+if TYPE_CHECKING:
+    from tropel.contracts.moment import Moment
+
+_NO_LISTS = np.empty(0, dtype=np.int64)
+
+
+class Near(ABC):
+    """Neighbours, walls and obstacles of every agent, as they are in one phase.
+
+    Agent j is near agent i when |xi - xj| ≤ sense_radius[i], centre to centre and, in periodic space, to the nearest
+    image, and when the environment lets i know of j. An environment writes `lists`; one that has something faster for
+    kernels than lists writes `neighbours` too. All of it is valid until the next phase: its memory is used again.
+    """
+
+    def __init__(self, moment: Moment) -> None:
+        self.state = moment.state
+        self.world = moment.world
+        self.cells = moment.cells
+        self.reach = moment.cells.reach  #: no sense radius that matters is larger [m]
+        self._version = moment.cells.sorting.version
+        self._csr: Csr | None = None
+        self._tables: list[tuple[Floats, Neighbours]] = []
+
+    @abstractmethod
+    def lists(self, radius: Floats) -> Csr:
+        """Rows of those within `radius` [m], which has a number for each row; in any order, without oneself."""
+
+    def neighbours(self, radius: Floats | None = None) -> Neighbours:
+        """What kernels walk: everybody who is near within the sense radius, or within another one.
+
+        `radius` has a number for each row; an environment may hand out more than is within it, never less.
+        """
+        self.check_phase()
+        radius = self.state.sense_radius if radius is None else radius
+        for known, table in self._tables:
+            if known is radius:
+                return table
+        table = table_of_lists(self.cells.cell_list, self.state, self.lists(radius))
+        self._tables.append((radius, table))
+        return table
+
+    def csr(self) -> Csr:
+        """Rows of the neighbours of each row, by cell and then by id."""
+        self.check_phase()
+        if self._csr is None:
+            self._csr = in_canonical_order(self.lists(self.state.sense_radius), self.cells.cell_list.order)
+        return self._csr
+
+    def check_phase(self) -> None:
+        if self._version != self.cells.sorting.version:
+            raise ModelError(
+                "this neighbourhood belongs to an earlier step, and its memory has been used again; "
+                "read it in the step it was sensed in, or copy what is needed later"
+            )
+
+    def rows_by_cell(self, members: NDArray[np.int64]) -> NDArray[np.uint32]:
+        """The given rows in an order in which those who follow each other look at the same memory."""
+        self.check_phase()
+        return self.cells.rows_by_cell(members)
+
+    @property
+    def walls(self) -> WallGrid:
+        """Walls by cell, complete up to every agent's sense radius."""
+        return self.world.wall_grid(self.reach)
+
+    def walls_csr(self) -> Csr:
+        """Numbers of the blocking wall segments within each agent's sense radius, ascending."""
+        self.check_phase()
+        return list_walls(self.state, self.walls)
+
+    @property
+    def obstacles(self) -> DiscGrid:
+        """Round obstacles (position, velocity, radius) and the cells that list them, complete like the walls.
+
+        In periodic space they have images beyond the seams, with numbers of their own."""
+        return self.world.obstacles.grid(self.reach)
+
+    def obstacles_csr(self) -> Csr:
+        """Numbers of the obstacles whose surface is within each agent's sense radius, ascending."""
+        self.check_phase()
+        return list_obstacles(self.state, self.obstacles)
+
+
+def runs_of_cells(cells: CellList, state: AgentState) -> Neighbours:
+    """What kernels walk where all who are in the cells around may be met: the sorted columns themselves."""
+    return Neighbours(
+        *cells, state.level, _NO_LISTS, cells.order, cells.position, cells.velocity, cells.radius, cells.group
+    )
+
+
+def in_canonical_order(lists: Csr, order: NDArray[np.uint32]) -> Csr:
+    """The same lists, each by cell and then by id."""
+    start, rows = np.asarray(lists.indptr, dtype=np.int64), np.asarray(lists.indices, dtype=np.int64)
+    place = np.empty(len(order), dtype=np.int64)
+    place[order] = np.arange(len(order))
+    own = np.repeat(np.arange(len(start) - 1), np.diff(start))
+    return Csr(start, rows[np.lexsort((place[rows], own))].astype(np.int32))
+
+
+def table_of_lists(cells: CellList, state: AgentState, lists: Csr) -> Neighbours:
+    """What kernels walk where an environment has lists: a table with an entry for each pair, and for oneself."""
+    count = len(state)
+    start, rows = np.asarray(lists.indptr, dtype=np.int64), np.asarray(lists.indices, dtype=np.int64)
+    own = np.concatenate([np.repeat(np.arange(count), np.diff(start)), np.arange(count)])
+    met = np.concatenate([rows, np.arange(count)])
+    place = np.empty(count, dtype=np.int64)
+    place[cells.order] = np.arange(count)
+    by_place = np.lexsort((place[met], own))
+    own, met = own[by_place], met[by_place]
+    position = state.position[met]
+    period = cells.period[: state.dim]
+    for axis in np.flatnonzero(period):
+        away = state.position[own, axis] - position[:, axis]
+        position[:, axis] += period[axis] * np.floor(away / period[axis] + 0.5)
+    return Neighbours(
+        *cells,
+        state.level,
+        start + np.arange(count + 1),
+        _with_room(met.astype(np.uint32)),
+        _by_axis(position),
+        _by_axis(state.velocity[met]),
+        _with_room(state.radius[met]),
+        _with_room(state.group[met]),
+    )
+
+
+def _with_room(column: NDArray[Any]) -> NDArray[Any]:
+    """A copy behind which whole vectors can be read."""
+    room = np.zeros(len(column) + COPY_WIDTH, dtype=column.dtype)
+    room[: len(column)] = column
+    return room[: len(column)]
+
+
+def _by_axis(vectors: Floats) -> Floats:
+    """Vectors with one row per axis, behind which whole vectors can be read."""
+    return _with_room(np.ascontiguousarray(vectors.T).reshape(-1)).reshape(vectors.shape[1], len(vectors))
