@@ -12,8 +12,8 @@ ROOT = Path(__file__).resolve().parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
-def blocks(language: str) -> list[str]:
-    return re.findall(rf"```{language}\n(.*?)```", README, flags=re.DOTALL)
+def blocks(language: str, text: str = README) -> list[str]:
+    return re.findall(rf"```{language}\n(.*?)```", text, flags=re.DOTALL)
 
 
 def run(command: list[str], cwd: Path) -> subprocess.CompletedProcess[str]:
@@ -33,6 +33,15 @@ def test_the_python_snippets_of_the_readme_run_one_after_the_other(tmp_path):
     script.write_text("\n".join(blocks("python")), encoding="utf-8")
     run([sys.executable, str(script)], tmp_path)
     assert (tmp_path / "hall.png").exists()
+
+
+def test_a_planner_an_environment_and_a_model_are_written_as_the_guide_says(tmp_path):
+    guide = (ROOT / "docs" / "layers.md").read_text(encoding="utf-8")
+    snippets = blocks("python", guide)
+    assert len(snippets) >= 6
+    script = tmp_path / "layers.py"
+    script.write_text("\n".join(snippets), encoding="utf-8")
+    run([sys.executable, str(script)], tmp_path)
 
 
 def test_the_shell_snippets_of_the_readme_run(tmp_path):

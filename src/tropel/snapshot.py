@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tropel._kernels.row_digest import sum_of_row_digests
 from tropel.agents.stored_people import StoredPeople, read_people
 from tropel.errors import CheckpointError, TropelError
 from tropel.event_queue import Waiting
@@ -27,6 +28,10 @@ _LAST_STEP = 1 << 50
 
 #: What layers, cells and the watch over collisions store begins so; they check it themselves.
 _LAYERS = ("layers/", "cells/", "collisions/")
+
+
+#: Tables with a row per agent, or per agent who has left or died.
+_TABLES = ("agents/", "left/", "died/")
 
 
 def _stored_layers(sim: Simulation) -> dict[str, NDArray[Any]]:
@@ -56,8 +61,19 @@ def _changing(sim: Simulation) -> dict[str, Any]:
     }
 
 
-def _digest(meta: Any, arrays: dict[str, NDArray[Any]]) -> str:
+def _digest(meta: Any, arrays: dict[str, NDArray[Any]], owned: int) -> str:
+    """Digest of what is the same everywhere, and of tables with a row per agent or happening as sums over their rows.
+
+    So processes that share a crowd need not gather anybody to agree on it.
+    """
     digest = hashlib.sha256(json.dumps(meta, sort_keys=True).encode())
+    for table in _TABLES:
+        rows = _below(table, arrays)
+        arrays = {name: array for name, array in arrays.items() if not name.startswith(table)}
+        if table == "agents/":
+            arrays["next_id"] = rows.pop("next_id")
+            rows = {name: array[:owned] for name, array in rows.items()}
+        digest.update(f"{table} {sorted(rows)} {sum_of_row_digests(rows).tolist()}".encode())
     for name in sorted(arrays):
         array = np.ascontiguousarray(arrays[name])
         digest.update(f"{name} {array.dtype.str} {array.shape}".encode())
@@ -67,7 +83,7 @@ def _digest(meta: Any, arrays: dict[str, NDArray[Any]]) -> str:
 
 def hash_simulation(sim: Simulation) -> str:
     """Digest of everything the future depends on, and of the log of collisions."""
-    return _digest(_changing(sim), sim.population.stored() | _stored_layers(sim))
+    return _digest(_changing(sim), sim.population.stored() | _stored_layers(sim), sim.agents.owned)
 
 
 def digest_of_setup(sim: Simulation) -> str:
@@ -83,7 +99,7 @@ def digest_of_setup(sim: Simulation) -> str:
         "start": sim.world.state(),
         "watches collisions": sim.collision_watch is not None,
     }
-    return _digest(built, sim.population.stored())
+    return _digest(built, sim.population.stored(), sim.agents.owned)
 
 
 def save_simulation(sim: Simulation, path: Path) -> None:

@@ -272,14 +272,15 @@ class Population:
     def let_out(self, goals: NDArray[np.int32], time: float) -> None:
         """Take out everybody with a goal number in `goals` (-1 stays) and remember when and where they left."""
         rows = np.flatnonzero(goals >= 0)
-        self._left_id.append(self.state.id[rows])
-        self._left_goal.append(goals[rows])
+        by_id = rows[np.argsort(self.state.id[rows], kind="stable")]
+        self._left_id.append(self.state.id[by_id])
+        self._left_goal.append(goals[by_id])
         self._left_time.append(np.full(len(rows), time))
         self.state.drop(rows)
         self._members.clear()
 
     def departures(self) -> dict[str, NDArray[Any]]:
-        """Who has left: `id`, `goal` (number) and `time` [s], in the order of leaving."""
+        """Who has left: `id`, `goal` (number) and `time` [s], by time and then by id."""
         return {
             "id": np.concatenate(self._left_id) if self._left_id else np.empty(0, dtype=np.int64),
             "goal": np.concatenate(self._left_goal) if self._left_goal else np.empty(0, dtype=np.int32),
@@ -296,6 +297,7 @@ class Population:
         rows = killed_now(self.state, self.world)
         if rows is None:
             return np.empty(0, dtype=np.int64)
+        rows = rows[np.argsort(self.state.id[rows], kind="stable")]
         self.state.dead[rows] = 1
         self.state.velocity[rows] = 0.0
         ids = self.state.id[rows]
@@ -304,7 +306,7 @@ class Population:
         return ids
 
     def deaths(self) -> dict[str, NDArray[Any]]:
-        """Who has died: `id`, `time` [s] and `position` [m], in the order of dying."""
+        """Who has died: `id`, `time` [s] and `position` [m], by time and then by id."""
         nobody = {"id": np.empty(0, dtype=np.int64), "time": np.empty(0), "position": np.empty((0, self.state.dim))}
         return {name: np.concatenate([none, *(d[name] for d in self._died)]) for name, none in nobody.items()}
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -99,6 +100,13 @@ class Near(ABC):
         """Numbers of the obstacles whose surface is within each agent's sense radius, ascending."""
         self.check_phase()
         return list_obstacles(self.state, self.obstacles)
+
+
+def as_lists(rows: Sequence[Sequence[int] | NDArray[np.int64]]) -> Csr:
+    """Lists as `Near.lists` returns them, from one sequence of rows for each row; oneself is left out."""
+    lists = [np.asarray(found, dtype=np.int32)[np.asarray(found) != row] for row, found in enumerate(rows)]
+    indptr = np.concatenate([[0], np.cumsum([len(found) for found in lists])]).astype(np.int64)
+    return Csr(indptr, np.concatenate([np.empty(0, dtype=np.int32), *lists]))
 
 
 def runs_of_cells(cells: CellList, state: AgentState) -> Neighbours:
