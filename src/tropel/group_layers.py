@@ -18,9 +18,11 @@ from tropel.agents.bonds import check_has_bonds
 from tropel.agents.groups import Personal, parameter_named
 from tropel.agents.presets import check_has_traits
 from tropel.agents.state import AgentState, Column
-from tropel.bodies import Bodies
+from tropel.contact.bodies import Bodies
+from tropel.contact.moves import HowTheyMove
 from tropel.errors import ParameterError, suggest
 from tropel.layers import Environment, Planner, Steering
+from tropel.movement import Moves
 from tropel.planning.laid_layers import LaidLayers
 from tropel.quantities import is_number
 from tropel.turns import Turn, in_order_of_preparing, reads_ground, turns_of, ways_to_plan
@@ -56,7 +58,7 @@ class GroupLayers:
         self.turns = turns_of(self.models)
         self._everybody = np.ones(0, dtype=np.bool_)
         self.somebody_senses = not all(reads_ground(model) for model in self.models)
-        self.somebody_moves_itself = any(getattr(model, "moves_itself", False) for model in self.models)
+        self.somebody_moves_itself = any(_declared_moves(model) != Moves.FREELY for model in self.models)
         self.bodies_may_overlap = all(getattr(model, "bodies_may_overlap", False) for model in self.models)
 
     def all(self) -> list[Any]:
@@ -85,7 +87,7 @@ class GroupLayers:
         return [getattr(model, "cell", None) for model in self.models]
 
     def rows_with(self, quality: str, state: AgentState) -> NDArray[np.bool_] | None:
-        """Which agents have a model that declares a quality, such as `moves_itself`; None when no model does."""
+        """Which agents have a model that declares a quality, such as `solid_bodies`; None when no model does."""
         by_group = [bool(getattr(model, quality, False)) for model in self.models]
         if all(by_group):
             if len(self._everybody) < len(state):
@@ -101,14 +103,15 @@ class GroupLayers:
         moved_before = self.rows_with("follows_layers", state)
         if moved_before is None:
             return Bodies(near, solid, key, step)
-        return Bodies(near, solid | moved_before, key, step, moved_before=moved_before)
+        return Bodies(near, solid | moved_before, key, step)
 
-    def movers(self, turn: Turn, state: AgentState) -> NDArray[np.bool_] | None:
-        """Which agents move in a turn; None when all do."""
-        if len(self.turns) == 1:
-            return None
-        by_group = [reads_ground(model) != turn.senses for model in self.models]
-        return np.array(by_group)[state.group]
+    def moves_of(self, turn: Turn, state: AgentState) -> HowTheyMove:
+        """How agents move in a turn: a code for each row, or one value when all groups are alike."""
+        by_group = [Moves.NOT_NOW] * len(self.models)
+        for model, numbers in turn.models:
+            for number in numbers:
+                by_group[number] = _declared_moves(model)
+        return by_group[0] if len(set(by_group)) == 1 else np.array(by_group, dtype=np.uint8)[state.group]
 
     def check_newcomers(self, told: Personal | AddAgents, *, group: str) -> None:
         """Raise when a group's planner and steering model have no use for the personality or bonds it is given."""
@@ -159,6 +162,12 @@ class GroupLayers:
         for layer in self.all():
             if name in getattr(layer, "behaviours", {}):
                 layer.set_behaviour(name, on)
+
+
+def _declared_moves(model: object) -> Moves:
+    if getattr(model, "cell", None):
+        return Moves.EXACTLY
+    return Moves.ITSELF if getattr(model, "moves_itself", False) else Moves.FREELY
 
 
 def _per_group(groups: list[str], given: Any, protocol: Any, what: str, method: str) -> list[Any]:

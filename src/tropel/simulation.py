@@ -26,12 +26,13 @@ from tropel.agents.sources import Source
 from tropel.agents.state import AgentState, Steered
 from tropel.arguments import CHECKED_ELSEWHERE, Moment, PositiveCount, Seconds, checked_arguments
 from tropel.budget import Budget
-from tropel.environment.collisions import CollisionLog, CollisionWatch, cells_before
+from tropel.contact.collisions import CollisionLog, CollisionWatch
+from tropel.contact.integrate import integrate
+from tropel.environment.grid import cells_before
 from tropel.errors import ModelError, ParameterError, TropelError
 from tropel.event_queue import EventLike, EventQueue, apply_event, due_step, event_json, is_news, repeated, schedule
 from tropel.events import AddAgents
 from tropel.group_layers import GroupLayers
-from tropel.integrate import integrate
 from tropel.layers import Environment, Planner, Steering
 from tropel.planning.laid_layers import LaidLayers
 from tropel.quantities import Quantity
@@ -183,9 +184,7 @@ class Simulation:
             self._steered,
             self.world,
             self.dt,
-            movers=self.layers.movers(turn, self.agents),
-            moves_itself=self.layers.rows_with("moves_itself", self.agents),
-            on_cells=self.layers.rows_with("cell", self.agents),
+            moves=self.layers.moves_of(turn, self.agents),
             bodies=self.layers.solid_bodies(near, self.agents, self._yield_key, self.step_number)
             if turn.senses
             else None,

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tropel._kernels.cells import CellList
 from tropel._kernels.compile import kernel
-from tropel.agents.state import AgentState, Floats
+from tropel.agents.state import AgentState, Floats, Steered
 from tropel.arguments import Length, checked_arguments
 from tropel.environment.cell_sort import CellSort
 from tropel.environment.near import Near, SensedWorld
@@ -251,3 +252,11 @@ def _unsortable(state: AgentState, row: int) -> str:
         where = ", ".join(f"{c:g}" for c in position)
         return f"{who} is at ({where}); positions must be finite: look at what its steering model or an event wrote"
     return f"{who} has a sense radius of {state.sense_radius[row]:g} m; it must not be negative"
+
+
+def cells_before(state: AgentState, steered: Steered, world: SensedWorld) -> CellList:
+    """For environments that have no cell list: one of the positions before the step, which `integrate` has left in
+    `steered`."""
+    before = AgentState(world.dim)
+    before.columns = {**state.columns, "position": steered.position}
+    return Grid().sense(before, world).cells

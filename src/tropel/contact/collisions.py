@@ -10,9 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tropel._kernels.cells import CellList
-from tropel.agents.state import AgentState, Steered
-from tropel.environment.collision_search import TOLERANCE, CollisionSearch, Found
-from tropel.environment.grid import Grid
+from tropel.agents.state import AgentState
+from tropel.contact.collision_search import TOLERANCE, CollisionSearch, Found
 from tropel.errors import CheckpointError
 from tropel.stored_arrays import taken
 from tropel.world import World
@@ -72,14 +71,6 @@ class CollisionReport:
     with_obstacles: int  #: how many of these pairs were an agent and an obstacle
     deepest_overlap: float  #: [m]
     deepest: tuple[Collision, ...]  #: the deepest ones, deepest first
-
-
-def cells_before(state: AgentState, steered: Steered, world: World) -> CellList:
-    """For environments that have no cell list: one of the positions before the step, which `integrate` has left in
-    `steered`."""
-    before = AgentState(world.dim)
-    before.columns = {**state.columns, "position": steered.position}
-    return Grid().sense(before, world).cells
 
 
 class CollisionWatch:
