@@ -40,9 +40,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     "environment": {"_kernels", *GROUND, "world", "agents"},
     "local": {"_kernels", *GROUND, "world", "agents", "behaviours"},
     "layers": {*GROUND, "world", "agents"},
-    "pressing": {"_kernels", "agents"},
-    "bodies": {"_kernels", "errors", "agents", "pressing"},
-    "integrate": {"_kernels", "errors", "world", "agents", "bodies", "pressing"},
+    "movement": set(),
+    "contact": {"_kernels", *GROUND, "movement", "world", "agents"},
     "timing": set(),
     "analysis": {"_kernels", *GROUND, "recording"},
 }
@@ -125,6 +124,7 @@ def test_the_simulation_knows_all_layers() -> None:
         ("_kernels/mine.py", "from tropel.agents.state import AgentState", "imports agents"),
         ("world/mine.py", "from tropel.agents.state import AgentState", "imports agents"),
         ("agents/mine.py", "from tropel.planning.direct import Direct", "imports planning"),
+        ("contact/mine.py", "from tropel.environment.grid import Grid", "imports environment"),
         ("mixed.py", "from tropel import Direct, Grid, Seek", "mixed.py imports all layers"),
     ],
 )

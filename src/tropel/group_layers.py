@@ -11,14 +11,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tropel.agents.bonds import check_has_bonds
 from tropel.agents.groups import Personal, parameter_named
 from tropel.agents.placing import Placing
 from tropel.agents.presets import check_has_traits
 from tropel.agents.state import AgentState, Column
-from tropel.bodies import Bodies
+from tropel.contact.bodies import Bodies
+from tropel.contact.moves import HowTheyMove
 from tropel.contracts import (
     Declaration,
     Environment,
@@ -34,7 +34,7 @@ from tropel.contracts import (
 from tropel.contracts.declarations import check_declared
 from tropel.contracts.layers import GroundLayers
 from tropel.errors import ParameterError, suggest
-from tropel.phases import Phase, can_be_pressed, in_order_of_preparing, phases_of, plannings
+from tropel.phases import Phase, in_order_of_preparing, phases_of, plannings
 from tropel.quantities import is_number
 from tropel.world import World
 from tropel.world.terrain import Terrain
@@ -111,7 +111,7 @@ class GroupLayers:
         """Where newcomers of each group may stand."""
         return [model.declares.placing for model in self.models]
 
-    def moves(self, phase: Phase, state: AgentState) -> Moves | NDArray[np.uint8]:
+    def moves(self, phase: Phase, state: AgentState) -> HowTheyMove:
         """How each agent moves in a phase; one value where all move alike."""
         return phase.moves if isinstance(phase.moves, Moves) else phase.moves[state.group]
 
@@ -119,12 +119,8 @@ class GroupLayers:
         """Those who never push into each other in this phase; None when nobody can be pressed."""
         if not phase.pressed:
             return None
-        state, now = moment.state, {id(model) for model, _ in phase.models}
-        solid = np.array([model.declares.solid_bodies for model in self.models])[state.group]
-        stands = np.array([id(model) not in now or not can_be_pressed(model) for model in self.models])[state.group]
-        if not (solid & stands).any():
-            return Bodies(moment.cells, solid, key, moment.step)
-        return Bodies(moment.cells, solid, key, moment.step, moved_before=solid & stands)
+        solid = np.array([model.declares.solid_bodies for model in self.models])[moment.state.group]
+        return Bodies(moment.cells, solid, key, moment.step, reduce=moment.reduce)
 
     def check_newcomers(self, told: Personal | AddAgents, *, group: str) -> None:
         """Raise when a group's planner and steering model have no use for the personality or bonds it is given."""

@@ -10,7 +10,5 @@ class Moves(IntEnum):
 
     FREELY = 0  #: by its velocity; contact lets it slide along walls and around obstacles, and others press on it
     ITSELF = 1  #: to the place that the model wrote; contact holds for it as for those who move freely
-    EXACTLY = (
-        2  #: to the very place that the model wrote, with the velocity it wrote, or not at all: on cells, by physics
-    )
+    EXACTLY = 2  #: to the very place and with the velocity that the model wrote, or not at all: on cells, by physics
     NOT_NOW = 3  #: its phase is another one: it stays where it is and keeps its velocity

@@ -18,8 +18,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tropel.contact.moves import HowTheyMove
 from tropel.contracts import Environment, Follows, Guidance, Layer, Model, Moment, Moves, Planner
 from tropel.errors import ParameterError
 
@@ -32,7 +32,7 @@ class Phase:
 
     models: list[tuple[Model, Groups]]
     senses: bool  #: whether any of them wants to know who and what is near
-    moves: NDArray[np.uint8] | Moves  #: how the agents of each group move now; one value where all move alike
+    moves: HowTheyMove  #: how the agents of each group move now; one value where all move alike
     pressed: bool  #: whether any of them has solid bodies that others may press on
 
 

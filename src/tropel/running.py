@@ -26,7 +26,7 @@ from tropel.timing import STAGES
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from tropel.environment.collisions import CollisionReport
+    from tropel.contact.collisions import CollisionReport
     from tropel.simulation import Simulation
 
 

@@ -29,15 +29,15 @@ from tropel.arguments import CHECKED_ELSEWHERE, PositiveCount, Seconds, checked_
 from tropel.arguments import Moment as Time
 from tropel.broad_phase import CellGrid
 from tropel.budget import Budget
+from tropel.contact.collisions import CollisionLog, CollisionWatch
+from tropel.contact.integrate import integrate
 from tropel.contracts import Environment, Guidance, Model, Moment, Near, Planner
 from tropel.contracts.layers import GroundLayers, Layer
 from tropel.contracts.moment import NOBODY_WAITS
-from tropel.environment.collisions import CollisionLog, CollisionWatch
 from tropel.errors import ModelError, ParameterError, TropelError
 from tropel.event_queue import EventLike, EventQueue, apply_event, due_step, event_json, is_news, repeated, schedule
 from tropel.events import AddAgents
 from tropel.group_layers import GroupLayers
-from tropel.integrate import integrate
 from tropel.phases import Phase
 from tropel.quantities import Quantity
 from tropel.recording.recorder import FPS, Recorder, scene_of
@@ -227,6 +227,7 @@ class Simulation:
             self.world,
             self.dt,
             moves=moves,
+            reduce=self.reduce,
             bodies=self.layers.bodies(phase, moment, self._yield_key),
         )
 

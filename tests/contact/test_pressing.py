@@ -12,7 +12,7 @@ from scipy.optimize import minimize
 
 from tropel import Dynamical, Grid, Group, Normal, Simulation, World
 from tropel.agents.state import AgentState
-from tropel.bodies import Bodies
+from tropel.contact.bodies import Bodies
 
 Floats = NDArray[np.float64]
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from tropel._kernels.cells import CellList
 from tropel.agents.state import AgentState
-from tropel.environment.collision_search import TOLERANCE, CollisionSearch, Found
+from tropel.contact.collision_search import TOLERANCE, CollisionSearch, Found
 from tropel.errors import CheckpointError
 from tropel.stored_arrays import taken
 from tropel.world import World

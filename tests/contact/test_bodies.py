@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from body_distances import closest_in_step, contacts, distances
 from tropel import Grid, Group, Simulation, World
 from tropel.agents.state import AgentState, Steered
-from tropel.bodies import Bodies
+from tropel.contact.bodies import Bodies
 
 Floats = NDArray[np.float64]
 

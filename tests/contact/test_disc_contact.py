@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from tropel import Obstacle, World
 from tropel.agents.state import AgentState, Steered
-from tropel.integrate import integrate
+from tropel.contact.integrate import integrate
 
 Floats = NDArray[np.float64]
 
@@ -29,7 +29,7 @@ def agents_at(position: Floats) -> AgentState:
 def move(state: AgentState, world: World, wanted: Floats, *, dt: float = 1.0) -> None:
     steered = Steered.like(state, ())
     steered.velocity[:] = wanted / dt
-    integrate(state, steered, world, dt, moves_itself=np.zeros(len(state), dtype=bool))
+    integrate(state, steered, world, dt)
 
 
 def least_distance(before: Floats, after: Floats, centre: Floats) -> Floats:

@@ -29,8 +29,8 @@ from tropel import (
     read_trajectory,
 )
 from tropel.agents.state import AgentState
-from tropel.environment.collision_search import TOLERANCE
-from tropel.environment.collisions import CollisionWatch
+from tropel.contact.collision_search import TOLERANCE
+from tropel.contact.collisions import CollisionWatch
 from tropel.environment.grid import Grid
 from tropel.errors import CheckpointError, ParameterError
 from two_threads import needs_two_threads

@@ -12,10 +12,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from tropel import Door, World
+from tropel import Door, Grid, World
 from tropel.agents.state import AgentState, Steered
+from tropel.contact.bodies import Bodies
+from tropel.contact.integrate import integrate
 from tropel.errors import ModelError
-from tropel.integrate import integrate
+from tropel.movement import Moves
 
 Floats = NDArray[np.float64]
 
@@ -34,7 +36,7 @@ def move(state: AgentState, world: World, wanted: Floats, *, dt: float = 1.0, mo
         steered.velocity[:] = np.nan
     else:
         steered.velocity[:] = wanted / dt
-    integrate(state, steered, world, dt, moves_itself=np.full(len(state), moves_itself))
+    integrate(state, steered, world, dt, moves=Moves.ITSELF if moves_itself else Moves.FREELY)
 
 
 def closed_lines(world: World) -> shapely.MultiLineString:
@@ -312,7 +314,7 @@ def test_velocity_is_the_displacement_over_dt_and_heading_stays_as_steered() -> 
     steered = Steered.like(state, ())
     steered.velocity[:] = (2.0, 1.0)
     steered.heading[:] = (0.0, -1.0)
-    integrate(state, steered, world, 0.25, moves_itself=np.zeros(2, dtype=bool))
+    integrate(state, steered, world, 0.25)
     np.testing.assert_array_equal(state.velocity, (state.position - before) / 0.25)
     np.testing.assert_allclose(state.position[0], (5.5, 5.25))
     np.testing.assert_array_equal(state.heading, [[0.0, -1.0]] * 2)
@@ -324,7 +326,7 @@ def test_only_the_rows_that_move_themselves_take_their_position_from_the_model()
     steered = Steered.like(state, ())
     steered.velocity[:] = (0.1, 0.0)
     steered.position[:] = (7.0, 7.0)
-    integrate(state, steered, world, 1.0, moves_itself=np.array([False, True]))
+    integrate(state, steered, world, 1.0, moves=np.array([Moves.FREELY, Moves.ITSELF], dtype=np.uint8))
     np.testing.assert_allclose(state.position, [[2.1, 5.0], [7.0, 7.0]])
 
 
@@ -356,3 +358,61 @@ def test_nobody_leaves_the_box_of_a_3d_world() -> None:
         move(state, world, length * generator.normal(0, 1, (200, 3)))
         assert (state.position >= 0.2 - 1e-12).all()
         assert (state.position <= np.array([10, 5, 3]) - 0.2 + 1e-12).all()
+
+
+# How agents move -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("alike", [False, True])
+def test_who_moves_exactly_has_the_place_and_velocity_the_model_wrote_or_stays(alike: bool) -> None:
+    # Nearer to the wall than a radius, and through it.
+    world = World(shapely.box(0, 0, 10, 10))
+    state = agents_at(np.array([[9.0, 5.0], [9.0, 7.0]]))
+    steered = Steered.like(state, ())
+    steered.position[:] = [(9.95, 5.0), (10.5, 7.0)]
+    steered.velocity[:] = (0.3, 0.0)
+    integrate(state, steered, world, 1.0, moves=Moves.EXACTLY if alike else np.full(2, Moves.EXACTLY, dtype=np.uint8))
+    np.testing.assert_array_equal(state.position, [(9.95, 5.0), (9.0, 7.0)])
+    np.testing.assert_array_equal(state.velocity, [(0.3, 0.0), (0.0, 0.0)])
+
+
+def test_whose_turn_it_is_not_keeps_place_and_velocity() -> None:
+    state = agents_at(np.array([[2.0, 5.0], [5.0, 5.0]]))
+    state.velocity[:] = (0.7, 0.1)
+    steered = Steered.like(state, ())
+    steered.velocity[:] = (0.2, 0.0)
+    codes = np.array([Moves.FREELY, Moves.NOT_NOW], dtype=np.uint8)
+    integrate(state, steered, World(shapely.box(0, 0, 10, 10)), 1.0, moves=codes)
+    np.testing.assert_allclose(state.position, [(2.2, 5.0), (5.0, 5.0)])
+    np.testing.assert_allclose(state.velocity, [(0.2, 0.0), (0.7, 0.1)])
+
+
+def test_whose_turn_it_is_not_is_a_body_that_stands() -> None:
+    world = World(bounds=(0, 0, 10, 10))
+    state = agents_at(np.array([[5.0, 5.0], [5.45, 5.0]]))
+    codes = np.array([Moves.FREELY, Moves.NOT_NOW], dtype=np.uint8)
+    for step in range(5):
+        steered = Steered.like(state, ())
+        steered.velocity[:] = [(1.0, 0.0), (0.0, 0.0)]
+        bodies = Bodies(Grid().sense(state, world), np.ones(2, dtype=bool), np.uint64(1), step)
+        integrate(state, steered, world, 0.1, moves=codes, bodies=bodies)
+    assert (state.position[1] == (5.45, 5.0)).all()
+    assert 5.0 < state.position[0, 0] <= 5.05 + 1e-8
+
+
+def test_solid_bodies_that_move_exactly_are_pressed_nowhere_and_go_all_the_way_or_not_at_all() -> None:
+    world = World(bounds=(0, 0, 10, 10))
+    codes = np.array([Moves.FREELY, Moves.EXACTLY], dtype=np.uint8)
+    outcomes = set()
+    for step in range(40):
+        state = agents_at(np.array([[5.0, 5.0], [5.5, 5.0]]))
+        steered = Steered.like(state, ())
+        steered.velocity[0] = (1.5, 0.0)
+        steered.position[1] = (5.43, 5.0)
+        steered.velocity[1] = (-0.7, 0.0)
+        bodies = Bodies(Grid().sense(state, world), np.ones(2, dtype=bool), np.uint64(1), step)
+        integrate(state, steered, world, 0.1, moves=codes, bodies=bodies)
+        assert state.position[1, 0] - state.position[0, 0] >= 0.4 - 1e-8
+        outcomes.add((state.position[1, 0], state.velocity[1, 0]))
+    assert outcomes <= {(5.43, -0.7), (5.5, 0.0)}
+    assert (5.43, -0.7) in outcomes
