@@ -71,6 +71,7 @@ class CellList(NamedTuple):
     radius: NDArray[np.float64]  #: (N,)
     group: NDArray[np.int32]  #: (N,)
     period: NDArray[np.float64]  #: (3,): after which length space repeats along x, y and z [m]; 0 where it does not
+    level: NDArray[np.int16]  #: (N,): by row, unlike the other columns
 
 
 @inlined_kernel
@@ -109,6 +110,14 @@ def cell_window(cells, x, y, z, radius):
         axis_cell(z - reach, cells.origin[2], cells.inverse_cell, cells.shape[2]),
         axis_cell(z + reach, cells.origin[2], cells.inverse_cell, cells.shape[2]),
     )
+
+
+@inlined_kernel
+def height(cells, k):
+    """The third coordinate that windows take for the agent at place k: z, or in 2D its level."""
+    if cells.position.shape[0] == 3:
+        return cells.position[2, k]
+    return np.float64(cells.level[np.uint64(cells.order[k])])
 
 
 @inlined_kernel

@@ -52,7 +52,7 @@ class Neighbours(NamedTuple):
     radius: NDArray[np.float64]
     group: NDArray[np.int32]
     period: NDArray[np.float64]
-    level: NDArray[np.int16]  #: (N,): by row
+    level: NDArray[np.int16]
     list_start: NDArray[np.int64]  #: (N + 1,): where the list of a row begins; empty where there are no lists
     met: NDArray[np.uint32]  #: (M,): rows of those who are met
     met_position: NDArray[np.float64]  #: (dim, M)

@@ -253,6 +253,7 @@ class CellSort:
             radius=self._radius[:count],
             group=self._group[:count],
             period=self._period,
+            level=np.empty(0, dtype=np.int16),
         )
 
     def sort(self, state: AgentState) -> int | None:
@@ -264,6 +265,7 @@ class CellSort:
             self._make_room(count + count // 4)
         if len(self._cells.order) != count or self._cells.order.base is not self._order:
             self._cells = self._view(count)
+        self._cells = self._cells._replace(level=state.level)
         blocks = -(-count // _ROWS_PER_BLOCK)
         tally, faults, widest = self._tally[:blocks], self._faults[:blocks], self._widest[:blocks]
         cell_of_row = self._cell_of_row[:count]

@@ -28,6 +28,7 @@ from tropel._kernels.cells import (
     cell_window,
     count_runs,
     crosses_seam,
+    height,
     wrapping_run,
     wrapping_window,
 )
@@ -153,7 +154,7 @@ def _look_all_around(cells, move, extent, discs, k, ordinary, largest, pairs, fi
     position, radius = cells.position, cells.radius
     x, y = position[0, k], position[1, k]
     z = position[2, k] if position.shape[0] == 3 else 0.0
-    x0, x1, y0, y1, z0, z1 = cell_window(cells, x, y, z, extent[k] + largest)
+    x0, x1, y0, y1, z0, z1 = cell_window(cells, x, y, height(cells, k), extent[k] + largest)
     for cz in range(z0, z1 + 1):
         for cy in range(y0, y1 + 1):
             first, last = cell_run(cells, x0, x1, cy, cz)
@@ -167,8 +168,8 @@ def _look_all_around(cells, move, extent, discs, k, ordinary, largest, pairs, fi
 
 @inlined_kernel
 def _looks_over_seam(cells, k, reach):
-    z = cells.position[2, k] if cells.position.shape[0] == 3 else 0.0
-    return crosses_seam(cells, wrapping_window(cells, cells.position[0, k], cells.position[1, k], z, reach))
+    window = wrapping_window(cells, cells.position[0, k], cells.position[1, k], height(cells, k), reach)
+    return crosses_seam(cells, window)
 
 
 @kernel
@@ -181,7 +182,7 @@ def _look_over_seam(cells, move, extent, k, largest, pairs, figures, found):
     spatial = position.shape[0] == 3
     x, y = position[0, k], position[1, k]
     z = position[2, k] if spatial else 0.0
-    window = wrapping_window(cells, x, y, z, extent[k] + largest)
+    window = wrapping_window(cells, x, y, height(cells, k), extent[k] + largest)
     for number in range(count_runs(cells, window)):
         first, last, shift_x, shift_y, shift_z = wrapping_run(cells, window, number)
         own_x, own_y, own_z = x + shift_x, y + shift_y, z + shift_z
@@ -237,9 +238,9 @@ def _search_chunk(cells, move, extent, discs, ordinary, largest, chunk, pairs, f
             continue
         x, y = position[0, k], position[1, k]
         z = position[2, k] if spatial else 0.0
-        x0, x1, y0, y1, _, z1 = cell_window(cells, x, y, z, own + widest)
+        x0, x1, y0, y1, _, z1 = cell_window(cells, x, y, height(cells, k), own + widest)
         own_y = axis_cell(y, cells.origin[1], cells.inverse_cell, cells.shape[1])
-        own_z = axis_cell(z, cells.origin[2], cells.inverse_cell, cells.shape[2])
+        own_z = axis_cell(z, cells.origin[2], cells.inverse_cell, cells.shape[2]) if spatial else z1
         for cz in range(own_z, z1 + 1):
             for cy in range(y0 if cz > own_z else own_y, y1 + 1):
                 first, last = cell_run(cells, x0, x1, cy, cz)

@@ -66,7 +66,7 @@ def _list_some(contacts, first, last, target, solid, cells, widest, farthest):
         x, y = position[i, 0], position[i, 1]
         z = position[i, 2] if dim == 3 else 0.0
         reach = radius[i] + widest + 2.0 * farthest
-        x0, x1, y0, y1, z0, z1 = cell_window(cells, x, y, z, reach)
+        x0, x1, y0, y1, z0, z1 = cell_window(cells, x, y, z if dim == 3 else np.float64(cells.level[i]), reach)
         found = 0
         pressing = False
         for cz in range(z0, z1 + 1):

@@ -109,11 +109,9 @@ def as_lists(rows: Sequence[Sequence[int] | NDArray[np.int64]]) -> Csr:
     return Csr(indptr, np.concatenate([np.empty(0, dtype=np.int32), *lists]))
 
 
-def runs_of_cells(cells: CellList, state: AgentState) -> Neighbours:
+def runs_of_cells(cells: CellList) -> Neighbours:
     """What kernels walk where all who are in the cells around may be met: the sorted columns themselves."""
-    return Neighbours(
-        *cells, state.level, _NO_LISTS, cells.order, cells.position, cells.velocity, cells.radius, cells.group
-    )
+    return Neighbours(*cells, _NO_LISTS, cells.order, cells.position, cells.velocity, cells.radius, cells.group)
 
 
 def in_canonical_order(lists: Csr, order: NDArray[np.uint32]) -> Csr:
@@ -142,7 +140,6 @@ def table_of_lists(cells: CellList, state: AgentState, lists: Csr) -> Neighbours
         position[:, axis] += period[axis] * np.floor(away / period[axis] + 0.5)
     return Neighbours(
         *cells,
-        state.level,
         start + np.arange(count + 1),
         _with_room(met.astype(np.uint32)),
         _by_axis(position),

@@ -41,7 +41,7 @@ class GridNear(Near):
     def neighbours(self, radius: Floats | None = None) -> Neighbours:
         self.check_phase()
         if self._runs is None:
-            self._runs = runs_of_cells(self.cells.cell_list, self.state)
+            self._runs = runs_of_cells(self.cells.cell_list)
         return self._runs
 
     def lists(self, radius: Floats) -> Csr:

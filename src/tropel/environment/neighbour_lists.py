@@ -21,6 +21,7 @@ from tropel._kernels.cells import (
     axis_cell,
     cell_run,
     count_runs,
+    height,
     near_bits,
     wrapping_run,
     wrapping_window,
@@ -80,7 +81,7 @@ def _list_over_seam(cells, first, end, buffer, start, found, room, lengths):
         z = position[2, agent] if spatial else 0.0
         radius = cells.sense_radius[agent]
         before = found
-        window = wrapping_window(cells, x, y, z, radius)
+        window = wrapping_window(cells, x, y, height(cells, agent), radius)
         for number in range(count_runs(cells, window)):
             run, last, shift_x, shift_y, shift_z = wrapping_run(cells, window, number)
             for at in range(run, last, BLOCK):
@@ -120,7 +121,9 @@ def _list_chunk(cells, chunk, near, near_row, buffer, room_start, room, lengths)
     while k < end:
         cx = axis_cell(position[0, k], cells.origin[0], cells.inverse_cell, nx)
         cy = axis_cell(position[1, k], cells.origin[1], cells.inverse_cell, ny)
-        cz = axis_cell(position[2, k], cells.origin[2], cells.inverse_cell, nz) if spatial else 0
+        cz = min(np.int64(height(cells, k)), nz - 1)
+        if spatial:
+            cz = axis_cell(position[2, k], cells.origin[2], cells.inverse_cell, nz)
         own_cell = np.uint64((cz * ny + cy) * nx + cx)
         group_end = min(np.uint64(cells.cell_start[own_cell + _ONE]), end)
         rings = chunk_rings if chunk_rings <= 1 else _rings(cells, k, group_end)
@@ -134,7 +137,8 @@ def _list_chunk(cells, chunk, near, near_row, buffer, room_start, room, lengths)
             continue
         x0, x1 = max(cx - rings, 0), min(cx + rings, nx - 1)
         y0, y1 = max(cy - rings, 0), min(cy + rings, ny - 1)
-        z0, z1 = max(cz - rings, 0), min(cz + rings, nz - 1)
+        # On other levels nobody is near.
+        z0, z1 = (max(cz - rings, 0), min(cz + rings, nz - 1)) if spatial else (cz, cz)
         candidates = _ZERO
         own = _ZERO
         for wz in range(z0, z1 + 1):

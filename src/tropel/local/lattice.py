@@ -185,8 +185,8 @@ class Lattice(Model):
             fastest = float(state.desired_speed[members].max())
             longest = math.floor(1e4 * self.parameters.cell / fastest) / 1e4  # rounded up it would be too long again
             raise ModelError(
-                f"a step of dt = {dt:g} s is too long for {hasty} agents on cells of {self.parameters.cell:g} m, of whom "
-                f"the fastest walks {fastest:g} m/s; dt must be at most {longest:g} s"
+                f"a step of dt = {dt:g} s is too long for {hasty} agents on cells of {self.parameters.cell:g} m, of "
+                f"whom the fastest walks {fastest:g} m/s; dt must be at most {longest:g} s"
             )
         if arrived:
             self._step_into_goals(state, np.sort(self._rows[choice == ARRIVED]), dt, out)

@@ -11,7 +11,7 @@ from typing import Annotated
 from pydantic import Field
 
 from tropel.arguments import LARGEST_LENGTH
-from tropel.errors import is_finite
+from tropel.errors import GeometryError, is_finite
 from tropel.field_types import Finite
 
 #: How far from the origin agents may be in a file [m]: in open space nobody stops them at the largest length.
@@ -28,3 +28,9 @@ PositiveLength = Annotated[Finite, Field(gt=0.0, le=LARGEST_LENGTH)]
 def is_length(value: object) -> bool:
     """Whether it is a number of metres, 0 or more, that a world may have."""
     return is_finite(value) and 0.0 <= value <= LARGEST_LENGTH  # type: ignore[operator]
+
+
+def check_level(level: int) -> None:
+    """Raise unless it is the number of a level; agents, cells and look-ups know levels, and worlds have one."""
+    if level != 0:
+        raise GeometryError(f"there is no level {level}: worlds have one level so far, which is level 0")

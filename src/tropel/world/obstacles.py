@@ -14,7 +14,7 @@ from tropel._kernels.discs import DiscGrid, disc_grid
 from tropel.arguments import LARGEST_LENGTH, checked_arguments
 from tropel.errors import GeometryError, named_parameters
 from tropel.world.hazards import HazardSet
-from tropel.world.limits import is_length
+from tropel.world.limits import check_level, is_length
 from tropel.world.motion import MotionLike, Place, position_at, stored_motion
 from tropel.world.named_set import NamedSet
 from tropel.world.periodic import images_of_discs, wrap_places
@@ -171,12 +171,13 @@ class ObstacleSet(NamedSet[Obstacle]):
         if self._half < math.inf:
             wrap_places(self.position, self._low, self._high, self._period)
 
-    def grid(self, reach: float) -> DiscGrid:
-        """Cells that list every obstacle whose surface is within `reach` of any point of the cell.
+    def grid(self, reach: float, *, level: int = 0) -> DiscGrid:
+        """Cells that list every obstacle of a level whose surface is within `reach` of any point of the cell.
 
         The inner discs of hazards come after the obstacles; they push nobody. In periodic space the images of all of
         these beyond the seams come last.
         """
+        check_level(level)
         hazards = self._hazards
         now = (self.version, hazards.version)
         version, grid = self._grids.get(reach, (None, None))

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from tropel._kernels.grid_raster import block_near_discs, block_near_segments, fill_inside
 from tropel.errors import GeometryError, ParameterError
 from tropel.memory import require_memory, times_too_large
+from tropel.world.limits import check_level
 from tropel.world.shapes import segments_of
 from tropel.world.world import World
 
@@ -35,6 +36,7 @@ class Raster:
     cell: float  #: length of an edge [m]
     free: NDArray[np.bool_]  #: (ny, nx) or (nz, ny, nx)
     clearance: float = 0.0  #: distance to walls that was asked for [m]
+    level: int = 0  #: which of the world's levels it shows
 
     def __post_init__(self) -> None:
         if not (math.isfinite(self.cell) and self.cell > 0.0):
@@ -76,7 +78,9 @@ class Raster:
 
     def digest(self) -> str:
         """Digest of the cells and where they are."""
-        digest = hashlib.sha256(f"{self.shape} {self.cell!r} {self.origin.tolist()} {self.clearance!r}".encode())
+        digest = hashlib.sha256(
+            f"{self.shape} {self.cell!r} {self.origin.tolist()} {self.clearance!r} {self.level}".encode()
+        )
         digest.update(np.packbits(self.free).tobytes())
         return digest.hexdigest()
 
@@ -86,8 +90,9 @@ def half_diagonal(dim: int) -> float:
     return 0.7072 if dim == 2 else 0.8661
 
 
-def rasterise(world: World, *, cell: float = 0.2, clearance: float = 0.2) -> Raster:
-    """Draw a world into cells: its walls, closed doors and static obstacles as they are now."""
+def rasterise(world: World, *, cell: float = 0.2, clearance: float = 0.2, level: int = 0) -> Raster:
+    """Draw a level of a world into cells: its walls, closed doors and static obstacles as they are now."""
+    check_level(level)
     if not (math.isfinite(cell) and cell > 0.0):
         raise ParameterError(f"cell must be a positive length, not {cell!r} m")
     if not (math.isfinite(clearance) and clearance >= 0.0):
@@ -109,7 +114,7 @@ def rasterise(world: World, *, cell: float = 0.2, clearance: float = 0.2) -> Ras
         place = np.column_stack([position, np.zeros(len(position))]) if flat else np.ascontiguousarray(position)
         corner = np.append(low, -0.5 * cell) if flat else low
         block_near_discs(place, radius, reach, corner, cell, free.reshape((1, *shape) if flat else shape))
-    return Raster(origin=low, cell=float(cell), free=free.view(np.bool_), clearance=float(clearance))
+    return Raster(origin=low, cell=float(cell), free=free.view(np.bool_), clearance=float(clearance), level=level)
 
 
 def static_obstacles(world: World, *, hazards: bool = True) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

@@ -33,7 +33,7 @@ from tropel.world.declared import (
 )
 from tropel.world.goals import Exit, GoalArrays, Target, goal_arrays, target_state
 from tropel.world.hazards import Hazard, HazardSet
-from tropel.world.limits import ALLOWED
+from tropel.world.limits import ALLOWED, check_level
 from tropel.world.motion import Place, position_at
 from tropel.world.named_set import ReadOnlyNames
 from tropel.world.obstacles import Obstacle, ObstacleSet
@@ -248,8 +248,9 @@ class World:
 
     # What kernels look into -------------------------------------------------------------------------------------
 
-    def wall_grid(self, reach: float) -> WallGrid:
-        """Cells that list every wall within `reach` [m]; kept, and true while doors open and close."""
+    def wall_grid(self, reach: float, *, level: int = 0) -> WallGrid:
+        """Cells that list every wall of a level within `reach` [m]; kept, and true while doors open and close."""
+        check_level(level)
         wanted = quantised(reach)
         if wanted not in self._wall_grids:
             low, high = self.bounds[0][:2], self.bounds[1][:2]
