@@ -21,7 +21,7 @@ _Place = tuple[Coordinate, Coordinate]
 
 
 class AddLayer(Event):
-    """Lay down a layer for a lattice crowd: an array of values from 0 (a veto) to 1, a disc, or openness."""
+    """Lay down a layer on the ground for those who follow it: values from 0 (a veto) to 1, a disc, or openness."""
 
     kind: Literal["add_layer"] = "add_layer"
     name: Annotated[str, Named("layer", "adds")]

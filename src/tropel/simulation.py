@@ -357,7 +357,7 @@ class Simulation:
 
     @checked_arguments
     def add_layer(self, name: str, layer: UserLayer) -> None:
-        """Lay down a layer of one's own for a lattice crowd."""
+        """Lay down a layer of one's own, for models that follow the ground."""
         self.layers_on_the_ground().add(name, layer)
 
     @checked_arguments

@@ -44,7 +44,8 @@ def sum_of_row_digests(columns: Mapping[str, NDArray[Any]]) -> NDArray[np.uint64
     count = len(next(iter(columns.values()), ()))
     digest = np.zeros((count, _LANES), dtype=np.uint64)
     for name in sorted(columns):
-        column = np.ascontiguousarray(columns[name]).reshape(count, -1)
+        column = np.ascontiguousarray(columns[name])
+        column = column.reshape(count, column[:1].size if count else 1)
         key = np.frombuffer(hashlib.blake2b(name.encode(), digest_size=8 * _LANES).digest(), dtype=np.uint64)
         _mix_in(column.view(f"u{column.dtype.itemsize}"), key, digest)
     return np.asarray(digest.sum(axis=0, dtype=np.uint64))

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tropel.errors import ParameterError
+from tropel.registry import MODELS
 
 #: Families that are cut here are numbered from this on, by the id of a member; lower numbers are free for one's own.
 FIRST_NUMBER = 1 << 30
@@ -53,13 +54,18 @@ def check_no_circle(follows: Mapping[str, set[str]]) -> None:
 
 def check_has_bonds(families: Any, follow: Any, *, group: str, model: str, columns: set[str]) -> None:
     """Raise when the model that steers a group knows nothing of families or leaders."""
-    knowing = {"families": "Lattice", "follow": "Lattice or Flocking"}
     for told, given in (("families", families), ("follow", follow)):
         if given is not None and COLUMN_OF[told] not in columns:
             raise ParameterError(
                 f"group '{group}': {told} sets the column {COLUMN_OF[told]}, which its steering model {model} does not "
-                f"have; steer it by {knowing[told]}, or leave {told} out"
+                f"have; steer it by {_models_with(COLUMN_OF[told])}, or leave {told} out"
             )
+
+
+def _models_with(column: str) -> str:
+    """Which of tropel's own models have a column."""
+    models = [entry.load() for entry in MODELS.values()]
+    return " or ".join(kind.__name__ for kind in models if column in {c.name for c in kind().declares.columns})
 
 
 def cut_into_families(position: NDArray[np.float64], size: int) -> NDArray[np.int64]:

@@ -89,7 +89,7 @@ CORE_COLUMNS = (
         high=FARTHEST,
         kept=True,
         unit="m/s",
-        about="displacement of the last step over dt; on cells, of the move",
+        about="displacement of the last step over dt; of agents that move exactly, what their model wrote",
     ),
     Column(name="heading", vector=True, low=-2.0, high=2.0, kept=True, about="unit vector the body faces"),
     RADIUS,
@@ -335,8 +335,8 @@ class AgentState:
 class Steered:
     """What the local layer writes: the fresh half of the double buffer.
 
-    `velocity` is what the agent wants to do during the step; `integrate` decides how far it gets. Models that declare
-    `moves_itself` write `position` instead, and those whose agents stand on cells write both.
+    `velocity` is what the agent wants to do during the step; `integrate` decides how far it gets. Models whose agents
+    move themselves write `position` instead, and those whose agents move exactly write both.
     """
 
     velocity: Floats

@@ -94,6 +94,9 @@ class Flocking(Model):
         p, directions = self.parameters, moment.directions
         relations, all_mates = self._roster.relations(state, moment.groups)
         leaders = self._roster.leaders(state)
+        # Whether a rule is followed at all is decided for the whole flock: adding nothing may change a zero's sign.
+        if moment.reduce.any(len(leaders) > 0) and not len(leaders):
+            leaders = np.full(len(state), NO_LEADER)
         around, obstacles = surroundings_of(near, self._widest)
         flight = Flight(
             dt=float(moment.dt),
@@ -104,7 +107,7 @@ class Flocking(Model):
             priorities=p.combine == "priorities",
             look_ahead=float(p.look_ahead),
             obstacles=obstacles,
-            goals=not all_same(directions) or directions.item(0) != 0.0,
+            goals=moment.reduce.any(not all_same(directions) or directions.item(0) != 0.0),
             leaders=len(leaders) > 0,
             hunts=relations.hunts,
             waits=len(moment.waiting) > 0,
