@@ -33,9 +33,10 @@ from tropel.events import AddAgents
 from tropel.group_layers import GroupLayers
 from tropel.integrate import integrate
 from tropel.layers import Environment, Planner, Steering
+from tropel.observers import Observers
 from tropel.planning.laid_layers import LaidLayers
 from tropel.quantities import Quantity
-from tropel.recording.recorder import FPS, Recorder, scene_of
+from tropel.recording.recorder import FPS, scene_of
 from tropel.replay import Replay
 from tropel.running import Run, Summary
 from tropel.snapshot import digest_of_setup, hash_simulation, restore_simulation, save_simulation
@@ -104,7 +105,7 @@ class Simulation:
         self.replayed: Replay | None = None
         self.spared: set[str] = set()  #: behaviours that a budget has switched off
         self.timing = Timing()
-        self.recorder: Recorder | None = None
+        self.observers = Observers()  #: told what happens, in their order
         if watch_collisions is None:
             watch_collisions = not self.layers.bodies_may_overlap
         self.collision_watch = CollisionWatch() if watch_collisions else None
@@ -117,6 +118,7 @@ class Simulation:
     def step(self) -> None:
         """Move the world forward by dt. This is the whole architecture."""
         with self.timing("events"):
+            self.observers.step_begins(self)
             self._apply_events()
         with self.timing("planning"):
             directions = self._plan()
@@ -133,7 +135,7 @@ class Simulation:
         with self.timing("exits"):
             self._let_out()
         with self.timing("record"):
-            self._record()
+            self.observers.step_done(self)
 
     # The stages -------------------------------------------------------------------------------------------------
 
@@ -143,15 +145,15 @@ class Simulation:
         due = self.events.due(self.step_number) if self.replayed is None else self.replayed.due(self)
         for event in due:
             apply_event(event, self)
-            if self.recorder is not None and is_news(event):
-                self.recorder.event(self.step_number, event_json(event))
+            if self.observers and is_news(event):
+                self.observers.event(self, event_json(event))
         self.population.let_in(self.step_number, self.dt)
         self._let_die()
 
     def _let_die(self) -> None:
         died = self.population.let_die(self.time)
-        if self.recorder is not None and len(died):
-            self.recorder.deaths(self.step_number, died)
+        if len(died):
+            self.observers.deaths(self, died)
 
     def _plan(self) -> NDArray[np.float64]:
         directions = self._directions
@@ -200,10 +202,6 @@ class Simulation:
         goals = arrived(self.agents, self.world)
         if goals is not None:
             self.population.let_out(goals, self.time)
-
-    def _record(self) -> None:
-        if self.recorder is not None:
-            self.recorder.step_done(self)
 
     # What is there ----------------------------------------------------------------------------------------------
 
