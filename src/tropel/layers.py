@@ -16,6 +16,7 @@ up here with a default, so that the smallest useful extension is a few lines lon
 | `prepare(state, world, seed)` | nothing | called once before the first step |
 | `state()`, `restore(stored)` | nothing | what a checkpoint must keep beyond the agents' columns |
 | `behaviours`, `set_behaviour(name, on)` | none | what can be switched off while it runs: name → whether it is on |
+| `offers()` | nothing | what overlays and pictures may show of the layer (`offers.py`) |
 | `in_force(state, name)` | the column | a parameter of all agents, with the layer's own value where theirs is nan |
 | `parameters` | none | shown in digests: a resumed run must have the same |
 
@@ -31,7 +32,7 @@ Models that follow layers move before the others (`tropel.turns`): who senses fi
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -99,6 +100,15 @@ def columns_of(layer: object) -> tuple[Column, ...]:
 
 def memory_of(layer: object) -> tuple[str, ...]:
     return tuple(column.name for column in getattr(layer, "memory", ()))
+
+
+def in_force(layers: Iterable[object], state: AgentState, name: str) -> NDArray[Any]:
+    """A parameter of all agents, where theirs is nan with the value of the first layer that has one of its own."""
+    for layer in layers:
+        method = getattr(layer, "in_force", None)
+        if method is not None and any(column.name == name for column in getattr(layer, "columns", ())):
+            return np.asarray(method(state, name))
+    return state.columns[name]
 
 
 def prepare(layer: object, state: AgentState, world: World, seed: int) -> None:

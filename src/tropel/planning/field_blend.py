@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from tropel.agents.state import AgentState
 from tropel.arguments import checked_arguments
 from tropel.errors import ParameterError, is_finite
+from tropel.offers import inner_offers
 from tropel.registry import PLANNERS
 from tropel.world import World
 
@@ -56,6 +57,9 @@ class Blend:
     @property
     def columns(self) -> tuple[Any, ...]:
         return tuple(dict.fromkeys(column for _, planner in self.parts for column in planner.columns))
+
+    def offers(self) -> tuple[object, ...]:
+        return inner_offers(self.inner)
 
     def prepare(self, state: AgentState, world: World, seed: int) -> None:
         """Called once before the first step."""

@@ -21,7 +21,8 @@ from tropel._kernels.grid_raster import mark_points
 from tropel.agents.state import AgentState
 from tropel.arguments import Length, checked_arguments
 from tropel.behaviours import Behaviours
-from tropel.planning.bottlenecks import find_bottlenecks
+from tropel.offers import OfferedBottlenecks
+from tropel.planning.bottlenecks import Bottleneck, find_bottlenecks
 from tropel.planning.congestion import Congestion, CongestionWatch
 from tropel.planning.field_goals import goals_among
 from tropel.planning.flow_field import FlowField
@@ -121,9 +122,8 @@ class PathPlans(FlowField):
 
     def _lay_filters(self, state: AgentState) -> None:
         world = self._known()[0]
-        assert world.terrain is not None
         self._hazards.update(world, far=self.behaviours["hazard influence"])
-        self.layers.lay(world.terrain, state.group_names, world.time, on=self.behaviours["user layers"])
+        self.layers.lay(self._ground(), state.group_names, world.time, on=self.behaviours["user layers"])
 
     def set_behaviour(self, name: str, on: bool) -> None:
         """Without "congestion" no bottleneck is shunned; without "hazard influence" people just keep out of hazards."""
@@ -171,6 +171,23 @@ class PathPlans(FlowField):
             self.watch = CongestionWatch(ground, bottlenecks, self.congestion, keep_history=self.keep_history)
         else:
             self.watch.replan(ground, bottlenecks)
+
+    def offers(self) -> tuple[object, ...]:
+        places = OfferedBottlenecks(version=self._version_of_plans, find=self._find_bottlenecks)
+        watched = () if self.watch is None else self.watch.offers()
+        return (*super().offers(), places, *watched)
+
+    def _version_of_plans(self) -> object:
+        ground = self._ground()
+        return ground.drawn, tuple(sorted(ground.plan_of_goal.items()))
+
+    def _find_bottlenecks(self) -> list[Bottleneck]:
+        return find_bottlenecks(self._ground())
+
+    def _ground(self) -> Terrain:
+        ground = self._known()[0].terrain
+        assert ground is not None
+        return ground
 
     def state(self) -> dict[str, NDArray[Any]]:
         """Layers that were added, and what the next look at the bottlenecks depends on; the rest follows the world."""

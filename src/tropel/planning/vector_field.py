@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from tropel.agents.state import AgentState
 from tropel.arguments import Length, checked_arguments
 from tropel.errors import ParameterError
+from tropel.offers import OfferedPainting, inner_offers
 from tropel.planning.field_blend import Wrapped, planner_named
 from tropel.planning.field_image import image_field
 from tropel.planning.painted_fields import ArrayField, FunctionField, PaintedField, Stroke, ask, described, evaluate
@@ -87,6 +88,12 @@ class VectorField:
     @property
     def columns(self) -> tuple[Any, ...]:
         return () if self.fallback is None else self.fallback.columns
+
+    def offers(self) -> tuple[object, ...]:
+        return (OfferedPainting(at=self._painted), *inner_offers(self.inner))
+
+    def _painted(self, points: NDArray[np.float64]) -> NDArray[np.float64]:
+        return np.asarray(self.field.at(points), dtype=np.float64)
 
     def prepare(self, state: AgentState, world: World, seed: int) -> None:
         """Called once before the first step."""

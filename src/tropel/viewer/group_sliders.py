@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tropel import events
+from tropel import events, layers
 from tropel.agents.personality import TRAITS
 from tropel.agents.state import CORE_COLUMNS, Column
 from tropel.errors import TropelError
 from tropel.event_base import Event
+from tropel.turns import reads_ground
 
 if TYPE_CHECKING:
     from tropel.simulation import Simulation
@@ -140,10 +141,10 @@ def offered(sim: Simulation, group: str) -> list[Column]:
     theirs = {c.name for c in CORE_COLUMNS}
     if sim.layers.cells()[number] is not None:
         theirs.remove("radius")  # on cells a body is its cell
-    if getattr(sim.layers.models[number], "follows_layers", False):
+    if reads_ground(sim.layers.models[number]):
         theirs.remove("sense_radius")
     for layer in (sim.layers.planners[number], sim.layers.models[number]):
-        theirs |= {column.name for column in getattr(layer, "columns", ())}
+        theirs |= {column.name for column in layers.columns_of(layer)}
     return [column for column in all_offered(sim) if column.name in theirs]
 
 
@@ -158,10 +159,8 @@ def in_force(name: str, sim: Simulation, group: str) -> Floats:
     """A parameter of everybody in a group, with the model's own value where they have none."""
     number = sim.groups.index(group)
     rows = sim.population.members([number])
-    for layer in (sim.layers.models[number], sim.layers.planners[number]):
-        if hasattr(layer, "in_force") and name in (column.name for column in getattr(layer, "columns", ())):
-            return np.asarray(layer.in_force(sim.agents, name))[rows]
-    return np.asarray(sim.agents.columns[name][rows])
+    own = (sim.layers.models[number], sim.layers.planners[number])
+    return np.asarray(layers.in_force(own, sim.agents, name)[rows])
 
 
 def reach_of(column: Column, sim: Simulation) -> tuple[float, float]:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tropel.pictures import style
+from tropel.turns import reads_ground
 from tropel.viewer.frame import in_space
 from tropel.viewer.overlays import Canvas, Overlay
 from tropel.viewer.shapes3d import instance_colours, rgb_array
@@ -41,7 +42,7 @@ def links_of(sim: Simulation, selected: int | None) -> Links | None:
     if not found:
         return None
     row = found[0]
-    if getattr(sim.layers.models[int(agents.group[row])], "follows_layers", False):
+    if reads_ground(sim.layers.models[int(agents.group[row])]):
         return None
     straight = agents.position - agents.position[row]
     offset = nearest_images(straight, sim.world.period)
