@@ -202,7 +202,7 @@ def test_a_model_that_raises_leaves_a_closed_trajectory_with_everything_up_to_th
     sim = simulation(local=RaisesAt(23))
     with pytest.raises(ModelError, match=r"step 23 \(t = 2\.3 s\), stage 'local': RuntimeError: forgot a case"):
         sim.run(until=10.0, record=tmp_path / name, checkpoint=tmp_path / "c.ckpt", checkpoint_every=1.0)
-    assert sim.recorder is None
+    assert not sim.observers
     with read_trajectory(tmp_path / name) as trajectory:
         assert trajectory.frames.tolist() == list(range(24))
         assert trajectory.summary is None

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 
 from tropel.errors import ParameterError, named_parameters, suggest
 from tropel.events import SetBehaviour
+from tropel.observers import Observer
 from tropel.quantities import number
 
 if TYPE_CHECKING:
@@ -127,7 +128,7 @@ def _rate(steps_per_second: float) -> str:
     return f"{steps_per_second:,.0f}" if steps_per_second >= 100.0 else f"{steps_per_second:.3g}"
 
 
-class BudgetKeeper:
+class BudgetKeeper(Observer):
     """Keeps one run to its budget: told when steps begin and end, it schedules `SetBehaviour` events."""
 
     def __init__(self, budget: Budget, sim: Simulation) -> None:
@@ -146,14 +147,14 @@ class BudgetKeeper:
         self._waits: dict[str, int] = {}  # of those that did not fit when they were tried
         self._switches: list[Switch] = []
 
-    def step_begins(self) -> None:
+    def step_begins(self, sim: Simulation) -> None:
         """Decide, if a window is over. The event belongs to this very step: one left waiting would not be recorded."""
         if self._measured == self.budget.window:
             self._window_over(self._seconds / self._measured)
             self._measured, self._seconds = 0, 0.0
         self._begin = self.budget.clock()
 
-    def step_over(self) -> None:
+    def step_done(self, sim: Simulation) -> None:
         seconds = self.budget.clock() - self._begin
         if self._unsettled:
             self._unsettled -= 1

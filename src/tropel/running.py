@@ -6,7 +6,7 @@ import math
 import os
 import signal
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 from tropel.analysis.rates import flow_rate, time_by_share
 from tropel.budget import Budget, BudgetKeeper, BudgetReport
 from tropel.errors import ParameterError
-from tropel.recording.recorder import Recorder, people_of
+from tropel.observers import Every, Observer
+from tropel.recording.recorder import Recorder
 from tropel.stopping import StopRule
 from tropel.timing import STAGES
 
@@ -118,19 +119,22 @@ class Run:
         checkpoint_every: float,
         progress: bool | Callable[[Simulation], None],
         budget: Budget | None = None,
+        observers: Iterable[Observer] = (),
     ) -> None:
         self.sim = sim
         self.stop_rule = StopRule(sim, until, limit)
         self.record = None if record is None else Path(record)
         self.fps = fps
         self.checkpoint = None if checkpoint is None else Path(checkpoint)
-        self.checkpoint_steps = max(1, round(min(checkpoint_every / sim.dt, 1e300)))
+        self.checkpoint_every = Every(seconds=checkpoint_every)
         self.progress = progress
         if budget is not None and sim.replayed is not None:
             raise ParameterError(
                 "a run that is replayed has no budget: its record says what was left out; give one of the two"
             )
         self.keeper = None if budget is None else BudgetKeeper(budget, sim)
+        self.observers = tuple(observers)
+        self.summary: Summary | None = None
         self.agent_steps = 0
         self.interrupted = False
         self.whole = True  # whether the state is that of a step boundary, fit to be resumed from
@@ -141,18 +145,33 @@ class Run:
     def go(self) -> Summary:
         sim = self.sim
         with ExitStack() as stack:
-            if self.record is not None:
-                sim.recorder = Recorder.open(sim, self.record, fps=self.fps)
-                stack.callback(self._close_recorder)
+            stack.enter_context(self._observed())
             stack.enter_context(self._ctrl_c_at_step_boundaries())
             tick = stack.enter_context(_progress(self.progress, sim, self.stop_rule.last_step))
-            if sim.recorder is not None:
-                sim.recorder.begin(sim)
+            sim.observers.begin(sim)
             reason = self._loop(tick)
-            summary = self._summary(reason)
-            if sim.recorder is not None:
-                sim.recorder.summary = summary.as_dict()
-        return summary
+            self.summary = self._summary(reason)
+        return self.summary
+
+    @contextmanager
+    def _observed(self) -> Iterator[None]:
+        """Have this run's own observers among those of the simulation, and tell all of them when it is over."""
+        sim, own = self.sim, list(self.observers)
+        if self.keeper is not None:
+            # After the recorder, whose time belongs to that of a step, and before those that only look.
+            own.insert(0, self.keeper)
+        if self.record is not None:
+            own.insert(0, Recorder.open(sim, self.record, fps=self.fps))
+        for observer in own:
+            sim.observers.append(observer)
+        try:
+            yield
+        finally:
+            try:
+                sim.observers.end(sim, whole=self.whole, summary=self.summary)
+            finally:
+                for observer in own:
+                    sim.observers.remove(observer)
 
     def _loop(self, tick: Callable[[Simulation], None]) -> str:
         sim = self.sim
@@ -163,13 +182,9 @@ class Run:
                     return reason
                 self.agent_steps += len(sim.agents)
                 self.whole = False
-                if self.keeper is not None:
-                    self.keeper.step_begins()
                 sim.guarded_step()
-                if self.keeper is not None:
-                    self.keeper.step_over()
                 self.whole = True
-                if self.checkpoint is not None and sim.step_number % self.checkpoint_steps == 0:
+                if self.checkpoint is not None and self.checkpoint_every.due(sim):
                     self._save()
                 tick(sim)
                 if self.interrupted:
@@ -197,16 +212,10 @@ class Run:
             signal.signal(signal.SIGINT, previous)
 
     def _save(self) -> None:
+        # Between two steps, not by one of the observers: those after it would not know of the step when it is saved.
         assert self.checkpoint is not None
-        if self.sim.recorder is not None:
-            self.sim.recorder.flush()
+        self.sim.observers.flush()
         self.sim.save(self.checkpoint)
-
-    def _close_recorder(self) -> None:
-        recorder, self.sim.recorder = self.sim.recorder, None
-        if recorder is not None:
-            recorder.people = people_of(self.sim) if self.whole else None
-            recorder.close()
 
     def _summary(self, reason: str) -> Summary:
         sim = self.sim

@@ -38,9 +38,10 @@ from tropel.errors import ModelError, ParameterError, TropelError
 from tropel.event_queue import EventLike, EventQueue, apply_event, due_step, event_json, is_news, repeated, schedule
 from tropel.events import AddAgents
 from tropel.group_layers import GroupLayers
+from tropel.observers import Observers
 from tropel.phases import Phase
 from tropel.quantities import Quantity
-from tropel.recording.recorder import FPS, Recorder, scene_of
+from tropel.recording.recorder import FPS, scene_of
 from tropel.reductions import ONE_PROCESS
 from tropel.replay import Replay
 from tropel.running import Run, Summary
@@ -112,7 +113,7 @@ class Simulation:
         self.replayed: Replay | None = None
         self.spared: set[str] = set()  #: behaviours that a budget has switched off
         self.timing = Timing()
-        self.recorder: Recorder | None = None
+        self.observers = Observers()  #: told what happens, in their order
         if watch_collisions is None:
             watch_collisions = not self.layers.bodies_may_overlap
         self.collision_watch = CollisionWatch() if watch_collisions else None
@@ -128,6 +129,7 @@ class Simulation:
     def step(self) -> None:
         """Move the world forward by dt. This is the whole architecture."""
         with self.timing("events"):
+            self.observers.step_begins(self)
             self._apply_events()
         with self.timing("planning"):
             moment = self._plan()
@@ -146,7 +148,7 @@ class Simulation:
         with self.timing("exits"):
             self._let_out()
         with self.timing("record"):
-            self._record()
+            self.observers.step_done(self)
 
     # The stages -------------------------------------------------------------------------------------------------
 
@@ -156,15 +158,15 @@ class Simulation:
         due = self.events.due(self.step_number) if self.replayed is None else self.replayed.due(self)
         for event in due:
             apply_event(event, self)
-            if self.recorder is not None and is_news(event):
-                self.recorder.event(self.step_number, event_json(event))
+            if self.observers and is_news(event):
+                self.observers.event(self, event_json(event))
         self.population.let_in(self.step_number, self.dt)
         self._let_die()
 
     def _let_die(self) -> None:
         died = self.population.let_die(self.time)
-        if self.recorder is not None and len(died):
-            self.recorder.deaths(self.step_number, died)
+        if len(died):
+            self.observers.deaths(self, died)
 
     def _moment(self) -> Moment:
         """Everybody as they are now."""
@@ -244,10 +246,6 @@ class Simulation:
         goals = arrived(self.agents, self.world)
         if goals is not None:
             self.population.let_out(goals, self.time)
-
-    def _record(self) -> None:
-        if self.recorder is not None:
-            self.recorder.step_done(self)
 
     # What is there ----------------------------------------------------------------------------------------------
 

@@ -75,10 +75,7 @@ def steered(model: Any, sim: tropel.Simulation, state: AgentState) -> Steered:
 )
 def test_two_parts_steer_like_the_whole(make: Any, dim: int, periodic: bool) -> None:
     model = make()
-    if periodic:
-        sim = crowd(model, dim, periodic=True)
-    else:
-        sim = crowd(model, dim)
+    sim = crowd(model, dim, periodic=periodic)
     state = sim.agents
     whole = steered(model, sim, state)
     rng = np.random.default_rng(dim)

@@ -11,6 +11,7 @@ from live_scenes import living, two_rooms, wait_for_step
 from tropel import Simulation, events
 from tropel.errors import TropelError, ViewError
 from tropel.event_base import Event
+from tropel.observers import Observer
 from tropel.viewer import disturbances
 from tropel.viewer.live import Files, LiveRun
 
@@ -199,6 +200,40 @@ def test_a_restart_is_a_fresh_run_of_the_same_or_another_seed() -> None:
             wait_for_step(live, 1)
             assert live.ask(lambda sim: sim.state_hash()) == hash_after(two_rooms(wanted_seed), 1)
             assert live.tape.happened == []
+
+
+class Steps(Observer):
+    """Notes the steps of every run."""
+
+    def __init__(self) -> None:
+        self.runs: list[list[int]] = []
+        self.events: list[tuple[int, str]] = []
+
+    def begin(self, sim: Simulation) -> None:
+        self.runs.append([])
+
+    def event(self, sim: Simulation, text: str) -> None:
+        self.events.append((sim.step_number, text))
+
+    def step_done(self, sim: Simulation) -> None:
+        self.runs[-1].append(sim.step_number)
+
+
+def test_an_observer_of_ones_own_sees_what_the_tape_records_and_is_there_after_a_restart(tmp_path: Path) -> None:
+    sim, own = two_rooms(), Steps()
+    sim.observers.append(own)
+    files = Files(trajectory=tmp_path / "run.sqlite", fps=10.0)
+    with living(sim, playing=False, files=files) as live:
+        live.disturb(events.CloseDoor(door="middle"))
+        for wanted in (1, 2):
+            live.single_step()
+            wait_for_step(live, wanted)
+        assert own.events == live.tape.happened != []
+        live.restart()
+        live.single_step()
+        wait_for_step(live, 1)
+    assert own.runs == [[1, 2], [1]]
+    assert list(sim.observers) == [own]
 
 
 def test_a_simulation_that_was_only_handed_over_is_restarted_from_what_it_was_built_of() -> None:

@@ -151,7 +151,7 @@ def test_every_overlay_that_is_offered_can_be_drawn(page: Page) -> None:
     assert len(page._switched_on) == len(offered), "one of them has failed"
     for overlay in offered:
         page.switch(overlay, False)
-    assert page.live.after_step == [page.panel.plots.history.after_step]
+    assert list(page.live.observers) == [page.panel.plots.history]
 
 
 def test_every_overlay_of_a_crowd_on_cells_can_be_drawn() -> None:

@@ -12,10 +12,10 @@ from tropel.viewer.plot_history import History, evacuated, exit_flows, mean_spee
 
 def noted(sim: Simulation, count: int, most: int = 240) -> History:
     history = History(most)
-    history.after_step(sim)
+    history.step_done(sim)
     for _ in range(count):
         sim.step()
-        history.after_step(sim)
+        history.step_done(sim)
     return history
 
 
@@ -52,7 +52,7 @@ def test_times_of_stages_add_up_to_what_was_spent() -> None:
     history = History()
     spent = []
     for _ in range(42):
-        history.after_step(sim)
+        history.step_done(sim)
         spent.append(sim.timing.total)
         sim.step()
     curves = history.step_time()
@@ -92,7 +92,7 @@ def test_nothing_has_happened_before_the_first_step() -> None:
     assert evacuated(sim).lines["left"].tolist() == [0.0]
     assert len(exit_flows(sim, ["east"]).time) == 0
     history = History()
-    history.after_step(sim)
+    history.step_done(sim)
     assert len(history.speed().time) == 0
     assert len(history.step_time().time) == 0
 
@@ -110,5 +110,5 @@ def test_many_exits_share_a_line() -> None:
 def test_a_restarted_run_has_a_history_of_its_own() -> None:
     history = noted(walkers(3), 30)
     assert len(history.speed().time) > 1
-    history.after_step(walkers(3))
+    history.step_done(walkers(3))
     assert len(history.speed().time) == 0

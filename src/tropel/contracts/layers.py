@@ -49,6 +49,10 @@ class Layer(ABC):
         """Switch one of the `behaviours`."""
         raise ParameterError(f"{type(self).__name__} has no behaviour '{name}'")
 
+    def offers(self) -> tuple[object, ...]:
+        """What overlays and pictures may show of it (`tropel.offers`)."""
+        return ()
+
     def in_force(self, state: AgentState, name: str) -> NDArray[Any]:
         """A parameter of all agents, with the layer's own value where agents have none of their own (nan)."""
         return state.columns[name]

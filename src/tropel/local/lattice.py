@@ -68,9 +68,11 @@ from tropel.local.lattice_ground import (
     sort_by_tile,
 )
 from tropel.local.lattice_steps import ARRIVED, step_on_cells
+from tropel.offers import OfferedOccupancy
 from tropel.quantities import number
 from tropel.world import World
 from tropel.world.goals import GoalArrays
+from tropel.world.raster import Raster
 from tropel.world.terrain import Terrain
 
 #: After so many steps agents are sorted by place again, unless somebody came or went before.
@@ -151,6 +153,7 @@ class Lattice(Model):
         self._ids = self._ground = None
         self._others_marked = False
         terrain = self._terrain(moment)
+        self._current_ground(terrain)
         rows, columns = terrain.raster.shape
         around = (rows + 2 * BORDER) * (columns + 2 * BORDER)
         # Words of eight bytes are read from two cells to the left of an agent.
@@ -200,6 +203,20 @@ class Lattice(Model):
 
     def restore(self, stored: Mapping[str, NDArray[Any]]) -> None:
         self.behaviours.restore(stored)
+
+    def offers(self) -> tuple[object, ...]:
+        return (OfferedOccupancy(raster=self._raster, occupied=self._occupied_cells),)
+
+    def _raster(self) -> Raster:
+        assert self._parts
+        raster: Raster = self._parts[0]
+        return raster
+
+    def _occupied_cells(self) -> NDArray[np.bool_]:
+        """The occupancy layer without its border."""
+        rows, columns = (length + 2 * BORDER for length in self._raster().shape)
+        around = self.occupied[: rows * columns].reshape(rows, columns)
+        return np.asarray(around[BORDER:-BORDER, BORDER:-BORDER] != 0)
 
     # What is kept from step to step -----------------------------------------------------------------------------
 

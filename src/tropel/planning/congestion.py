@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from tropel import quantities
 from tropel.errors import CheckpointError, ParameterError, named_parameters
+from tropel.offers import CountedBottleneck, OfferedCongestion
 from tropel.planning.bottlenecks import Bottleneck
 from tropel.stored_arrays import taken
 from tropel.world.raster import Raster
@@ -120,6 +121,29 @@ class CongestionWatch:
         told = np.array(self._history, dtype=np.int64).reshape(-1, 5)
         own = told[(told[:, 1] == bottleneck.cell[0]) & (told[:, 2] == bottleneck.cell[1])]
         return Looks(steps=own[:, 0], counts=own[:, 3], congested=own[:, 4] != 0)
+
+    def offers(self) -> tuple[object, ...]:
+        return (OfferedCongestion(raster=self._raster, counted=self._counted, filters=self._filters),)
+
+    def _raster(self) -> Raster:
+        return self._terrain.raster
+
+    def _counted(self) -> list[CountedBottleneck]:
+        return [
+            CountedBottleneck(
+                bottleneck=bottleneck,
+                count=int(count),
+                full=self.thresholds(bottleneck)[0],
+                congested=bool(congested),
+                area=self.parameters.area,
+            )
+            for bottleneck, count, congested in zip(self._bottlenecks, self._counts, self._congested, strict=True)
+        ]
+
+    def _filters(self) -> list[Filter]:
+        filters = self._terrain.filters
+        names = {filter_name(bottleneck) for bottleneck in self._bottlenecks}
+        return [filters[name] for name in sorted(names & filters.keys())]
 
     # What a planner calls ---------------------------------------------------------------------------------------
 

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from tropel.arguments import checked_arguments
 from tropel.contracts import Declaration, Guidance, Moment, Planner
 from tropel.errors import ParameterError, is_finite
+from tropel.offers import inner_offers
 from tropel.registry import PLANNERS
 
 
@@ -45,6 +46,9 @@ class Blend(Planner):
     @property
     def parameters(self) -> str:
         return ", ".join(f"{weight!r} {planner.describe()}" for weight, planner in self.parts)
+
+    def offers(self) -> tuple[object, ...]:
+        return inner_offers(self.inner)
 
     def prepare(self, moment: Moment) -> None:
         """Called once before the first step."""

@@ -24,6 +24,7 @@ from tropel.contracts import Guidance, Moment, Planner
 from tropel.errors import GeometryError, ParameterError
 from tropel.long_work import report
 from tropel.memory import require_memory
+from tropel.offers import OfferedField
 from tropel.planning import plan_cache
 from tropel.planning.field_goals import goal_cells, goals_among, numbers_of, room_for_error, spec_of
 from tropel.planning.grid_field import GridField, Unreachable
@@ -143,6 +144,14 @@ class FieldPlanner(Planner):
         self._keep_up()
         self._add_plans([number])
         return self._plans[number].field
+
+    def goals(self) -> tuple[str, ...]:
+        """Names of the goals that have a field."""
+        self._keep_up()
+        return tuple(self._name(goal) for goal in self._plans)
+
+    def offers(self) -> tuple[object, ...]:
+        return (OfferedField(planner=self, goals=self.goals, field=self.field, draw=self.draw),)
 
     def unreachable(self) -> dict[str, Unreachable]:
         """For each goal with a field, where no way leads to it."""

@@ -22,7 +22,8 @@ from tropel.agents.state import AgentState
 from tropel.arguments import Length, checked_arguments
 from tropel.behaviours import Behaviours
 from tropel.contracts import Guidance, Moment
-from tropel.planning.bottlenecks import find_bottlenecks
+from tropel.offers import OfferedBottlenecks
+from tropel.planning.bottlenecks import Bottleneck, find_bottlenecks
 from tropel.planning.congestion import Congestion, CongestionWatch
 from tropel.planning.field_goals import goals_among
 from tropel.planning.flow_field import FlowField
@@ -119,11 +120,10 @@ class PathPlans(FlowField):
         # Not only what has changed just now: others may have had plans made that nobody needed on the ground then.
         if [id(part) for part in self._laid] != [id(part) for part in (self._raster, *self._plans.values())]:
             self._lay()
-        assert self._ground is not None
-        self._lay_filters(state, self._ground)
+        self._lay_filters(state, self._laid_ground())
         raster = self._known()[1]
         if self._stale and self._watches():
-            self._watch_bottlenecks(self._ground)
+            self._watch_bottlenecks(self._laid_ground())
         if self.watch is not None and self._watches() and self.watch.is_due(self._frame):
             occupied = np.zeros(raster.shape, dtype=np.uint8)
             mark_points(state.position, members, raster.origin, raster.cell, occupied)
@@ -183,6 +183,22 @@ class PathPlans(FlowField):
             self.watch = CongestionWatch(ground, bottlenecks, self.congestion, keep_history=self.keep_history)
         else:
             self.watch.replan(ground, bottlenecks)
+
+    def offers(self) -> tuple[object, ...]:
+        places = OfferedBottlenecks(version=self._version_of_plans, find=self._find_bottlenecks)
+        watched = () if self.watch is None else self.watch.offers()
+        return (*super().offers(), places, *watched)
+
+    def _version_of_plans(self) -> object:
+        ground = self._laid_ground()
+        return ground.drawn, tuple(sorted(ground.plan_of_goal.items()))
+
+    def _find_bottlenecks(self) -> list[Bottleneck]:
+        return find_bottlenecks(self._laid_ground())
+
+    def _laid_ground(self) -> Terrain:
+        assert self._ground is not None
+        return self._ground
 
     def state(self) -> dict[str, NDArray[Any]]:
         """Layers that were added, and what the next look at the bottlenecks depends on; the rest follows the world."""

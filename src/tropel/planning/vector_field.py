@@ -20,6 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 from tropel.arguments import Length, checked_arguments
 from tropel.contracts import Declaration, Guidance, Moment, Planner
 from tropel.errors import ParameterError
+from tropel.offers import OfferedPainting, inner_offers
 from tropel.planning.field_blend import declared_by, planner_named
 from tropel.planning.field_image import image_field
 from tropel.planning.painted_fields import ArrayField, FunctionField, PaintedField, Stroke, ask, described, evaluate
@@ -76,6 +77,12 @@ class VectorField(Planner):
     def parameters(self) -> str:
         behind = "" if self.fallback is None else f", fallback={self.fallback.describe()}"
         return f"{described(self.field)}{behind}"
+
+    def offers(self) -> tuple[object, ...]:
+        return (OfferedPainting(at=self._painted), *inner_offers(self.inner))
+
+    def _painted(self, points: NDArray[np.float64]) -> NDArray[np.float64]:
+        return np.asarray(self.field.at(points), dtype=np.float64)
 
     def prepare(self, moment: Moment) -> None:
         """Called once before the first step."""

@@ -10,6 +10,7 @@ import shapely
 from numpy.typing import NDArray
 
 from tropel.arguments import checked_arguments
+from tropel.observers import Every, Observer
 from tropel.quantities import Quantity
 from tropel.recording.notes import deaths_note, hazards_note
 from tropel.recording.people import DIED, LEFT, NOWHERE, REMOVED, THERE, People
@@ -18,21 +19,21 @@ from tropel.recording.writing import TrajectoryWriter, open_trajectory
 from tropel.world.motion import stored_motion
 
 if TYPE_CHECKING:
+    from tropel.running import Summary
     from tropel.simulation import Simulation
 
 #: So many steps between two frames mean that there is only the first.
 _SELDOM = 1e15
 
 
-class Recorder:
+class Recorder(Observer):
     """Writes a frame every few steps. Frame f is the state after step f · every; frame 0 is the start."""
 
     def __init__(self, writer: TrajectoryWriter, *, every: int, resumed: bool) -> None:
         self.writer = writer
         self.every = every
+        self.trigger = Every(steps=every)
         self.resumed = resumed
-        self.summary: dict[str, Any] | None = None
-        self.people: People | None = None
         self._doors: dict[str, bool] | None = None
         self._compared_version = -1
         self._differ = False
@@ -55,14 +56,11 @@ class Recorder:
 
     def begin(self, sim: Simulation) -> None:
         """Write the frame of the state as it is, unless a resumed file has it already."""
-        if sim.step_number % self.every == 0 and not self.resumed:
-            self._write(sim)
+        if self.trigger.due(sim) and not self.resumed:
+            self.step_done(sim)
 
     def step_done(self, sim: Simulation) -> None:
-        if sim.step_number % self.every == 0:
-            self._write(sim)
-
-    def _write(self, sim: Simulation) -> None:
+        """Write a frame."""
         agents = sim.agents
         frame = sim.step_number // self.every
         obstacles = sim.world.obstacles
@@ -114,20 +112,26 @@ class Recorder:
         self._doors = doors
         return walkable_now(sim)
 
-    def event(self, step: int, text: str) -> None:
+    def event(self, sim: Simulation, text: str) -> None:
         """Store an event that has been applied."""
-        self.writer.event(-(-step // self.every), step, text)
+        self.store_event(sim.step_number, text)
 
-    def deaths(self, step: int, ids: NDArray[np.int64]) -> None:
+    def deaths(self, sim: Simulation, ids: NDArray[np.int64]) -> None:
         """Store who has died at the beginning of a step."""
-        self.event(step, deaths_note(ids.tolist()))
+        self.store_event(sim.step_number, deaths_note(ids.tolist()))
+
+    def store_event(self, step: int, text: str) -> None:
+        """Store what happened at the beginning of a step, which may be over."""
+        self.writer.event(-(-step // self.every), step, text)
 
     def flush(self) -> None:
         """Wait until everything handed over is on disk."""
         self.writer.flush()
 
-    def close(self) -> None:
-        self.writer.close(self.summary, people=self.people)
+    def end(self, sim: Simulation, *, whole: bool, summary: Summary | None) -> None:
+        """Close the file, with a table of everybody if the state is that between two steps."""
+        told = None if summary is None else summary.as_dict()
+        self.writer.close(told, people=people_of(sim) if whole else None)
 
 
 #: Frames per simulated second.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import itertools
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
@@ -15,8 +15,7 @@ import numpy as np
 from tropel.agents.groups import goal_number
 from tropel.agents.state import NO_GOAL, AgentState
 from tropel.errors import ParameterError, ScenarioError, suggest
-from tropel.planning.field_planner import FieldPlanner
-from tropel.planning.grid_field import GridField
+from tropel.offers import FieldOnRaster, OfferedField, offered
 from tropel.registry import PLANNERS
 from tropel.scenario.loading import Scenario, builtin_names, load_builtin, load_scenario
 from tropel.simulation import Simulation
@@ -43,7 +42,7 @@ class Plan:
     """A field that has been planned, and what it took."""
 
     world: World
-    field: GridField
+    field: FieldOnRaster
     planner: str  #: its name in scenario files
     goal: str  #: what the field leads to
     seconds: float  #: for drawing the raster and solving the field
@@ -179,7 +178,7 @@ def draw_plan(plan: Plan, path: Path) -> Path:
     return draw_field(plan.scene(), layer_of(plan.field), path, title=plan.title, facts=plan.facts())
 
 
-def layer_of(field: GridField) -> FieldLayer:
+def layer_of(field: FieldOnRaster) -> FieldLayer:
     """A field as pictures see it: coloured by the way that is left, or by the logarithm that the solver gives."""
     from tropel.pictures.field_picture import FieldLayer
 
@@ -222,26 +221,19 @@ def draw_scenario_fields(scenario: Scenario, folder: Path) -> list[Path]:
     return drawn
 
 
-def _fields(sim: Simulation) -> Iterator[tuple[str, str, GridField]]:
+def _fields(sim: Simulation) -> Iterator[tuple[str, str, FieldOnRaster]]:
     """Every field once: the name of its planner, its goal, and itself."""
     seen = set()
     for group, followed in sim.planners.items():
         newcomers = [source.goal for source in sim.population.sources if source.group == group]
-        for planner in _field_planners([followed]):
-            kind = type(planner)
+        for offer in offered([followed], OfferedField):
+            kind = type(offer.planner)
             name = PLANNERS.name_of(kind) or kind.__name__
             for goal in newcomers:
                 if goal_number(sim.world, goal, group) != NO_GOAL:
-                    planner.field(goal)
-            for goal in planner.unreachable():
-                known = (name, goal, planner.parameters)
+                    offer.field(goal)
+            for goal in offer.goals():
+                known = (offer.planner.describe(), goal)
                 if known not in seen:
                     seen.add(known)
-                    yield name, goal, planner.field(goal)
-
-
-def _field_planners(planners: Iterable[Any]) -> Iterator[FieldPlanner]:
-    for planner in planners:
-        if isinstance(planner, FieldPlanner):
-            yield planner
-        yield from _field_planners(getattr(planner, "inner", ()))
+                    yield name, goal, offer.field(goal)

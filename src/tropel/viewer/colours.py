@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import shapely
@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 
 from tropel.agents.groups import goal_name
 from tropel.agents.state import NEAREST_EXIT, NO_GOAL, Column
+from tropel.contracts import Planner
+from tropel.offers import OfferedField, offered
 from tropel.pictures import style
-from tropel.planning.field_planner import FieldPlanner
 from tropel.viewer.frame import Frame
 from tropel.viewer.shapes3d import rgb_array
 from tropel.world.periodic import nearest_images
@@ -128,10 +129,11 @@ def time_to_exit(sim: Simulation) -> Floats:
     return np.where(np.isfinite(seconds), seconds, np.nan)
 
 
-def _way_left(sim: Simulation, planner: Any, goal: int, position: Floats) -> Floats:
-    field = planner.field(goal_name(sim.world, goal)) if isinstance(planner, FieldPlanner) else None
-    if field is not None and field.length is not None:
-        return np.asarray(field.length[tuple(field.raster.index_of(position).T)])
+def _way_left(sim: Simulation, planner: Planner, goal: int, position: Floats) -> Floats:
+    fields = [each for each in offered([planner], OfferedField) if each.alone]
+    field = fields[0].field(goal_name(sim.world, goal)) if fields else None
+    if field is not None and (length := field.length) is not None:
+        return np.asarray(length[tuple(field.raster.index_of(position).T)])
     goals = sim.world.goals()
     wanted = goals.is_exit != 0 if goal == NEAREST_EXIT else goals.is_exit == 0
     if goal >= 0:

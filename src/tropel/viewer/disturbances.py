@@ -19,6 +19,7 @@ from tropel.agents.groups import Group
 from tropel.errors import ViewError
 from tropel.event_base import Event
 from tropel.hazard_events import AddHazard, GrowHazard, MoveHazard, RemoveHazard
+from tropel.offers import OfferedField, offered
 
 if TYPE_CHECKING:
     from tropel.simulation import Simulation
@@ -104,14 +105,11 @@ def _check_goes_there(sim: Simulation, place: Place) -> None:
     """A target must be inside, and where planners find a way to."""
     point = np.asarray(place, dtype=np.float64)
     sim.world.check_inside(point, "the attractor")
-    for planner in {id(p): p for p in sim.planners.values()}.values():
-        draw: Any = getattr(planner, "draw", None)
-        if draw is not None:
-            raster = draw(sim.world)
-            if not raster.free[tuple(raster.index_of(point))]:
-                raise ViewError(
-                    f"nobody can stand at {_text(place)}: too near to a wall or an obstacle; click elsewhere"
-                )
+    # Where a field is only part of a plan, the other parts lead there without it.
+    for field in (each for each in offered(sim.planners.values(), OfferedField) if each.alone):
+        raster = field.draw(sim.world)
+        if not raster.free[tuple(raster.index_of(point))]:
+            raise ViewError(f"nobody can stand at {_text(place)}: too near to a wall or an obstacle; click elsewhere")
 
 
 def _new_name(stem: str, taken: Iterable[str], sim: Simulation) -> str:

@@ -25,6 +25,7 @@ from tropel.budget import Budget
 from tropel.errors import ParameterError, TropelError, ViewError, named_parameters
 from tropel.event_base import Event
 from tropel.event_queue import schedule
+from tropel.observers import Observers
 from tropel.quantities import is_number, number
 from tropel.running import Run, Summary
 from tropel.stopping import StopRule
@@ -91,8 +92,7 @@ class LiveRun:
         self.error = ""  #: what broke it, if something did
         self.steps_per_second = 0.0  #: as measured
         self.tape = Tape()
-        #: Called on the simulation's thread, before the first step and after each; quick, and changing nothing.
-        self.after_step: list[Callable[[Simulation], None]] = []
+        self.observers = Observers()  #: what pages let watch every run, also after a restart; quick ones
         self.summary: Summary | None = None
         self._until, self._limit = until, limit
         self._jobs: queue.Queue[_Job] = queue.Queue()
@@ -246,11 +246,12 @@ class LiveRun:
     def _one_run(self) -> None:
         sim, files = self.sim, self.files
         self.ended = self.error = ""
-        self.tape = sim.recorder = Tape()
+        self.tape = Tape()
+        sim.observers.append(self.tape)
         self._steps_wanted, self._scheduled = 0, (-1, 0)
         self._measured_at, self._measured_step = perf_counter(), sim.step_number
         self._rule = self._stop_rule(sim)
-        whole = False
+        summary: Summary | None = None
         try:
             run = Run(
                 sim,
@@ -262,20 +263,19 @@ class LiveRun:
                 checkpoint_every=files.checkpoint_every,
                 progress=False,
                 budget=self.budget,
+                observers=[self.observers],
             )
             if files.trajectory is not None:
                 self.tape.start(sim, files.trajectory, fps=files.fps)
-            summary = run.go()
-            whole = True
-            self.summary = dataclasses.replace(summary, reason=self.ended or "stopped by hand")
-            self.tape.summary = self.summary.as_dict()
+            summary = dataclasses.replace(run.go(), reason=self.ended or "stopped by hand")
+            self.summary = summary
         except Exception as error:  # shown on the page, and raised by `view` at the end
             self.error = str(error) if isinstance(error, TropelError) else f"{type(error).__name__}: {error}"
         try:
-            self.tape.stop(sim, whole=whole)
+            self.tape.stop(sim, whole=summary is not None, summary=summary)
         except TropelError as error:
             self.error = self.error or str(error)
-        sim.recorder = None
+        sim.observers.remove(self.tape)
         while self.error and not (self._stopping or self._restart_with):
             self._do_jobs(wait=_NAP)
 
@@ -287,8 +287,6 @@ class LiveRun:
         """Between two steps: do what was asked for, wait for the time of the next step; True ends the run."""
         self._step_began = None
         self._measure(sim)
-        for note in tuple(self.after_step):
-            note(sim)
         stop = self._wait(sim)
         if stop and self.waiting:
             # What was asked for while the run was paused has never happened, and no record has it.

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from tropel.observers import Observer
 from tropel.viewer.overlays import Canvas, Overlay
 
 if TYPE_CHECKING:
     from tropel.simulation import Simulation
 
 
-class OverlaySwitch:
+class OverlaySwitch(Observer):
     """Keeps one overlay on a page up to date from when it is switched on until it is switched off.
 
     `selected` tells the id of the chosen agent, `say` is given the text below the switch, `fail` the reason for which
@@ -34,7 +35,10 @@ class OverlaySwitch:
 
     # On the simulation's thread ---------------------------------------------------------------------------------
 
-    def after_step(self, sim: Simulation) -> None:
+    def begin(self, sim: Simulation) -> None:
+        self.step_done(sim)
+
+    def step_done(self, sim: Simulation) -> None:
         # An overlay must never break a run.
         if self.overlay.after_step is not None and not self._error:
             try:

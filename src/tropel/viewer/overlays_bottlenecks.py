@@ -14,11 +14,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import shapely
 
+from tropel.offers import BottleneckPlace, OfferedBottlenecks, OfferedCongestion, offered
 from tropel.pictures import style
-from tropel.planning.bottlenecks import Bottleneck, find_bottlenecks
-from tropel.planning.congestion import CongestionWatch
 from tropel.viewer.overlays import Canvas, Overlay
-from tropel.viewer.overlays_congestion import path_plans, watches
 from tropel.viewer.shapes3d import instance_colours, rgb_array
 
 if TYPE_CHECKING:
@@ -33,7 +31,7 @@ _HEIGHT = 0.12
 class Marked:
     """A bottleneck, and what was counted there if it is watched."""
 
-    bottleneck: Bottleneck
+    bottleneck: BottleneckPlace
     count: int | None = None  #: people, when it was last looked at
     full: float = math.inf  #: a congestion begins above it [people]
     congested: bool = False
@@ -55,14 +53,14 @@ class Bottlenecks:
         self._found: list[Marked] = []
 
     def look(self, sim: Simulation, selected: int | None = None) -> list[Marked] | None:
-        if known := watches(sim):
-            return [marked for watch in known for marked in _marked(watch)]
-        ground = sim.world.terrain
-        if ground is None:
+        if watched := offered(sim.planners.values(), OfferedCongestion):
+            return [marked for each in watched for marked in _marked(each)]
+        places = offered(sim.planners.values(), OfferedBottlenecks)
+        if not places:
             return None
-        version = (ground.drawn, tuple(sorted(ground.plan_of_goal.items())), sim)
+        version = (places[0].version(), sim)
         if version != self._version:
-            self._found = [Marked(bottleneck=each) for each in find_bottlenecks(ground)]
+            self._found = [Marked(bottleneck=each) for each in places[0].find()]
             self._version = version
         return self._found
 
@@ -87,16 +85,16 @@ def _bottlenecks_legend(marked: list[Marked] | None) -> str:
     return f"{len(marked)}, {full} of them full: width · people counted / people allowed"
 
 
-def _marked(watch: CongestionWatch) -> list[Marked]:
+def _marked(watched: OfferedCongestion) -> list[Marked]:
     return [
         Marked(
-            bottleneck=bottleneck,
-            count=int(count),
-            full=watch.thresholds(bottleneck)[0],
-            congested=bool(congested),
-            area=watch.parameters.area,
+            bottleneck=each.bottleneck,
+            count=each.count,
+            full=each.full,
+            congested=each.congested,
+            area=each.area,
         )
-        for bottleneck, count, congested in zip(watch.bottlenecks, watch.counts, watch.congested, strict=True)
+        for each in watched.counted()
     ]
 
 
@@ -144,7 +142,7 @@ def _anew() -> Overlay:
         draw=draw_bottlenecks,
         legend=_bottlenecks_legend,
         seconds=1.0,
-        fits=lambda sim: next(path_plans(sim), None) is not None,
+        fits=lambda sim: bool(offered(sim.planners.values(), OfferedBottlenecks)),
         anew=_anew,
     )
 

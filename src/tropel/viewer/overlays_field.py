@@ -5,19 +5,16 @@ It is the field of the selected agent; without one, of the goal that most people
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tropel.agents.groups import goal_name
 from tropel.agents.state import NO_GOAL
+from tropel.offers import FieldOnRaster, OfferedField, OfferedPainting, offered
 from tropel.pictures import style
-from tropel.planning.field_planner import FieldPlanner
-from tropel.planning.grid_field import GridField
-from tropel.planning.vector_field import VectorField
 from tropel.viewer.ground_picture import MOST_PIXELS, GroundPicture, draw_picture, picture_legend
 from tropel.viewer.legends import plain
 from tropel.viewer.overlays import Canvas, Overlay
@@ -61,27 +58,20 @@ def shown_row(sim: Simulation, selected: int | None) -> int | None:
     return int(wanting[first[np.argmax(counts)]])
 
 
-def field_planners(planners: Iterable[Any]) -> Iterator[FieldPlanner]:
-    """Planners with a field per goal, also those inside of others."""
-    for planner in planners:
-        if isinstance(planner, FieldPlanner):
-            yield planner
-        yield from field_planners(getattr(planner, "inner", ()))
-
-
 def _has_field(sim: Simulation) -> bool:
-    return sim.world.dim == 2 and next(field_planners(sim.planners.values()), None) is not None
+    return sim.world.dim == 2 and bool(offered(sim.planners.values(), OfferedField))
 
 
 def _has_ways(sim: Simulation) -> bool:
-    paints = any(isinstance(planner, VectorField) for planner in sim.planners.values())
+    paints = any(painting.alone for painting in offered(sim.planners.values(), OfferedPainting))
     return _has_field(sim) or (sim.world.dim == 2 and paints)
 
 
-def _field_of(sim: Simulation, row: int) -> GridField | None:
+def _field_of(sim: Simulation, row: int) -> FieldOnRaster | None:
+    """The field that the agent in a row follows, also within a blend or behind a painted one."""
     agents = sim.agents
-    planner = next(field_planners([sim.planners[sim.groups[int(agents.group[row])]]]), None)
-    return None if planner is None else planner.field(goal_name(sim.world, int(agents.goal[row])))
+    fields = offered([sim.planners[sim.groups[int(agents.group[row])]]], OfferedField)
+    return fields[0].field(goal_name(sim.world, int(agents.goal[row]))) if fields else None
 
 
 # As colours -----------------------------------------------------------------------------------------------------
@@ -162,10 +152,11 @@ def _ways(sim: Simulation, row: int, places: Floats) -> Floats | None:
         inside = np.all((places >= field.raster.origin) & (places < _far_corner(field)), axis=1, keepdims=True)
         cells = field.raster.index_of(places)
         ways = np.where(inside, field.vectors[cells[:, 0], cells[:, 1]], 0.0)
-    if isinstance(planner, VectorField):
+    paintings = [painting for painting in offered([planner], OfferedPainting) if painting.alone]
+    if paintings:
         # Nobody need stand at these places, so that the field need not be defined there.
         with np.errstate(all="ignore"):
-            painted = np.asarray(planner.field.at(places), dtype=np.float64)
+            painted = paintings[0].at(places)
         is_painted = np.linalg.norm(painted, axis=1) > 0.0
         ways = np.where(is_painted[:, None], painted, ways)
     elif field is None:
@@ -173,7 +164,7 @@ def _ways(sim: Simulation, row: int, places: Floats) -> Floats | None:
     return ways
 
 
-def _far_corner(field: GridField) -> Floats:
+def _far_corner(field: FieldOnRaster) -> Floats:
     return np.asarray(field.raster.origin + field.raster.cell * np.array(field.raster.shape[::-1]))
 
 

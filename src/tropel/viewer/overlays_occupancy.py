@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tropel.local.lattice import Lattice
-from tropel.local.lattice_ground import BORDER
+from tropel.offers import OfferedOccupancy, offered
 from tropel.viewer.ground_picture import GroundPicture, colour_square, draw_picture, picture_legend, shares
 from tropel.viewer.overlays import Overlay
 
@@ -15,25 +14,23 @@ if TYPE_CHECKING:
     from tropel.simulation import Simulation
 
 
-def _crowd(sim: Simulation) -> Lattice | None:
-    return next((model for model in sim.layers.models if isinstance(model, Lattice)), None)
+def _crowds(sim: Simulation) -> list[OfferedOccupancy]:
+    return offered(sim.layers.models, OfferedOccupancy)
 
 
 def occupancy_picture(sim: Simulation, selected: int | None = None) -> GroundPicture | None:
     """The layer after the last step; bodies of others and moving obstacles are in it as that step found them."""
-    crowd, terrain = _crowd(sim), sim.world.terrain
-    if crowd is None or terrain is None:
+    crowds = _crowds(sim)
+    if not crowds:
         return None
-    rows, columns = terrain.raster.shape
-    around = (rows + 2 * BORDER, columns + 2 * BORDER)
-    layer = crowd.occupied[: around[0] * around[1]].reshape(around)[BORDER:-BORDER, BORDER:-BORDER]
-    taken, block = shares(layer != 0)
+    raster = crowds[0].raster()
+    taken, block = shares(crowds[0].occupied())
     if not taken.any():
         return None
     return GroundPicture(
         values=np.where(taken > 0.0, taken, np.nan),
-        origin=terrain.raster.origin.copy(),
-        cell=terrain.raster.cell * block,
+        origin=raster.origin.copy(),
+        cell=raster.cell * block,
         low=0.0,
         high=1.0,
         about=f"Share of cells that are taken, in blocks of {block} × {block}",
@@ -53,5 +50,5 @@ OCCUPANCY = Overlay(
     draw=draw_picture,
     legend=_occupancy_legend,
     covers_ground=True,
-    fits=lambda sim: _crowd(sim) is not None,
+    fits=lambda sim: bool(_crowds(sim)),
 )

@@ -135,7 +135,7 @@ class Page:
             if (was_on := self._switched_on.pop(overlay.name, None)) is not None:
                 switch, watch = was_on
                 self.unwatch(watch)
-                self.live.after_step.remove(switch.after_step)
+                self.live.observers.remove(switch)
                 switch.clear()
             if on:
                 tab = self.panel.show
@@ -148,7 +148,7 @@ class Page:
                 )
                 watch = Watch(look=switch.look, show=switch.show, seconds=overlay.seconds)
                 self._switched_on[overlay.name] = (switch, watch)
-                self.live.after_step.append(switch.after_step)
+                self.live.observers.append(switch)
                 self.watch(watch)
 
     def _give_up(self, overlay: Overlay, why: str) -> None:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from tropel.observers import Observer
 from tropel.timing import STAGES
 
 if TYPE_CHECKING:
@@ -42,14 +43,14 @@ class Curves:
     lines: dict[str, Floats]
 
 
-class History:
+class History(Observer):
     """Notes about a run."""
 
     def __init__(self, most: int = MOST_NOTES) -> None:
         self._most = most
-        self._begin(None)
+        self._forget(None)
 
-    def _begin(self, sim: Simulation | None) -> None:
+    def _forget(self, sim: Simulation | None) -> None:
         self._sim = sim
         self._every = 0  # steps
         self._time: list[float] = []
@@ -57,10 +58,13 @@ class History:
         self._steps: list[int] = []
         self._seconds: list[list[float]] = []  # of each stage, since the first note
 
-    def after_step(self, sim: Simulation) -> None:
+    def begin(self, sim: Simulation) -> None:
+        self.step_done(sim)
+
+    def step_done(self, sim: Simulation) -> None:
         """Take a note, if it is time to."""
         if sim is not self._sim:
-            self._begin(sim)
+            self._forget(sim)
             self._first_step = sim.step_number
             self._every = max(1, round(_FIRST_INTERVAL / sim.dt))
         done = sim.step_number - self._first_step

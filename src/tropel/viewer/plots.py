@@ -40,7 +40,7 @@ class Plots:
             self._add(_flows, gui, title="Flow through exits", unit="people/s")
         self._add(lambda sim: self.history.speed(), gui, title="Mean speed", unit="m/s", many=False)
         self._add(lambda sim: self.history.step_time(), gui, title="Time of a step by stage", unit="ms")
-        live.after_step.append(self.history.after_step)
+        live.observers.append(self.history)
         page.watch(Watch(look=self._look, show=self._show, seconds=_SECONDS))
 
     def _add(

@@ -23,10 +23,18 @@ class Rebuilding:
     def __init__(self, sim: Simulation) -> None:
         try:
             self._first = copy.deepcopy(sim)
+            self._observers = tuple(sim.observers)
         except Exception as error:  # layers may hold anything
             raise ViewError(f"this simulation cannot be copied ({type(error).__name__}: {error}); {_BUILD}") from error
 
     def __call__(self, seed: int) -> Simulation:
+        built = self._built(seed)
+        # A copy has no observers; those of the simulation that was handed over watch it again.
+        for observer in self._observers:
+            built.observers.append(observer)
+        return built
+
+    def _built(self, seed: int) -> Simulation:
         first = self._first
         if seed == first.seed:
             return copy.deepcopy(first)

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tropel.agents.groups import goal_name
-from tropel.agents.state import CORE_COLUMNS
+from tropel.agents.state import CORE_COLUMNS, NO_GOAL
+from tropel.offers import OfferedField, offered
 from tropel.pictures import style
-from tropel.planning.field_planner import FieldPlanner
 from tropel.viewer.frame import in_space
 from tropel.viewer.legends import plain
 from tropel.viewer.shapes3d import rgb
@@ -94,10 +94,10 @@ def planned_direction(sim: Simulation, row: int) -> Floats | None:
     wanted = sim.directions
     if 0 < len(wanted) == len(agents) + len(gone_since):
         return np.array(wanted[row_then])
-    planner: Any = sim.planners[sim.groups[int(agents.group[row])]]
-    if not isinstance(planner, FieldPlanner) or agents.goal[row] <= -3:
+    fields = offered([sim.planners[sim.groups[int(agents.group[row])]]], OfferedField)
+    if not fields or not fields[0].alone or agents.goal[row] <= NO_GOAL:
         return None
-    field = planner.field(goal_name(sim.world, int(agents.goal[row])))
+    field = fields[0].field(goal_name(sim.world, int(agents.goal[row])))
     return np.array(field.vectors[tuple(field.raster.index_of(agents.position[row]))])
 
 
