@@ -34,7 +34,8 @@ def opened() -> Iterator[View]:
 
 @pytest.fixture
 def view(opened: View, window: Any) -> View:
-    """Two rooms, paused after the first step, in a window."""
+    """Two rooms, paused after the first step, in a window that shows them so."""
+    before = opened.page.frame
     opened.live.pause()
     opened.live.restart(3)
     opened.live.single_step()
@@ -43,6 +44,14 @@ def view(opened: View, window: Any) -> View:
     if not window.url.startswith(f"{opened.address}/"):
         show(opened, window)
     choose_tool(opened, window, SELECT)
+
+    def is_shown() -> bool:
+        frame = opened.page.frame
+        return frame is not None and frame is not before and frame.step == 1 and opened.page.pulse.ready()
+
+    # What the test before has left is taken off the page with the first frame of this run. On a busy machine that may
+    # come late, and whatever is drawn anew while it is being dragged is lost.
+    eventually(is_shown)
     return opened
 
 
