@@ -63,7 +63,7 @@ def _move_together(
     widest: float,
     reduce: Reductions,
 ) -> None:
-    """The order of contact: each stage may only shorten or turn what the one before has left, and none undoes it."""
+    """The order of contact: each stage works on the ends of moves that the one before it has left."""
     wanted, own_longest = wanted_ends(state, steered, dt, moves, keep_apart=bodies is not None)
     longest = reduce.largest(np.array([own_longest]))
     if world.is_periodic:
