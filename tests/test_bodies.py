@@ -14,19 +14,20 @@ from body_distances import closest_in_step, contacts, distances
 from tropel import Grid, Group, Simulation, World
 from tropel.agents.state import AgentState, Steered
 from tropel.bodies import Bodies
+from tropel.contracts import Model
 
 Floats = NDArray[np.float64]
 
 
-class Rush:
+class Rush(Model):
     """Everybody runs at everybody, without looking."""
 
     def __init__(self, velocity: Floats, *, solid: bool) -> None:
         self.velocity = velocity
         self.solid_bodies = solid
 
-    def steer(self, state, near, directions, members, dt, step, out):
-        out.velocity[members] = self.velocity[members]
+    def steer(self, moment, out):
+        out.velocity[moment.members] = self.velocity[moment.members]
 
 
 def crowd(seed: int, dim: int, speed: float, *, solid: bool = True, count: int = 60) -> Simulation:

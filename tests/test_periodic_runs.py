@@ -11,7 +11,9 @@ import shapely
 
 import tropel
 from periodic_swarm import Swarm, apart, scattered_headings
+from tropel.agents.state import Steered
 from tropel.analysis.crowd_maps import CrowdMapsBuilder
+from tropel.contracts import ModelDeclaration, Moment
 from tropel.errors import GeometryError, ModelError, ParameterError
 from tropel.local.collision_free_speed import CollisionFreeSpeed
 from tropel.recording import FrameData, Scene
@@ -134,13 +136,13 @@ def test_a_checkpoint_of_a_walled_box_does_not_fit_a_periodic_one(tmp_path: Path
             build(**how).restore(tmp_path / "walled")
 
 
-class Straight:
+class Straight(tropel.Model):
     """Everybody keeps its velocity."""
 
-    periodic_space = True
+    declares = ModelDeclaration(periodic_space=True)
 
-    def steer(self, state: Any, near: Any, directions: Any, members: Any, dt: float, step: int, out: Any) -> None:
-        out.velocity[members] = state.velocity[members]
+    def steer(self, moment: Moment, out: Steered) -> None:
+        out.velocity[moment.members] = moment.state.velocity[moment.members]
 
 
 @pytest.mark.parametrize("dim", [2, 3])

@@ -13,22 +13,23 @@ from scipy.optimize import minimize
 from tropel import Dynamical, Grid, Group, Normal, Simulation, World
 from tropel.agents.state import AgentState
 from tropel.bodies import Bodies
+from tropel.contracts import Model, ModelDeclaration
 
 Floats = NDArray[np.float64]
 
 SLACK = 5e-4  # share of the contact distance that is kept between those who press
 
 
-class Rush:
+class Rush(Model):
     """Everybody runs on, without looking."""
 
-    solid_bodies = True
+    declares = ModelDeclaration(solid_bodies=True)
 
     def __init__(self, velocity: Floats) -> None:
         self.velocity = velocity
 
-    def steer(self, state, near, directions, members, dt, step, out):
-        out.velocity[members] = self.velocity[members]
+    def steer(self, moment, out):
+        out.velocity[moment.members] = self.velocity[moment.members]
 
 
 def pressed(state: AgentState, world: World, moves: Floats) -> Floats:

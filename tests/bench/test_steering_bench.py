@@ -10,6 +10,7 @@ from pathlib import Path
 import numba
 import pytest
 from rich.console import Console
+from tropel.layers import Steering
 
 from tropel import bench
 from tropel.bench import BenchResult, steering
@@ -17,7 +18,6 @@ from tropel.bench.check import read_targets
 from tropel.bench.steering_models import OURS, SAME_MODEL
 from tropel.bench.steering_scenes import SCENES, Scene, circle_swap, narrow_door
 from tropel.bench.steering_speed import CASES, Case
-from tropel.layers import Steering
 
 TARGETS = Path(__file__).parents[2] / "benchmarks" / "targets.toml"
 

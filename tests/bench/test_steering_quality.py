@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tropel.layers import Rows
 
 from tropel.agents.state import AgentState, Floats, Steered
 from tropel.bench.steering_models import MODELS, OURS, PAPERS
 from tropel.bench.steering_quality import ClosestApproach, watch
 from tropel.bench.steering_scenes import circle_swap, four_blocks, narrow_door, two_way_corridor
-from tropel.layers import Rows
 
 
 class Straight:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 import tropel
 from tropel._kernels.compile import parallel_kernel
 from tropel.agents.state import AgentState
+from tropel.contracts import Guidance, Moment
 from tropel.errors import ParameterError
 from tropel.testing import ContractViolation, check_planner
 
@@ -21,84 +22,86 @@ Floats = NDArray[np.float64]
 Rows = NDArray[np.int64]
 
 
-class ToTheMiddle:
+class ToTheMiddle(tropel.Planner):
     """What a user may write first: everybody to one point."""
 
-    def prepare(self, state: AgentState, world: tropel.World, seed: int) -> None:
-        self.world = world
+    def prepare(self, moment: Moment) -> None:
+        self.world = moment.world
 
     def aim(self, state: AgentState, members: Rows) -> Floats:
         there = self.world.bounds.mean(axis=0) - state.position[members]
         length = np.linalg.norm(there, axis=1, keepdims=True)
         return np.divide(there, length, out=np.zeros_like(there), where=length > 0.0)
 
-    def direct(self, state: AgentState, members: Rows, out: Floats) -> Any:
-        out[members] = self.aim(state, members)
+    def direct(self, moment: Moment, out: Guidance) -> Any:
+        out.directions[moment.members] = self.aim(moment.state, moment.members)
 
 
 class WritesEverybody(ToTheMiddle):
-    def direct(self, state: AgentState, members: Rows, out: Floats) -> None:
-        out[:] = self.aim(state, np.arange(len(state)))
+    def direct(self, moment: Moment, out: Guidance) -> None:
+        out.directions[:] = self.aim(moment.state, np.arange(len(moment.state)))
 
 
 class TakesIdsForRows(ToTheMiddle):
-    def direct(self, state: AgentState, members: Rows, out: Floats) -> None:
-        out[state.id[members] % max(len(state), 1)] = self.aim(state, members)
+    def direct(self, moment: Moment, out: Guidance) -> None:
+        state = moment.state
+        out.directions[state.id[moment.members] % max(len(state), 1)] = self.aim(state, moment.members)
 
 
 class ReturnsItsResult(ToTheMiddle):
-    def direct(self, state: AgentState, members: Rows, out: Floats) -> Floats:
-        return self.aim(state, members)
+    def direct(self, moment: Moment, out: Guidance) -> Floats:
+        return self.aim(moment.state, moment.members)
 
 
 class DividesByZero(ToTheMiddle):
-    def direct(self, state: AgentState, members: Rows, out: Floats) -> None:
-        super().direct(state, members, out)
-        out[members[5:6]] = np.nan
+    def direct(self, moment: Moment, out: Guidance) -> None:
+        super().direct(moment, out)
+        out.directions[moment.members[5:6]] = np.nan
 
 
 class Overlong(ToTheMiddle):
-    def direct(self, state: AgentState, members: Rows, out: Floats) -> None:
-        out[members] = 1.5 * self.aim(state, members)
+    def direct(self, moment: Moment, out: Guidance) -> None:
+        out.directions[moment.members] = 1.5 * self.aim(moment.state, moment.members)
 
 
 class MovesPeople(ToTheMiddle):
-    def direct(self, state: AgentState, members: Rows, out: Floats) -> None:
-        super().direct(state, members, out)
-        state.position[members[3:4]] += 1e-12
+    def direct(self, moment: Moment, out: Guidance) -> None:
+        super().direct(moment, out)
+        moment.state.position[moment.members[3:4]] += 1e-12
 
 
 class ChangesTheWorld(ToTheMiddle):
-    def direct(self, state: AgentState, members: Rows, out: Floats) -> None:
-        super().direct(state, members, out)
+    def direct(self, moment: Moment, out: Guidance) -> None:
+        super().direct(moment, out)
         self.world.goals().radius[:] += 0.1
 
 
 class SortsMembersAway(ToTheMiddle):
-    def direct(self, state: AgentState, members: Rows, out: Floats) -> None:
-        super().direct(state, members, out)
-        members[:] = members[::-1].copy()
+    def direct(self, moment: Moment, out: Guidance) -> None:
+        super().direct(moment, out)
+        moment.members[:] = moment.members[::-1].copy()
 
 
 class RollsDice(ToTheMiddle):
-    def direct(self, state: AgentState, members: Rows, out: Floats) -> None:
-        out[members] = self.aim(state, members) * np.random.uniform(size=(len(members), 1))  # noqa: NPY002
+    def direct(self, moment: Moment, out: Guidance) -> None:
+        members = moment.members
+        out.directions[members] = self.aim(moment.state, members) * np.random.uniform(size=(len(members), 1))  # noqa: NPY002
 
 
 class RemembersSecretly(ToTheMiddle):
     calls = 0
 
-    def direct(self, state: AgentState, members: Rows, out: Floats) -> None:
+    def direct(self, moment: Moment, out: Guidance) -> None:
         self.calls += 1
-        out[members] = self.aim(state, members) / self.calls
+        out.directions[moment.members] = self.aim(moment.state, moment.members) / self.calls
 
 
 class RemembersSlowly(RemembersSecretly):
     """The same bits call after call for a while, so that only a resumed run tells."""
 
-    def direct(self, state: AgentState, members: Rows, out: Floats) -> None:
+    def direct(self, moment: Moment, out: Guidance) -> None:
         self.calls += 1
-        out[members] = self.aim(state, members) * (1.0 if self.calls < 10 else 0.5)
+        out.directions[moment.members] = self.aim(moment.state, moment.members) * (1.0 if self.calls < 10 else 0.5)
 
 
 class RemembersOpenly(RemembersSecretly):
@@ -134,48 +137,51 @@ class SharesItsMemory(ToTheMiddle):
 
     calls: list[int] = []  # noqa: RUF012
 
-    def direct(self, state: AgentState, members: Rows, out: Floats) -> None:
+    def direct(self, moment: Moment, out: Guidance) -> None:
         self.calls.append(1)
-        out[members] = self.aim(state, members) / len(self.calls)
+        out.directions[moment.members] = self.aim(moment.state, moment.members) / len(self.calls)
 
 
 class CountsRows(ToTheMiddle):
-    def direct(self, state: AgentState, members: Rows, out: Floats) -> None:
-        out[members] = self.aim(state, members) * (0.5 + 0.5 * (members[:, None] % 2))
+    def direct(self, moment: Moment, out: Guidance) -> None:
+        members = moment.members
+        out.directions[members] = self.aim(moment.state, members) * (0.5 + 0.5 * (members[:, None] % 2))
 
 
 class GivesWayToSmallerIds(ToTheMiddle):
     """Depends on ids, on purpose: stands while somebody with a smaller id is near."""
 
-    def direct(self, state: AgentState, members: Rows, out: Floats) -> None:
+    def direct(self, moment: Moment, out: Guidance) -> None:
+        state, members = moment.state, moment.members
         apart = np.linalg.norm(state.position[members][:, None] - state.position[None], axis=2)
         near = apart <= 0.5 * state.sense_radius[None, :]
         smaller = state.id[None, :] < state.id[members][:, None]
-        out[members] = self.aim(state, members) * ~(near & smaller).any(axis=1)[:, None]
+        out.directions[members] = self.aim(state, members) * ~(near & smaller).any(axis=1)[:, None]
 
 
 class FollowsWhoWasDoneBefore(ToTheMiddle):
-    def direct(self, state: AgentState, members: Rows, out: Floats) -> None:
-        aims = self.aim(state, members)
+    def direct(self, moment: Moment, out: Guidance) -> None:
+        members = moment.members
+        aims = self.aim(moment.state, members)
         for k, row in enumerate(members):
-            out[row] = aims[k] if k == 0 else 0.5 * (aims[k] + out[members[k - 1]])
+            out.directions[row] = aims[k] if k == 0 else 0.5 * (aims[k] + out.directions[members[k - 1]])
 
 
 class NeedsSomebody(ToTheMiddle):
-    def direct(self, state: AgentState, members: Rows, out: Floats) -> None:
-        state.position.max(axis=0)
-        super().direct(state, members, out)
+    def direct(self, moment: Moment, out: Guidance) -> None:
+        moment.state.position.max(axis=0)
+        super().direct(moment, out)
 
 
 class NeedsMembers(ToTheMiddle):
-    def direct(self, state: AgentState, members: Rows, out: Floats) -> None:
-        state.id[members].max()
-        super().direct(state, members, out)
+    def direct(self, moment: Moment, out: Guidance) -> None:
+        moment.state.id[moment.members].max()
+        super().direct(moment, out)
 
 
 class AsksForThreads(ToTheMiddle):
-    def direct(self, state: AgentState, members: Rows, out: Floats) -> None:
-        out[members] = self.aim(state, members) / numba.get_num_threads()
+    def direct(self, moment: Moment, out: Guidance) -> None:
+        out.directions[moment.members] = self.aim(moment.state, moment.members) / numba.get_num_threads()
 
 
 @parallel_kernel
@@ -190,16 +196,16 @@ def _sum_in_parts(values, parts):
 class SumsByThread(ToTheMiddle):
     """A float sum with a partial sum per thread: its rounding depends on how many there are."""
 
-    def direct(self, state: AgentState, members: Rows, out: Floats) -> None:
-        total = _sum_in_parts(state.position[:, 0].copy(), numba.get_num_threads())
-        out[members] = self.aim(state, members) * (0.5 + 1e-3 * (total % 1.0))
+    def direct(self, moment: Moment, out: Guidance) -> None:
+        total = _sum_in_parts(moment.state.position[:, 0].copy(), numba.get_num_threads())
+        out.directions[moment.members] = self.aim(moment.state, moment.members) * (0.5 + 1e-3 * (total % 1.0))
 
 
 class FlatOnly(ToTheMiddle):
-    def prepare(self, state: AgentState, world: tropel.World, seed: int) -> None:
-        if world.dim != 2:
+    def prepare(self, moment: Moment) -> None:
+        if moment.world.dim != 2:
             raise ParameterError("FlatOnly works in 2D; use another planner in a box")
-        super().prepare(state, world, seed)
+        super().prepare(moment)
 
 
 @pytest.mark.parametrize("planner", [tropel.Direct(), ToTheMiddle(), RemembersOpenly(), ToTheMiddle, tropel.Direct])

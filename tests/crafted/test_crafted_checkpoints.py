@@ -14,6 +14,7 @@ import pytest
 import shapely
 
 import tropel
+from tropel.contracts import Guidance, Moment
 from tropel.errors import CheckpointError
 from tropel.recording import load_checkpoint, save_checkpoint
 from tropel.recording.checkpoint import _DIGEST_LENGTH, _MARK, _digest
@@ -166,13 +167,13 @@ def test_plain_data_of_wrong_kinds_is_refused_or_harmless(
 
 
 def test_what_a_layer_does_not_take_leaves_the_simulation_as_it_was(tmp_path: Path) -> None:
-    class Forgetful:
+    class Forgetful(tropel.Planner):
         """A planner of somebody's own that fails when it is restored."""
 
         fails = False
 
-        def direct(self, state: Any, members: Any, out: Any) -> None:
-            out[members] = 0.0
+        def direct(self, moment: Moment, out: Guidance) -> None:
+            out.directions[moment.members] = 0.0
 
         def state(self) -> dict[str, np.ndarray]:
             return {"number": np.array(1)}

@@ -28,7 +28,8 @@ from tropel import (
     World,
     read_trajectory,
 )
-from tropel.agents.state import AgentState
+from tropel.agents.state import AgentState, Steered
+from tropel.contracts import Environment, Model, Moment
 from tropel.environment.collision_search import TOLERANCE
 from tropel.environment.collisions import CollisionWatch
 from tropel.environment.grid import Grid
@@ -39,15 +40,15 @@ Floats = NDArray[np.float64]
 DT = 0.1
 
 
-class Straight:
+class Straight(Model):
     """A careless model: everybody goes on with the velocity it is given by id, through whoever is there."""
 
     def __init__(self, velocity: Any) -> None:
         self.velocity = np.asarray(velocity, dtype=np.float64)
         self.parameters = {"velocity": self.velocity.tolist()}
 
-    def steer(self, state: Any, near: Any, directions: Any, members: Any, dt: float, step: int, out: Any) -> None:
-        out.velocity[members] = self.velocity[state.id[members]]
+    def steer(self, moment: Moment, out: Steered) -> None:
+        out.velocity[moment.members] = self.velocity[moment.state.id[moment.members]]
 
 
 def empty(size: float = 20.0, dim: int = 2, **more: Any) -> World:
@@ -288,10 +289,11 @@ def test_obstacles_are_named_and_keep_their_names_when_others_are_removed() -> N
 
 
 def test_a_model_may_react_to_collisions_in_the_next_step() -> None:
-    class Recoiling:
-        def steer(self, state: Any, near: Any, directions: Any, members: Any, dt: float, step: int, out: Any) -> None:
-            ahead = np.where(state.id[members] == 0, 1.0, 0.0)
-            out.velocity[members, 0] = np.where(state.collided[members] == 1, -3.0, ahead)
+    class Recoiling(Model):
+        def steer(self, moment: Moment, out: Steered) -> None:
+            members = moment.members
+            ahead = np.where(moment.state.id[members] == 0, 1.0, 0.0)
+            out.velocity[members, 0] = np.where(moment.state.collided[members] == 1, -3.0, ahead)
 
     sim = Simulation(
         empty(), Group("a", positions=[(5, 5), (5.55, 5)], radius=0.25, goal="none"), local=Recoiling(), dt=DT
@@ -314,11 +316,12 @@ def door_scene(local: Any, **more: Any) -> Simulation:
     return Simulation(World(room, exits={"out": shapely.box(11, 0, 12, 8)}), crowd, local=local, dt=DT, **more)
 
 
-class Careless:
+class Careless(Model):
     """Goes where the planner says at full speed, whoever is in the way."""
 
-    def steer(self, state: Any, near: Any, directions: Any, members: Any, dt: float, step: int, out: Any) -> None:
-        out.velocity[members] = directions[members] * state.desired_speed[members, None]
+    def steer(self, moment: Moment, out: Steered) -> None:
+        members = moment.members
+        out.velocity[members] = moment.directions[members] * moment.state.desired_speed[members, None]
 
 
 def printed(summary: Any) -> str:
@@ -413,8 +416,8 @@ def test_a_report_names_only_the_deepest_few() -> None:
 
 @pytest.mark.parametrize("dim", [2, 3])
 def test_an_environment_without_a_cell_list_is_watched_all_the_same(dim: int) -> None:
-    class Blind:
-        def sense(self, state: Any, world: Any) -> None:
+    class Blind(Environment):
+        def sense(self, moment: Moment) -> None:
             return None
 
     def logged(environment: Any) -> dict[str, list[Any]]:

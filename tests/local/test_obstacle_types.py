@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tropel.turns import Turn
 
 from tropel import Group, Obstacle, Simulation, World, events
 from tropel.errors import ModelError, ParameterError
 from tropel.local.dynamical import Dynamical
-from tropel.turns import Turn
 
 
 def passing(
