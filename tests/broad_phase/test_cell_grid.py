@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from brute_force import (
+from sorted_crowds import (
     HIGH,
     LOW,
     brute_force,

@@ -130,7 +130,7 @@ def test_every_collision_of_a_step_is_found_with_its_moments_and_depth(
         radius[:2] = random.uniform(2, 6, len(radius[:2]))
         after[2:4] += random.normal(0, 200, after[2:4].shape)
     state.add(count, {"position": before, "radius": radius, "sense_radius": 1.0})
-    cells = Grid(cell=cell).sense(state, world).cells
+    cells = Moment.of(state, world, environment=Grid(cell=cell)).near.cells.cell_list
     state.columns["position"] = after
     watch = CollisionWatch()
     watch.look(state, cells, world, step=7, dt=DT)
@@ -159,7 +159,7 @@ def test_more_collisions_than_there_was_room_for_are_all_found() -> None:
     count = 400
     state = AgentState(2)
     state.add(count, {"position": np.random.default_rng(0).uniform(9, 11, (count, 2)), "radius": 2.0})
-    cells = Grid().sense(state, empty()).cells
+    cells = Moment.of(state, empty(), environment=Grid()).near.cells.cell_list
     watch = CollisionWatch()
     watch.look(state, cells, empty(), step=0, dt=DT)
     assert len(watch.log) == count * (count - 1) // 2

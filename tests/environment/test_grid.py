@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from brute_force import HIGH, LOW, brute_force, lists_of, make_state, make_world, sensed
+from sorted_crowds import HIGH, LOW, brute_force, lists_of, make_state, make_world, sensed
 from tropel.agents.state import AgentState
 from tropel.broad_phase import CellGrid
 from tropel.contracts import Moment
@@ -105,12 +105,8 @@ def test_one_and_two_threads_give_the_same_bits(dim: int) -> None:
     for count in (1, min(2, numba.config.NUMBA_NUM_THREADS)):
         numba.set_num_threads(count)
         near = Moment.of(state, make_world(dim), environment=Grid()).near
-        found.append(
-            [
-                array.tobytes()
-                for array in (*near.csr(), *(a for a in near.cells.cell_list if isinstance(a, np.ndarray)))
-            ]
-        )
+        arrays = (array for array in near.cells.cell_list if isinstance(array, np.ndarray))
+        found.append([array.tobytes() for array in (*near.csr(), *arrays)])
     assert found[0] == found[1]
 
 

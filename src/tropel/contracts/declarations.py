@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
@@ -66,6 +66,10 @@ class ModelDeclaration(Declaration):
             raise ParameterError("ModelDeclaration: moves says how agents move, and NOT_NOW is for the engine alone")
 
 
+#: Declarations that are easily mistaken for attributes of the layer, where they would silently do nothing.
+_NOT_ATTRIBUTES = {"columns", "memory", "periodic_space", "solid_bodies", "bodies_may_overlap", "follows", "senses"}
+
+
 def check_declared(layer: Any, expected: type[Declaration], what: str) -> None:
     """Raise when a layer's declaration is of another kind, or stands beside it as attributes that nobody reads."""
     declared = layer.declares
@@ -73,9 +77,9 @@ def check_declared(layer: Any, expected: type[Declaration], what: str) -> None:
         raise ParameterError(
             f"{what}: {type(layer).__name__}.declares must be a {expected.__name__}(…), not {declared!r:.60}"
         )
-    for field in fields(expected):
-        if field.name in vars(layer) or any(field.name in vars(kind) for kind in type(layer).__mro__):
+    for name in sorted(_NOT_ATTRIBUTES):
+        if name in vars(layer) or any(name in vars(kind) for kind in type(layer).__mro__):
             raise ParameterError(
-                f"{what}: {type(layer).__name__} has an attribute '{field.name}' that nobody reads; declare it, as  "
-                f"declares = {expected.__name__}({field.name}=…)"
+                f"{what}: {type(layer).__name__} has an attribute '{name}', which nobody reads; declare it, as  "
+                f"declares = {expected.__name__}({name}=…)"
             )
