@@ -85,7 +85,7 @@ class Runs(tropel.Model):
     """Everybody runs in a direction of its own, another one each second, without looking."""
 
     def __init__(self, *, solid: bool = True) -> None:
-        self.solid_bodies = solid
+        self.declares = ModelDeclaration(solid_bodies=solid)
 
     def steer(self, moment, out):
         angle = 2.4 * moment.state.id[moment.members] + 1.7 * int(moment.step * moment.dt)
@@ -362,6 +362,6 @@ def test_walkers_may_have_path_plans_of_their_own_in_any_order_of_groups() -> No
             planning={"cells": tropel.PathPlans(congestion=True), "walkers": tropel.PathPlans(gamma=0.7)},
             local={"cells": tropel.Lattice(), "walkers": tropel.Seek()},
         )
-        assert sim.world.terrain.log_gamma == pytest.approx(np.log(0.6))
+        assert sim.ground.log_gamma == pytest.approx(np.log(0.6))
         sim.run(until="empty", limit=60.0)
         assert len(sim.agents) == 0

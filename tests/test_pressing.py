@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
-from tropel import Dynamical, Grid, Group, Normal, Simulation, World
+from tropel import Dynamical, Group, Normal, Simulation, World
 from tropel.agents.state import AgentState
 from tropel.bodies import Bodies
+from tropel.broad_phase import CellGrid
 from tropel.contracts import Model, ModelDeclaration
 
 Floats = NDArray[np.float64]
@@ -35,7 +36,7 @@ class Rush(Model):
 def pressed(state: AgentState, world: World, moves: Floats) -> Floats:
     """What the wanted moves become, in the first step: nobody fidgets yet."""
     longest = float(np.linalg.norm(moves, axis=1).max())
-    bodies = Bodies(Grid().sense(state, world), np.ones(len(state), dtype=bool), np.uint64(1), 0)
+    bodies = Bodies(CellGrid.of(state, world), np.ones(len(state), dtype=bool), np.uint64(1), 0)
     return bodies.press(state, state.position + moves, longest, world.wall_grid(2.0), 0.05) - state.position
 
 

@@ -257,14 +257,14 @@ def test_a_predicate_or_callback_that_raises_leaves_a_readable_trajectory_and_a_
 ENDLESS = """
 import sys
 import shapely
-from tropel import Group, Simulation, World
+from tropel import Group, Model, Simulation, World
 
-class Stuck:
+class Stuck(Model):
     def __init__(self, at):
         self.at = at
-    def steer(self, state, near, directions, members, dt, step, out):
-        out.velocity[members] = (0.3, 0.1)
-        if step == self.at:
+    def steer(self, moment, out):
+        out.velocity[moment.members] = (0.3, 0.1)
+        if moment.step == self.at:
             print("stuck", flush=True)
             while True:
                 pass

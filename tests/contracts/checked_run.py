@@ -184,8 +184,8 @@ def main() -> None:
 
     for name, build in SCENES.items():
         sim = steps(build(), 50)
-        near = sim.environment.sense(sim.agents, sim.world)
-        near.csr(), near.cells, near.walls_csr(), near.obstacles_csr()
+        near = sim.sense()
+        near.csr(), near.neighbours(), near.cells.cell_list, near.walls_csr(), near.obstacles_csr()
         near.rows_by_cell(np.arange(0, len(sim.agents), 2))
         print(name, "has run with", len(sim.agents), "agents")
     close_a_door_on_somebody()

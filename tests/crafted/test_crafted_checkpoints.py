@@ -114,9 +114,9 @@ def test_arrays_of_wrong_types_shapes_and_values_are_refused(
         ("agents/dead", 0, 7),
         ("sources/waiting", 0, 6),
         ("came/count", 0, 21),
-        ("layers/0/cell", (), 1e-300),
-        ("layers/0/box", 1, 1e300),
-        ("layers/0/period", 0, 1.0),
+        ("cells/cell", (), 1e-300),
+        ("cells/box", 1, 1e300),
+        ("cells/period", 0, 1.0),
     ],
 )
 def test_numbers_that_kernels_would_trust_are_refused(

@@ -28,8 +28,9 @@ from tropel import (
     World,
     read_trajectory,
 )
+from tropel._kernels.csr import Csr
 from tropel.agents.state import AgentState, Steered
-from tropel.contracts import Environment, Model, Moment
+from tropel.contracts import Environment, Model, ModelDeclaration, Moment, Near
 from tropel.environment.collision_search import TOLERANCE
 from tropel.environment.collisions import CollisionWatch
 from tropel.environment.grid import Grid
@@ -346,7 +347,7 @@ def test_solid_bodies_at_a_door_do_not_collide_and_careless_ones_do() -> None:
 class Passing(Careless):
     """The same, for those whose overlaps mean nothing."""
 
-    bodies_may_overlap = True
+    declares = ModelDeclaration(bodies_may_overlap=True)
 
 
 @pytest.mark.parametrize(("first", "second", "watched"), [(Passing, Passing, False), (Passing, Careless, True)])
@@ -415,10 +416,14 @@ def test_a_report_names_only_the_deepest_few() -> None:
 
 
 @pytest.mark.parametrize("dim", [2, 3])
-def test_an_environment_without_a_cell_list_is_watched_all_the_same(dim: int) -> None:
+def test_collisions_are_watched_whatever_the_environment_senses(dim: int) -> None:
+    class Nobody(Near):
+        def lists(self, radius: Floats) -> Csr:
+            return Csr(np.zeros(len(radius) + 1, dtype=np.int64), np.empty(0, dtype=np.int32))
+
     class Blind(Environment):
-        def sense(self, moment: Moment) -> None:
-            return None
+        def sense(self, moment: Moment) -> Near:
+            return Nobody(moment)
 
     def logged(environment: Any) -> dict[str, list[Any]]:
         random = np.random.default_rng(3)
