@@ -47,7 +47,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "settling": {"agents", "contracts"},
     "pressing": {"_kernels", "agents"},
     "bodies": {"_kernels", "errors", "agents", "pressing"},
-    "integrate": {"_kernels", "errors", "world", "agents", "bodies", "pressing"},
+    "integrate": {"_kernels", "errors", "movement", "world", "agents", "bodies", "pressing"},
     "timing": set(),
     "analysis": {"_kernels", *GROUND, "recording"},
 }

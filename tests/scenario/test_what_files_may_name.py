@@ -109,9 +109,8 @@ def test_no_file_runs_a_command(more: str, key: str, folder: Path) -> None:
 
 def test_a_yes_is_not_enough_for_what_is_no_layer(folder: Path) -> None:
     file = write(folder, "[local]\nmodel = 'os:system'\ncommand = 'touch done'")
-    with pytest.raises(
-        ScenarioError, match=r"'os:system' is no steering model: it is not a class that extends tropel.contracts:Model"
-    ):
+    no_model = r"'os:system' is no steering model: it is not a class that extends tropel\.contracts\.Model"
+    with pytest.raises(ScenarioError, match=no_model):
         load_scenario(file, allow_imports=["os"]).build(threads=1)
     assert not (folder / "done").exists()
 
