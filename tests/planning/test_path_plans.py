@@ -144,11 +144,12 @@ def test_filters_and_the_crowd_stay_when_a_plan_is_added() -> None:
     sim = simulate(hall(), "west")
     filter_ = Filter(row=0, column=0, log_value=np.zeros((2, 2)))
     sim.ground.set_filter("mine", filter_)
-    crowd = sim.ground.crowd
+    occupied = sim.layers.models[0].occupied
     sim.set_goal("bar")
     sim.step()
     assert sim.ground.filters == {"mine": filter_}
-    assert sim.ground.crowd is crowd is not None
+    assert sim.layers.models[0].occupied is occupied
+    assert occupied.any()
     assert len(sim.ground.units) == 2
 
 
