@@ -163,7 +163,7 @@ def test_rows_of_others_have_the_columns_of_ones_own(change: str) -> None:
         del others["patience"]
     else:
         others["hunger"] = np.zeros(1)
-    with pytest.raises(ParameterError, match="differ in (patience|hunger)"):
+    with pytest.raises(ParameterError, match=r"differ in (patience|hunger)"):
         state.look_at(others)
     assert len(state) == 2
 

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 import tropel
 from tropel._kernels.compile import parallel_kernel
-from tropel.agents.state import AgentState
-from tropel.contracts import Guidance, Moment
+from tropel.agents.state import AgentState, Column
+from tropel.contracts import Declaration, Guidance, Moment
 from tropel.errors import ParameterError
 from tropel.testing import ContractViolation, check_planner
 
@@ -51,6 +51,71 @@ class TakesIdsForRows(ToTheMiddle):
 class ReturnsItsResult(ToTheMiddle):
     def direct(self, moment: Moment, out: Guidance) -> Floats:
         return self.aim(moment.state, moment.members)
+
+
+class ReplacesTheBuffer(ToTheMiddle):
+    def direct(self, moment: Moment, out: Guidance) -> None:
+        fresh = out.directions.copy()
+        fresh[moment.members] = self.aim(moment.state, moment.members)
+        out.directions = fresh
+
+
+class CountsSteps(ToTheMiddle):
+    """Has a memory column and a parameter column of its own, as it should."""
+
+    declares = Declaration(
+        columns=(Column(name="stamina", default=20.0),), memory=(Column(name="steps_asked", dtype="int32"),)
+    )
+
+    def direct(self, moment: Moment, out: Guidance) -> None:
+        rows = moment.members
+        asked = moment.state.columns["steps_asked"][rows]
+        slower = 1.0 + asked / moment.state.columns["stamina"][rows]
+        out.directions[rows] = self.aim(moment.state, rows) / slower[:, None]
+        out.memory["steps_asked"][rows] = asked + 1
+
+
+class CountsStrangers(CountsSteps):
+    def direct(self, moment: Moment, out: Guidance) -> None:
+        super().direct(moment, out)
+        out.memory["steps_asked"][:] = moment.state.columns["steps_asked"] + 1
+
+
+class ReplacesItsMemory(CountsSteps):
+    def direct(self, moment: Moment, out: Guidance) -> None:
+        super().direct(moment, out)
+        out.memory["steps_asked"] = moment.state.columns["steps_asked"] + 1
+
+
+class AddsToItsMemory(CountsSteps):
+    """Writes a column that it has not declared."""
+
+    def direct(self, moment: Moment, out: Guidance) -> None:
+        super().direct(moment, out)
+        out.memory["more"] = np.zeros(len(moment.state))
+
+
+class CountsInTheState(CountsSteps):
+    """Writes its memory where everybody reads it, instead of into `out`."""
+
+    def direct(self, moment: Moment, out: Guidance) -> None:
+        super().direct(moment, out)
+        moment.state.columns["steps_asked"][moment.members] += 1
+
+
+class LooksAround(ToTheMiddle):
+    """Wants to know who is near, which no planner is told."""
+
+    def direct(self, moment: Moment, out: Guidance) -> None:
+        moment.near.csr()
+        super().direct(moment, out)
+
+
+class GoesOnAsBefore(ToTheMiddle):
+    """Wants to know what was planned, while it is being planned."""
+
+    def direct(self, moment: Moment, out: Guidance) -> None:
+        out.directions[moment.members] = moment.directions[moment.members]
 
 
 class DividesByZero(ToTheMiddle):
@@ -208,7 +273,9 @@ class FlatOnly(ToTheMiddle):
         super().prepare(moment)
 
 
-@pytest.mark.parametrize("planner", [tropel.Direct(), ToTheMiddle(), RemembersOpenly(), ToTheMiddle, tropel.Direct])
+@pytest.mark.parametrize(
+    "planner", [tropel.Direct(), ToTheMiddle(), RemembersOpenly(), CountsSteps(), ToTheMiddle, tropel.Direct]
+)
 def test_planners_that_keep_their_promises_pass(planner: Any) -> None:
     check_planner(planner)
 
@@ -219,6 +286,13 @@ def test_planners_that_keep_their_promises_pass(planner: Any) -> None:
         (WritesEverybody, "writes only the rows of its members"),
         (TakesIdsForRows, "writes only the rows of its members"),
         (ReturnsItsResult, "results are written into out"),
+        (ReplacesTheBuffer, "results are written into the arrays of out, but out.directions is another array"),
+        (CountsStrangers, r"writes only the rows of its members.*out\.memory\['steps_asked'\] of row 1"),
+        (ReplacesItsMemory, r"written into the arrays of out, but out\.memory\['steps_asked'\] is another array"),
+        (AddsToItsMemory, r"written into the arrays of out, but out\.memory\['more'\] is another array"),
+        (CountsInTheState, r"what it is given stays as it is, but state\.steps_asked of row 0"),
+        (LooksAround, "nothing has been sensed here: `near` is for steer"),
+        (GoesOnAsBefore, "there is no guidance before planning: read it in steer"),
         (DividesByZero, "finite"),
         (Overlong, "no longer than one"),
         (MovesPeople, "what it is given stays as it is"),
@@ -283,8 +357,20 @@ def test_agents_without_a_world_are_refused() -> None:
 
 
 def test_what_is_no_planner_is_refused() -> None:
-    with pytest.raises(ParameterError, match=r"no method direct"):
+    said = (
+        "42 is no tropel.Planner, and no class or function that makes one; extend tropel.Planner and write its method"
+    )
+    with pytest.raises(ParameterError, match=f"{said} direct"):
         check_planner(42)
+
+
+def test_a_class_with_the_right_method_is_no_planner_unless_it_says_so() -> None:
+    class Lookalike:
+        def direct(self, moment: Moment, out: Guidance) -> None:
+            out.directions[moment.members] = 0.0
+
+    with pytest.raises(ParameterError, match=r"Lookalike object at .* is no tropel\.Planner"):
+        check_planner(Lookalike())
 
 
 def test_the_planner_given_is_left_as_it_was() -> None:
