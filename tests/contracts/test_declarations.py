@@ -108,7 +108,9 @@ def test_what_only_models_declare_is_nothing_for_planners() -> None:
 @pytest.mark.parametrize("name", ["columns", "memory"])
 @pytest.mark.parametrize("wrong", [Column(name="tired"), [Column(name="tired")], ("tired",), "tired", None])
 def test_columns_are_a_tuple_of_columns(name: str, wrong: Any) -> None:
-    with pytest.raises(ParameterError, match=rf"ModelDeclaration: {name} must be a tuple of Column\(…\), not"):
+    with pytest.raises(
+        ParameterError, match=rf"ModelDeclaration: {name} must be (a tuple of|a list, each) Column\(…\), not"
+    ):
         ModelDeclaration(**{name: wrong})
 
 
