@@ -17,6 +17,7 @@ import tropel
 from body_distances import closest_in_step, contacts, distances
 from tropel.contracts import ModelDeclaration
 from tropel.errors import ParameterError
+from tropel.phases import can_be_pressed
 from two_threads import needs_two_threads
 
 Floats = NDArray[np.float64]
@@ -36,19 +37,23 @@ class Headlong(tropel.Model):
 
 
 def solid(model: Any) -> Any:
-    """A model with solid bodies, made from its class; none where it has no such thing."""
+    """A model with solid bodies that others can press on, made from its class; none where it has no such thing."""
     try:
         made = model(solid_bodies=True)
     except (ParameterError, TypeError):
         made = model()
-    return made if getattr(made, "solid_bodies", False) else None
+    return made if can_be_pressed(made) else None
+
+
+def is_model(found: Any) -> bool:
+    return isinstance(found, type) and issubclass(found, tropel.Model) and found is not tropel.Model
 
 
 #: Whatever can be had from the package with solid bodies, and one that leaves all to them.
 MODELS: dict[str, Any] = {
     name: getattr(tropel, name)
     for name in sorted(tropel.__all__)
-    if hasattr(getattr(tropel, name), "steer") and solid(getattr(tropel, name)) is not None
+    if is_model(getattr(tropel, name)) and solid(getattr(tropel, name)) is not None
 } | {"Headlong": Headlong}
 
 
