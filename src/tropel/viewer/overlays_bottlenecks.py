@@ -57,7 +57,7 @@ class Bottlenecks:
     def look(self, sim: Simulation, selected: int | None = None) -> list[Marked] | None:
         if known := watches(sim):
             return [marked for watch in known for marked in _marked(watch)]
-        ground = sim.ground
+        ground = sim.world.terrain
         if ground is None:
             return None
         version = (ground.drawn, tuple(sorted(ground.plan_of_goal.items())), sim)

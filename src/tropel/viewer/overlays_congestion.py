@@ -30,7 +30,7 @@ def watches(sim: Simulation) -> list[CongestionWatch]:
 
 def congestion_picture(sim: Simulation, selected: int | None = None) -> GroundPicture | None:
     """By how much congestions lower the worth of cells: 1 is a veto. None while nothing is congested."""
-    terrain = sim.ground
+    terrain = sim.world.terrain
     if terrain is None:
         return None
     names = {filter_name(bottleneck) for watch in watches(sim) for bottleneck in watch.bottlenecks}

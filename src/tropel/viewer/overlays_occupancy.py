@@ -21,7 +21,7 @@ def _crowd(sim: Simulation) -> Lattice | None:
 
 def occupancy_picture(sim: Simulation, selected: int | None = None) -> GroundPicture | None:
     """The layer after the last step; bodies of others and moving obstacles are in it as that step found them."""
-    crowd, terrain = _crowd(sim), sim.ground
+    crowd, terrain = _crowd(sim), sim.world.terrain
     if crowd is None or terrain is None:
         return None
     rows, columns = terrain.raster.shape
