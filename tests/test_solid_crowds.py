@@ -15,9 +15,8 @@ from numpy.typing import NDArray
 
 import tropel
 from body_distances import closest_in_step, contacts, distances
-from tropel.contracts import ModelDeclaration
+from tropel.contracts import ModelDeclaration, Moves
 from tropel.errors import ParameterError
-from tropel.phases import can_be_pressed
 from two_threads import needs_two_threads
 
 Floats = NDArray[np.float64]
@@ -42,7 +41,7 @@ def solid(model: Any) -> Any:
         made = model(solid_bodies=True)
     except (ParameterError, TypeError):
         made = model()
-    return made if can_be_pressed(made) else None
+    return made if made.declares.solid_bodies and made.declares.moves is not Moves.EXACTLY else None
 
 
 def is_model(found: Any) -> bool:

@@ -218,9 +218,13 @@ def _checked(layer: Any, kind: type[Layer], what: str) -> Any:
         return layer
     if isinstance(layer, type) and issubclass(layer, kind):
         raise ParameterError(
-            f"{what} needs a {kind.__name__}, and {layer.__name__} is the class; make one: {layer.__name__}()"
+            f"{what} needs {_article(kind)}, and {layer.__name__} is the class; make one: {layer.__name__}()"
         )
     raise ParameterError(
-        f"{what} needs a {kind.__name__}: an object of a class that extends tropel.{kind.__name__} and has the method "
+        f"{what} needs {_article(kind)}: an object of a class that extends tropel.{kind.__name__} and has the method "
         f"{kind.method}; got {layer!r:.80}"
     )
+
+
+def _article(kind: type[Layer]) -> str:
+    return f"{'an' if kind.__name__[0] in 'AEIO' else 'a'} {kind.__name__}"

@@ -81,8 +81,39 @@ def test_a_model_that_does_not_sense_has_nobody_near_and_says_so() -> None:
         def steer(self, moment: Moment, out: Steered) -> None:
             moment.near.csr()
 
-    sim = tropel.Simulation(HALL, tropel.Group("a", count=3), local=Blind())
+    sim = tropel.Simulation(HALL, tropel.Group("a", count=3), planning=Notes(), local=Blind())
     with pytest.raises(ModelError, match=r"nothing has been sensed here: .* declare senses=True"):
+        sim.step()
+
+
+@pytest.mark.xfail(
+    strict=True, reason="Simulation._plan has directions only where somebody senses; kernels would crash"
+)
+def test_a_model_that_does_not_sense_is_told_where_to_go() -> None:
+    class East(tropel.Planner):
+        def direct(self, moment: Moment, out: Guidance) -> None:
+            out.directions[moment.members, 0] = 1.0
+
+    class Blind(tropel.Model):
+        declares = ModelDeclaration(senses=False)
+
+        def steer(self, moment: Moment, out: Steered) -> None:
+            out.velocity[moment.members] = moment.directions[moment.members]
+
+    sim = tropel.Simulation(HALL, tropel.Group("a", positions=[(2.0, 5.0)]), planning=East(), local=Blind(), dt=0.5)
+    sim.step()
+    assert sim.agents.position.tolist() == [[2.5, 5.0]]
+
+
+@pytest.mark.xfail(strict=True, reason="Simulation does not look at what sense returns")
+@pytest.mark.parametrize("returned", [None, (), "everybody"])
+def test_an_environment_that_returns_something_else_is_named(returned: Any) -> None:
+    class Odd(tropel.Grid):
+        def sense(self, moment: Moment) -> Any:
+            return returned
+
+    sim = tropel.Simulation(HALL, tropel.Group("a", count=3), planning=Notes(), environment=Odd())
+    with pytest.raises(ModelError, match=r"Odd\.sense .*Near"):
         sim.step()
 
 
