@@ -34,7 +34,7 @@ from tropel.contracts import (
 from tropel.contracts.declarations import check_declared
 from tropel.contracts.layers import GroundLayers
 from tropel.errors import ParameterError, suggest
-from tropel.phases import Phase, can_be_pressed, in_order_of_preparing, phases_of, plannings
+from tropel.phases import Phase, can_be_pressed, follows_ground, in_order_of_preparing, phases_of, plannings
 from tropel.quantities import is_number
 from tropel.world import World
 from tropel.world.terrain import Terrain
@@ -95,7 +95,8 @@ class GroupLayers:
     @property
     def ground(self) -> Terrain | None:
         """What a planner has laid on the ground, for those who follow it."""
-        return next((planner.ground for planner in self.planners if planner.ground is not None), None)
+        laying = zip(self.planners, self.models, strict=True)
+        return next((planner.ground for planner, model in laying if follows_ground(model)), None)
 
     # What they declare ------------------------------------------------------------------------------------------
 

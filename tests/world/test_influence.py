@@ -234,11 +234,9 @@ def test_layers_are_laid_anew_when_a_door_changes_what_is_seen():
 
 
 def test_a_hazard_that_is_planned_around_does_not_hide_its_own_influence():
-    around = hall(fire=tropel.Hazard(inner=1.0, position=(5, 6), replan=True))
-    ignored = hall(fire=tropel.Hazard(inner=1.0, position=(5, 6)))
-    for world in (around, ignored):
-        HazardLayers().update(world)
-    assert (around.terrain.raster.free != ignored.terrain.raster.free).any()
-    assert np.array_equal(
-        around.terrain.filters["hazard fire"].log_value, ignored.terrain.filters["hazard fire"].log_value
-    )
+    halls = [hall(fire=tropel.Hazard(inner=1.0, position=(5, 6), replan=replan)) for replan in (True, False)]
+    for world, terrain in halls:
+        HazardLayers().update(world, terrain)
+    (_, around), (_, ignored) = halls
+    assert (around.raster.free != ignored.raster.free).any()
+    assert np.array_equal(around.filters["hazard fire"].log_value, ignored.filters["hazard fire"].log_value)
