@@ -7,16 +7,16 @@ import tropel
 from tropel.testing import check_planner
 
 
-class Vortex:
+class Vortex(tropel.Planner):
     """Everybody walks round a centre, counter-clockwise."""
 
     def __init__(self, center):
         self.center = np.asarray(center, dtype=float)
 
-    def direct(self, state, members, out):
-        offset = state.position[members, :2] - self.center
+    def direct(self, moment, out):
+        offset = moment.state.position[moment.members, :2] - self.center
         turned = np.column_stack([-offset[:, 1], offset[:, 0]])
-        out[members, :2] = turned / np.maximum(np.linalg.norm(turned, axis=1), 1e-9)[:, None]
+        out.directions[moment.members, :2] = turned / np.maximum(np.linalg.norm(turned, axis=1), 1e-9)[:, None]
 
 
 check_planner(Vortex(center=(10, 10)))

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-import numpy as np
 import shapely
 from numpy.typing import NDArray
 
 from tropel import Budget, Direct, Group, Simulation, World
 from tropel.behaviours import Behaviours
+from tropel.contracts import Guidance, Moment
 
 NAMES = ("a", "b", "c")
 
@@ -25,9 +25,9 @@ class Juggling(Direct):
     def set_behaviour(self, name: str, on: bool) -> None:
         self.behaviours.switch(name, on)
 
-    def direct(self, state: Any, members: NDArray[np.int64], out: NDArray[np.float64]) -> None:
-        super().direct(state, members, out)
-        out[members] *= 1.0 - 0.1 * sum(self.behaviours.values())
+    def direct(self, moment: Moment, out: Guidance) -> None:
+        super().direct(moment, out)
+        out.directions[moment.members] *= 1.0 - 0.1 * sum(self.behaviours.values())
 
     def state(self) -> dict[str, NDArray[Any]]:
         return self.behaviours.state()

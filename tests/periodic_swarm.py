@@ -2,28 +2,29 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
 import tropel
+from tropel.agents.state import Steered
+from tropel.contracts import ModelDeclaration, Moment
 
 
-class Swarm:
+class Swarm(tropel.Model):
     """Fly on, turned a little by all who are near: away from them, and towards where they go."""
 
-    periodic_space = True
+    declares = ModelDeclaration(periodic_space=True)
 
     def __init__(self) -> None:
         self.parameters = "tests"
         self._period: NDArray[np.float64] = np.empty(0)
 
-    def prepare(self, state: Any, world: tropel.World, seed: int) -> None:
-        self._period = world.period
+    def prepare(self, moment: Moment) -> None:
+        self._period = moment.world.period
 
-    def steer(self, state: Any, near: Any, directions: Any, members: Any, dt: float, step: int, out: Any) -> None:
-        indptr, indices = near.csr()
+    def steer(self, moment: Moment, out: Steered) -> None:
+        state, members = moment.state, moment.members
+        indptr, indices = moment.near.csr()
         own = np.repeat(np.arange(len(state)), np.diff(indptr))
         offset = state.position[indices] - state.position[own]
         length = np.where(self._period > 0.0, self._period, 1.0)
@@ -34,7 +35,7 @@ class Swarm:
         pull = weight[:, None] * (0.2 * (state.velocity[indices] - state.velocity[own]) - offset / away2[:, None])
         turn = np.zeros_like(state.position)
         np.add.at(turn, own, pull)
-        velocity = state.heading * state.desired_speed[:, None] + 0.5 * turn + 0.3 * directions
+        velocity = state.heading * state.desired_speed[:, None] + 0.5 * turn + 0.3 * moment.directions
         fast = np.linalg.norm(velocity, axis=1, keepdims=True)
         velocity *= state.desired_speed[:, None] / np.maximum(fast, 1e-9)
         out.velocity[members] = velocity[members]

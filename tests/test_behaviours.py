@@ -62,8 +62,8 @@ def same_places(one: Simulation, other: Simulation) -> bool:
 
 
 def congestions(sim: Simulation) -> list[str]:
-    assert sim.world.terrain is not None
-    return [name for name in sim.world.terrain.filters if name.startswith("congestion")]
+    assert sim.ground is not None
+    return [name for name in sim.ground.filters if name.startswith("congestion")]
 
 
 # What each does -----------------------------------------------------------------------------------------------------

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from tropel import Dynamical, Group, Normal, Seek, Simulation, Source, Uniform, World, events, read_trajectory
+from tropel.contracts import Guidance, Moment, Planner
 from tropel.errors import CheckpointError, EventError, ParameterError
 from tropel.event_queue import event_from_json, event_json
 from tropel.registry import EVENTS
@@ -185,9 +186,9 @@ def distance_walked(*happens: tuple[float, Any], seconds: float = 12.0) -> float
     return float(sim.agents.position[:, 0].mean()) - 0.5
 
 
-class Eastwards:
-    def direct(self, state: Any, members: NDArray[np.int64], out: NDArray[np.float64]) -> None:
-        out[members, 0] = 1.0
+class Eastwards(Planner):
+    def direct(self, moment: Moment, out: Guidance) -> None:
+        out.directions[moment.members, 0] = 1.0
 
 
 def test_the_tired_get_less_far_and_the_alarmed_further_by_the_integral_of_their_speed() -> None:

@@ -121,10 +121,10 @@ def test_planners_and_models_are_given_the_living_only():
     asked = []
 
     class Watcher(tropel.Seek):
-        def steer(self, state, near, directions, members, dt, step, out):
-            asked.append((members.copy(), state.dead.copy()))
-            assert not directions[state.dead == 1].any()
-            super().steer(state, near, directions, members, dt, step, out)
+        def steer(self, moment, out):
+            asked.append((moment.members.copy(), moment.state.dead.copy()))
+            assert not moment.directions[moment.state.dead == 1].any()
+            super().steer(moment, out)
 
     sim = blast(model=Watcher)
     sim.run(until=3.0)

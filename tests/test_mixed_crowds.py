@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 import tropel
 from tropel import events
+from tropel.contracts import ModelDeclaration
 from tropel.errors import ParameterError
 from tropel.world.motion import position_at
 
@@ -80,15 +81,15 @@ def test_both_kinds_get_through_each_other_and_nobody_through_a_body(model: str,
     assert sim.collisions.begun.sum() == 0
 
 
-class Runs:
+class Runs(tropel.Model):
     """Everybody runs in a direction of its own, another one each second, without looking."""
 
     def __init__(self, *, solid: bool = True) -> None:
-        self.solid_bodies = solid
+        self.declares = ModelDeclaration(solid_bodies=solid)
 
-    def steer(self, state, near, directions, members, dt, step, out):
-        angle = 2.4 * state.id[members] + 1.7 * int(step * dt)
-        out.velocity[members] = 2.0 * np.column_stack([np.cos(angle), np.sin(angle)])
+    def steer(self, moment, out):
+        angle = 2.4 * moment.state.id[moment.members] + 1.7 * int(moment.step * moment.dt)
+        out.velocity[moment.members] = 2.0 * np.column_stack([np.cos(angle), np.sin(angle)])
 
 
 def melee(*, seed: int, solid: bool, threads: int = 1) -> tropel.Simulation:
@@ -171,11 +172,11 @@ def test_nobody_on_cells_steps_where_a_walker_is_about_to_be() -> None:
         assert (sim.agents.position[0, 0] > 1.1) == free
 
 
-class Still:
-    solid_bodies = True
+class Still(tropel.Model):
+    declares = ModelDeclaration(solid_bodies=True)
 
-    def steer(self, state, near, directions, members, dt, step, out):
-        out.velocity[members] = 0.0
+    def steer(self, moment, out):
+        out.velocity[moment.members] = 0.0
 
 
 def test_moving_obstacles_occupy_cells_like_bodies() -> None:
@@ -300,7 +301,7 @@ def test_threads_make_no_difference_to_a_large_mixed_crowd() -> None:
 
 def test_a_pure_lattice_run_senses_nothing_and_counts_no_collisions() -> None:
     class Alarmed(tropel.Grid):
-        def sense(self, state, world):
+        def sense(self, moment):
             raise AssertionError("nobody asked")
 
     world = tropel.World(shapely.box(0, 0, 8, 8), exits={"out": shapely.box(7.2, 0, 8, 8)})
@@ -361,6 +362,6 @@ def test_walkers_may_have_path_plans_of_their_own_in_any_order_of_groups() -> No
             planning={"cells": tropel.PathPlans(congestion=True), "walkers": tropel.PathPlans(gamma=0.7)},
             local={"cells": tropel.Lattice(), "walkers": tropel.Seek()},
         )
-        assert sim.world.terrain.log_gamma == pytest.approx(np.log(0.6))
+        assert sim.ground.log_gamma == pytest.approx(np.log(0.6))
         sim.run(until="empty", limit=60.0)
         assert len(sim.agents) == 0

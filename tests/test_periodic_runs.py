@@ -11,7 +11,9 @@ import shapely
 
 import tropel
 from periodic_swarm import Swarm, apart, scattered_headings
+from tropel.agents.state import Steered
 from tropel.analysis.crowd_maps import CrowdMapsBuilder
+from tropel.contracts import Guidance, ModelDeclaration, Moment
 from tropel.errors import GeometryError, ModelError, ParameterError
 from tropel.local.collision_free_speed import CollisionFreeSpeed
 from tropel.recording import FrameData, Scene
@@ -134,13 +136,13 @@ def test_a_checkpoint_of_a_walled_box_does_not_fit_a_periodic_one(tmp_path: Path
             build(**how).restore(tmp_path / "walled")
 
 
-class Straight:
+class Straight(tropel.Model):
     """Everybody keeps its velocity."""
 
-    periodic_space = True
+    declares = ModelDeclaration(periodic_space=True)
 
-    def steer(self, state: Any, near: Any, directions: Any, members: Any, dt: float, step: int, out: Any) -> None:
-        out.velocity[members] = state.velocity[members]
+    def steer(self, moment: Moment, out: Steered) -> None:
+        out.velocity[moment.members] = moment.state.velocity[moment.members]
 
 
 @pytest.mark.parametrize("dim", [2, 3])
@@ -214,12 +216,12 @@ def test_the_short_way_to_a_target_may_lead_over_the_seam() -> None:
     sim = tropel.Simulation(world, group, local=CollisionFreeSpeed())
     summary = sim.run(until=5.0)
     assert summary.remaining == 0
-    out = np.zeros((1, 2))
+    out = Guidance(directions=np.zeros((1, 2)))
     planner = tropel.Direct()
     alone = tropel.Simulation(world, tropel.Group("one", positions=[(1.0, 1.0)], goal="t"), local=CollisionFreeSpeed())
-    planner.prepare(alone.agents, world, 0)
-    planner.direct(alone.agents, np.arange(1), out)
-    np.testing.assert_allclose(out[0], [-(0.5**0.5), -(0.5**0.5)])
+    planner.prepare(alone.moment())
+    planner.direct(alone.moment(), out)
+    np.testing.assert_allclose(out.directions[0], [-(0.5**0.5), -(0.5**0.5)])
 
 
 def test_exits_are_aimed_at_over_the_seam() -> None:

@@ -32,7 +32,9 @@ def kinds_of_events(kind: type[Any]) -> set[type[Any]]:
 @pytest.mark.parametrize(("kind", "entry"), LAYERS, ids=IDS)
 def test_every_layer_is_a_class_that_is_found_by_its_name(kind: Kind, entry: Entry) -> None:
     layer = entry.load()
-    assert callable(getattr(layer, kind.method))
+    base = Entry("", kind.extends).load()
+    assert issubclass(layer, base)
+    assert getattr(layer, base.method) is not getattr(base, base.method)
     assert kind.find(entry.name) is kind.find(entry.where) is layer
     assert kind.name_of(layer) == entry.name
 

@@ -17,6 +17,8 @@ import pytest
 import shapely
 
 from tropel import CollisionFreeSpeed, Group, Simulation, Source, Target, World, events, read_trajectory
+from tropel.agents.state import Steered
+from tropel.contracts import Model, Moment
 from tropel.errors import EventError, ModelError, ParameterError
 from tropel.timing import STAGES
 
@@ -31,17 +33,17 @@ def simulation(count: int = 10, **more: Any) -> Simulation:
     return Simulation(hall(), Group("a", count=count, region=shapely.box(1, 1, 8, 9)), dt=0.1, **more)
 
 
-class RaisesAt:
+class RaisesAt(Model):
     """A user's model with a mistake that shows at one step only."""
 
     def __init__(self, step: int, *, velocity: float = 0.5) -> None:
         self.step = step
         self.velocity = velocity
 
-    def steer(self, state: Any, near: Any, directions: Any, members: Any, dt: float, step: int, out: Any) -> None:
-        if step == self.step:
+    def steer(self, moment: Moment, out: Steered) -> None:
+        if moment.step == self.step:
             raise RuntimeError("forgot a case")
-        out.velocity[members, 0] = self.velocity
+        out.velocity[moment.members, 0] = self.velocity
 
 
 # When it stops ------------------------------------------------------------------------------------------------------
@@ -255,14 +257,14 @@ def test_a_predicate_or_callback_that_raises_leaves_a_readable_trajectory_and_a_
 ENDLESS = """
 import sys
 import shapely
-from tropel import Group, Simulation, World
+from tropel import Group, Model, Simulation, World
 
-class Stuck:
+class Stuck(Model):
     def __init__(self, at):
         self.at = at
-    def steer(self, state, near, directions, members, dt, step, out):
-        out.velocity[members] = (0.3, 0.1)
-        if step == self.at:
+    def steer(self, moment, out):
+        out.velocity[moment.members] = (0.3, 0.1)
+        if moment.step == self.at:
             print("stuck", flush=True)
             while True:
                 pass

@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from tropel import Direct, Door, Grid, Group, Seek, Simulation, Source, Target, World, events
-from tropel.agents.state import Column
+from tropel.agents.state import Column, Steered
+from tropel.contracts import Guidance, Model, ModelDeclaration, Moment, Moves, Near, Planner
 from tropel.errors import GeometryError, ModelError, ParameterError, SpawnError
 
 Floats = NDArray[np.float64]
@@ -23,25 +24,26 @@ Floats = NDArray[np.float64]
 HALL = shapely.box(0, 0, 20, 10)
 
 
-class Wanderer:
+class Wanderer(Model):
     """Jumps about at random: each step another direction, and a length from a hair to a thousand rooms."""
 
     def __init__(self, *, seed: int, longest: float = 1e4) -> None:
         self.generator = np.random.default_rng(seed)
         self.longest = longest
 
-    def steer(self, state: Any, near: Any, directions: Any, members: Any, dt: float, step: int, out: Any) -> None:
+    def steer(self, moment: Moment, out: Steered) -> None:
+        members = moment.members
         length = 10.0 ** self.generator.uniform(-6, math.log10(self.longest), (len(members), 1))
         angle = self.generator.uniform(0, 2 * math.pi, len(members))
         move = length * np.column_stack([np.cos(angle), np.sin(angle)])
-        if getattr(self, "moves_itself", False):
-            out.position[members] = state.position[members] + move
+        if self.declares.moves is Moves.ITSELF:
+            out.position[members] = moment.state.position[members] + move
         else:
-            out.velocity[members] = move / dt
+            out.velocity[members] = move / moment.dt
 
 
 class Jumper(Wanderer):
-    moves_itself = True
+    declares = ModelDeclaration(moves=Moves.ITSELF)
 
 
 def closed_lines(world: World) -> list[shapely.LineString]:
@@ -144,8 +146,9 @@ def test_a_door_that_closes_on_people_leaves_everybody_on_the_side_they_came_fro
     hall = np.array([(0, 0), (20, 0), (20, 10), (0, 10)]) @ rotation.T
     world = World(shapely.Polygon(hall), doors={"d": Door(door, open=True)})
 
-    class Straight:
-        def steer(self, state: Any, near: Any, directions: Any, members: Any, dt: float, step: int, out: Any) -> None:
+    class Straight(Model):
+        def steer(self, moment: Moment, out: Steered) -> None:
+            members = moment.members
             half = len(members) // 2
             out.velocity[members[:half]] = rotation @ (1.0, 0.0)
             out.velocity[members[half:]] = rotation @ (-1.0, 0.0)
@@ -187,40 +190,43 @@ def test_who_was_caught_on_the_line_of_a_door_can_walk_on_afterwards() -> None:
 def test_a_step_is_events_planning_environment_local_in_this_order() -> None:
     calls: list[str] = []
 
-    class Planner(Direct):
-        def direct(self, state: Any, members: Any, out: Any) -> None:
+    class Planning(Direct):
+        def direct(self, moment: Moment, out: Guidance) -> None:
             calls.append("planning")
 
     class Surroundings(Grid):
-        def sense(self, state: Any, world: Any) -> Any:
+        def sense(self, moment: Moment) -> Near:
             calls.append("environment")
-            return super().sense(state, world)
+            return super().sense(moment)
 
-    class Model(Seek):
-        def steer(self, *given: Any, **named: Any) -> None:
+    class Walking(Seek):
+        def steer(self, moment: Moment, out: Steered) -> None:
             calls.append("local")
 
-    sim = Simulation(World(HALL), Group("a", count=2), planning=Planner(), environment=Surroundings(), local=Model())
+    layers = {"planning": Planning(), "environment": Surroundings(), "local": Walking()}
+    sim = Simulation(World(HALL), Group("a", count=2), **layers)
     sim.at(0.0, lambda s: calls.append("event"))
     sim.step()
     assert calls == ["event", "planning", "environment", "local"]
-    stages = "events planning environment local integrate collisions exits record"
+    stages = "events planning environment local integrate collisions settled exits record"
     assert list(sim.timing.seconds) == stages.split()
 
 
-class Remembering:
+class Remembering(Model):
     """A steering model that writes down whom it was asked for, and counts its calls in a memory column."""
 
-    memory = (Column(name="calls", default=0.0),)
-    columns = (Column(name="pace", default=0.5),)
+    declares = ModelDeclaration(
+        memory=(Column(name="calls", default=0.0),), columns=(Column(name="pace", default=0.5),)
+    )
 
     def __init__(self) -> None:
         self.asked: list[list[int]] = []
 
-    def steer(self, state: Any, near: Any, directions: Any, members: Any, dt: float, step: int, out: Any) -> None:
+    def steer(self, moment: Moment, out: Steered) -> None:
+        members = moment.members
         self.asked.append(members.tolist())
-        out.memory["calls"][members] = state.calls[members] + 1
-        out.velocity[members, 0] = state.pace[members]
+        out.memory["calls"][members] = moment.state.calls[members] + 1
+        out.velocity[members, 0] = moment.state.pace[members]
 
 
 def test_each_group_may_have_its_own_layers_and_a_shared_one_is_asked_once() -> None:
@@ -245,11 +251,11 @@ def test_each_group_may_have_its_own_layers_and_a_shared_one_is_asked_once() -> 
 
 
 def test_some_groups_may_move_themselves_while_others_are_moved() -> None:
-    class Elevator:
-        moves_itself = True
+    class Elevator(Model):
+        declares = ModelDeclaration(moves=Moves.ITSELF)
 
-        def steer(self, state: Any, near: Any, directions: Any, members: Any, dt: float, step: int, out: Any) -> None:
-            out.position[members] = state.position[members] + (0.0, 0.5)
+        def steer(self, moment: Moment, out: Steered) -> None:
+            out.position[moment.members] = moment.state.position[moment.members] + (0.0, 0.5)
 
     world = World(HALL, targets={"t": (18, 5)})
     sim = Simulation(
@@ -376,19 +382,31 @@ def test_a_step_may_be_any_kind_of_number(dt: Any) -> None:
     ("fields", "says"),
     [
         ({"threads": 0}, "threads must be a whole number of at least 1"),
-        ({"planning": Direct}, r"planning needs an object with a method direct\(…\)"),
-        ({"planning": Seek()}, r"planning needs an object with a method direct\(…\)"),
-        ({"local": Direct()}, r"local needs an object with a method steer\(…\)"),
-        ({"local": "seek"}, r"local needs an object with a method steer\(…\)"),
-        ({"environment": Seek()}, r"environment needs a method sense\(state, world\)"),
-        ({"environment": Grid}, r"environment needs"),
         ({"local": {"a": Seek(), "x": Seek()}}, "local: there is no group 'x'"),
         ({"local": {"a": Seek()}}, "local: nothing is given for the group 'b'"),
-        ({"planning": {"a": Direct(), "b": Seek()}}, r"planning needs an object"),
     ],
 )
-def test_layers_that_are_none_are_refused(fields: dict[str, Any], says: str) -> None:
+def test_layers_that_are_missing_are_refused(fields: dict[str, Any], says: str) -> None:
     with pytest.raises(ParameterError, match=says):
+        Simulation(World(HALL), [Group("a", count=1), Group("b", count=1)], **fields)
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"planning": Direct},
+        {"planning": Seek()},
+        {"local": Direct()},
+        {"local": "seek"},
+        {"environment": Seek()},
+        {"environment": Grid},
+        {"planning": {"a": Direct(), "b": Seek()}},
+    ],
+)
+def test_what_is_no_layer_is_refused_by_its_name(fields: dict[str, Any]) -> None:
+    """What to do instead is in tests/contracts/test_declarations.py."""
+    (stage,) = fields
+    with pytest.raises(ParameterError, match=rf"{stage} (must be|needs an?) "):
         Simulation(World(HALL), [Group("a", count=1), Group("b", count=1)], **fields)
 
 
@@ -408,9 +426,9 @@ def test_columns_of_the_engine_cannot_be_set(name: str) -> None:
 
 
 def test_a_model_that_writes_nonsense_is_named_with_step_and_agent() -> None:
-    class Broken:
-        def steer(self, state: Any, near: Any, directions: Any, members: Any, dt: float, step: int, out: Any) -> None:
-            out.velocity[members[-1]] = math.nan if step == 3 else 0.0
+    class Broken(Model):
+        def steer(self, moment: Moment, out: Steered) -> None:
+            out.velocity[moment.members[-1]] = math.nan if moment.step == 3 else 0.0
 
     sim = Simulation(World(HALL), Group("a", count=4), local=Broken(), dt=0.1)
     with pytest.raises(ModelError, match=r"step 3 \(t = 0\.3 s\).*agent 3 .*not finite"):
@@ -421,27 +439,29 @@ def test_a_model_that_writes_nonsense_is_named_with_step_and_agent() -> None:
 @pytest.mark.parametrize("stage", ["planning", "environment", "local"])
 def test_a_layer_that_raises_is_named_with_step_stage_and_error(stage: str) -> None:
     class Fails:
-        def __init__(self) -> None:
-            self.calls = 0
+        calls = 0
 
         def fail(self) -> None:
             self.calls += 1
             if self.calls == 6:
                 raise IndexError("out of ideas")
 
-        def direct(self, state: Any, members: Any, out: Any) -> None:
+    class FailingPlanner(Fails, Planner):
+        def direct(self, moment: Moment, out: Guidance) -> None:
             self.fail()
 
-        def sense(self, state: Any, world: Any) -> Any:
+    class FailingEnvironment(Fails, Grid):
+        def sense(self, moment: Moment) -> Near:
+            self.fail()
+            return super().sense(moment)
+
+    class FailingModel(Fails, Model):
+        def steer(self, moment: Moment, out: Steered) -> None:
             self.fail()
 
-        def steer(self, *given: Any) -> None:
-            self.fail()
-
+    fails = {"planning": FailingPlanner(), "environment": FailingEnvironment(), "local": FailingModel()}
     layer: dict[str, Any] = {"planning": Direct(), "environment": Grid(), "local": Seek()}
-    layer[stage] = Fails()
-    if stage == "environment":
-        layer["local"] = Wanderer(seed=0)
+    layer[stage] = fails[stage]
     sim = Simulation(World(HALL), Group("a", count=2), dt=0.1, **layer)
     with pytest.raises(
         ModelError, match=rf"step 5 \(t = 0\.5 s\), stage '{stage}': IndexError: out of ideas"

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 import tropel
 from body_distances import closest_in_step, contacts, distances
+from tropel.contracts import ModelDeclaration, Moves
 from tropel.errors import ParameterError
 from two_threads import needs_two_threads
 
@@ -24,43 +25,49 @@ Floats = NDArray[np.float64]
 HAIR = 3e-9
 
 
-class Headlong:
+class Headlong(tropel.Model):
     """Straight to the goal, without a look at anybody."""
 
-    solid_bodies = True
+    declares = ModelDeclaration(solid_bodies=True)
 
-    def steer(self, state, near, directions, members, dt, step, out):
-        out.velocity[members] = directions[members] * state.desired_speed[members, None]
+    def steer(self, moment, out):
+        members = moment.members
+        out.velocity[members] = moment.directions[members] * moment.state.desired_speed[members, None]
 
 
 def solid(model: Any) -> Any:
-    """A model with solid bodies, made from its class; none where it has no such thing."""
+    """A model with solid bodies that others can press on, made from its class; none where it has no such thing."""
     try:
         made = model(solid_bodies=True)
     except (ParameterError, TypeError):
         made = model()
-    return made if getattr(made, "solid_bodies", False) else None
+    return made if made.declares.solid_bodies and made.declares.moves is not Moves.EXACTLY else None
+
+
+def is_model(found: Any) -> bool:
+    return isinstance(found, type) and issubclass(found, tropel.Model) and found is not tropel.Model
 
 
 #: Whatever can be had from the package with solid bodies, and one that leaves all to them.
 MODELS: dict[str, Any] = {
     name: getattr(tropel, name)
     for name in sorted(tropel.__all__)
-    if hasattr(getattr(tropel, name), "steer") and solid(getattr(tropel, name)) is not None
+    if is_model(getattr(tropel, name)) and solid(getattr(tropel, name)) is not None
 } | {"Headlong": Headlong}
 
 
-class Towards:
+class Towards(tropel.Planner):
     """Each agent heads for a point of its own, and stands when it is there."""
 
     def __init__(self, goals: Floats, within: float = 0.1) -> None:
         self.goals = goals
         self.within = within
 
-    def direct(self, state, members, out):
-        way = self.goals[state.id[members]] - state.position[members]
+    def direct(self, moment, out):
+        members = moment.members
+        way = self.goals[moment.state.id[members]] - moment.state.position[members]
         length = np.linalg.norm(way, axis=1, keepdims=True)
-        out[members] = np.where(length > self.within, way / np.maximum(length, 1e-12), 0.0)
+        out.directions[members] = np.where(length > self.within, way / np.maximum(length, 1e-12), 0.0)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -34,7 +34,7 @@ from tropel.contracts import (
 from tropel.contracts.declarations import check_declared
 from tropel.contracts.layers import GroundLayers
 from tropel.errors import ParameterError, suggest
-from tropel.phases import Phase, in_order_of_preparing, phases_of, plannings
+from tropel.phases import Phase, follows_ground, in_order_of_preparing, phases_of, plannings
 from tropel.quantities import is_number
 from tropel.world import World
 from tropel.world.terrain import Terrain
@@ -95,7 +95,8 @@ class GroupLayers:
     @property
     def ground(self) -> Terrain | None:
         """What a planner has laid on the ground, for those who follow it."""
-        return next((planner.ground for planner in self.planners if planner.ground is not None), None)
+        laying = zip(self.planners, self.models, strict=True)
+        return next((planner.ground for planner, model in laying if follows_ground(model)), None)
 
     # What they declare ------------------------------------------------------------------------------------------
 
@@ -214,9 +215,13 @@ def _checked(layer: Any, kind: type[Layer], what: str) -> Any:
         return layer
     if isinstance(layer, type) and issubclass(layer, kind):
         raise ParameterError(
-            f"{what} needs a {kind.__name__}, and {layer.__name__} is the class; make one: {layer.__name__}()"
+            f"{what} needs {_article(kind)}, and {layer.__name__} is the class; make one: {layer.__name__}()"
         )
     raise ParameterError(
-        f"{what} needs a {kind.__name__}: an object of a class that extends tropel.{kind.__name__} and has the method "
+        f"{what} needs {_article(kind)}: an object of a class that extends tropel.{kind.__name__} and has the method "
         f"{kind.method}; got {layer!r:.80}"
     )
+
+
+def _article(kind: type[Layer]) -> str:
+    return f"{'an' if kind.__name__[0] in 'AEIO' else 'a'} {kind.__name__}"

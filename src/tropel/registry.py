@@ -94,7 +94,9 @@ class Kind(Mapping[str, Entry]):
             raise ParameterError(f"cannot import '{address}': {reason}; is it installed or on PYTHONPATH?") from error
         base = Entry("", self.extends).load()
         if not (isinstance(found, type) and issubclass(found, base)):
-            raise ParameterError(f"'{address}' is no {self.what}: it is not a class that extends {self.extends}")
+            raise ParameterError(
+                f"'{address}' is no {self.what}: it is not a class that extends {self.extends.replace(':', '.')}"
+            )
         return found
 
     def make(self, told: Mapping[str, Any], *, allow_imports: Iterable[str] = ()) -> Any:

@@ -32,7 +32,7 @@ def world() -> World:
 
 def leaving(where: World, positions: object, goal: str) -> list[str | None]:
     population = Population(where, [Group("all", positions=positions, goal=goal)], seed=0)
-    population.spawn_all((), [None])
+    population.spawn_all(())
     names = {number: name for name, number in where.goal_numbers.items()} | {STAYS: None}
     goals = arrived(population.state, where)
     return [None] * len(population.state) if goals is None else [names[int(g)] for g in goals]
@@ -98,7 +98,7 @@ def test_those_who_leave_are_remembered_with_time_and_goal_and_the_others_keep_t
     positions = generator.uniform((0.1, 0.1), (19.9, 9.9), (count, 2))
     scene = world()
     population = Population(scene, [Group("all", positions=positions)], seed=0)
-    population.spawn_all((), [None])
+    population.spawn_all(())
     goals = arrived(population.state, scene)
     assert goals is not None
     population.let_out(goals, 12.5)

@@ -48,7 +48,7 @@ def test_the_bare_loop_sums_what_the_rules_need() -> None:
     boids = flock.Boids(500, threads=1)
     boids.scatter()
     agents = boids.sim.agents
-    cells = boids.sim.environment.sense(agents, boids.sim.world).cells
+    cells = boids.sim.sense().cells.cell_list
     sums = np.empty((500, SUMS))
     bare_sums(cells, 0.5, sums)
     offset = agents.position[None] - agents.position[:, None]

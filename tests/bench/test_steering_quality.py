@@ -4,25 +4,23 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from typing import Any
 
 import numpy as np
 import pytest
 
-from tropel.agents.state import AgentState, Floats, Steered
+from tropel.agents.state import Steered
 from tropel.bench.steering_models import MODELS, OURS, PAPERS
 from tropel.bench.steering_quality import ClosestApproach, watch
 from tropel.bench.steering_scenes import circle_swap, four_blocks, narrow_door, two_way_corridor
-from tropel.layers import Rows
+from tropel.contracts import Model, Moment
 
 
-class Straight:
+class Straight(Model):
     """Walks where it is told, through everybody."""
 
-    def steer(
-        self, state: AgentState, near: Any, directions: Floats, members: Rows, dt: float, step: int, out: Steered
-    ) -> None:
-        out.velocity[members] = state.desired_speed[members, None] * directions[members]
+    def steer(self, moment: Moment, out: Steered) -> None:
+        members = moment.members
+        out.velocity[members] = moment.state.desired_speed[members, None] * moment.directions[members]
 
 
 def test_a_small_circle_arrives_and_does_not_touch() -> None:

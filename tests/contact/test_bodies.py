@@ -11,22 +11,24 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from body_distances import closest_in_step, contacts, distances
-from tropel import Grid, Group, Simulation, World
+from tropel import Group, Simulation, World
 from tropel.agents.state import AgentState, Steered
+from tropel.broad_phase import CellGrid
 from tropel.contact.bodies import Bodies
+from tropel.contracts import Model, ModelDeclaration
 
 Floats = NDArray[np.float64]
 
 
-class Rush:
+class Rush(Model):
     """Everybody runs at everybody, without looking."""
 
     def __init__(self, velocity: Floats, *, solid: bool) -> None:
         self.velocity = velocity
-        self.solid_bodies = solid
+        self.declares = ModelDeclaration(solid_bodies=solid)
 
-    def steer(self, state, near, directions, members, dt, step, out):
-        out.velocity[members] = self.velocity[members]
+    def steer(self, moment, out):
+        out.velocity[moment.members] = self.velocity[moment.members]
 
 
 def crowd(seed: int, dim: int, speed: float, *, solid: bool = True, count: int = 60) -> Simulation:
@@ -77,7 +79,7 @@ def test_of_two_whose_moves_collide_one_goes_on_and_it_is_not_always_the_same() 
     for step in range(20):
         steered = Steered.like(state, ())
         steered.position[:] += [(0.04, 0.0), (-0.04, 0.0)]
-        Bodies(Grid().sense(state, world), np.ones(2, dtype=bool), np.uint64(1), step).give_way(state, steered)
+        Bodies(CellGrid.of(state, world), np.ones(2, dtype=bool), np.uint64(1), step).give_way(state, steered)
         moved = np.abs(steered.position - state.position)[:, 0]
         assert moved.min() < moved.max() == pytest.approx(0.04)
         winners.add(int(np.argmax(moved)))
@@ -136,7 +138,7 @@ def test_those_who_overlap_already_get_no_deeper_however_slowly_they_try() -> No
     for step in range(1000):
         steered = Steered.like(state, ())
         steered.position[:, 0] = state.position[:, 0] + np.array([4e-10, -4e-10])
-        Bodies(Grid().sense(state, world), np.ones(2, dtype=bool), np.uint64(1), step).give_way(state, steered)
+        Bodies(CellGrid.of(state, world), np.ones(2, dtype=bool), np.uint64(1), step).give_way(state, steered)
         state.position[:] = steered.position
     assert distances(state.position)[0] > 0.3 - 1e-9
 
@@ -169,8 +171,7 @@ def test_the_number_of_threads_does_not_show(dim: int) -> None:
         numba.set_num_threads(min(threads, numba.config.NUMBA_NUM_THREADS))
         steered = Steered.like(state, ())
         steered.position[:] = moved
-        near = Grid().sense(state, world)
-        Bodies(near, np.ones(count, dtype=bool), np.uint64(7), 3).give_way(state, steered)
+        Bodies(CellGrid.of(state, world), np.ones(count, dtype=bool), np.uint64(7), 3).give_way(state, steered)
         ends.append(steered.position.copy())
     np.testing.assert_array_equal(ends[0], ends[1])
     assert (ends[0] != moved).any()

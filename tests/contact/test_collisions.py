@@ -28,9 +28,11 @@ from tropel import (
     World,
     read_trajectory,
 )
-from tropel.agents.state import AgentState
+from tropel._kernels.csr import Csr
+from tropel.agents.state import AgentState, Steered
 from tropel.contact.collision_search import TOLERANCE
 from tropel.contact.collisions import CollisionWatch
+from tropel.contracts import Environment, Model, ModelDeclaration, Moment, Near
 from tropel.environment.grid import Grid
 from tropel.errors import CheckpointError, ParameterError
 from two_threads import needs_two_threads
@@ -39,15 +41,15 @@ Floats = NDArray[np.float64]
 DT = 0.1
 
 
-class Straight:
+class Straight(Model):
     """A careless model: everybody goes on with the velocity it is given by id, through whoever is there."""
 
     def __init__(self, velocity: Any) -> None:
         self.velocity = np.asarray(velocity, dtype=np.float64)
         self.parameters = {"velocity": self.velocity.tolist()}
 
-    def steer(self, state: Any, near: Any, directions: Any, members: Any, dt: float, step: int, out: Any) -> None:
-        out.velocity[members] = self.velocity[state.id[members]]
+    def steer(self, moment: Moment, out: Steered) -> None:
+        out.velocity[moment.members] = self.velocity[moment.state.id[moment.members]]
 
 
 def empty(size: float = 20.0, dim: int = 2, **more: Any) -> World:
@@ -129,7 +131,7 @@ def test_every_collision_of_a_step_is_found_with_its_moments_and_depth(
         radius[:2] = random.uniform(2, 6, len(radius[:2]))
         after[2:4] += random.normal(0, 200, after[2:4].shape)
     state.add(count, {"position": before, "radius": radius, "sense_radius": 1.0})
-    cells = Grid(cell=cell).sense(state, world).cells
+    cells = Moment.of(state, world, environment=Grid(cell=cell)).near.cells.cell_list
     state.columns["position"] = after
     watch = CollisionWatch()
     watch.look(state, cells, world, step=7, dt=DT)
@@ -158,7 +160,7 @@ def test_more_collisions_than_there_was_room_for_are_all_found() -> None:
     count = 400
     state = AgentState(2)
     state.add(count, {"position": np.random.default_rng(0).uniform(9, 11, (count, 2)), "radius": 2.0})
-    cells = Grid().sense(state, empty()).cells
+    cells = Moment.of(state, empty(), environment=Grid()).near.cells.cell_list
     watch = CollisionWatch()
     watch.look(state, cells, empty(), step=0, dt=DT)
     assert len(watch.log) == count * (count - 1) // 2
@@ -288,10 +290,11 @@ def test_obstacles_are_named_and_keep_their_names_when_others_are_removed() -> N
 
 
 def test_a_model_may_react_to_collisions_in_the_next_step() -> None:
-    class Recoiling:
-        def steer(self, state: Any, near: Any, directions: Any, members: Any, dt: float, step: int, out: Any) -> None:
-            ahead = np.where(state.id[members] == 0, 1.0, 0.0)
-            out.velocity[members, 0] = np.where(state.collided[members] == 1, -3.0, ahead)
+    class Recoiling(Model):
+        def steer(self, moment: Moment, out: Steered) -> None:
+            members = moment.members
+            ahead = np.where(moment.state.id[members] == 0, 1.0, 0.0)
+            out.velocity[members, 0] = np.where(moment.state.collided[members] == 1, -3.0, ahead)
 
     sim = Simulation(
         empty(), Group("a", positions=[(5, 5), (5.55, 5)], radius=0.25, goal="none"), local=Recoiling(), dt=DT
@@ -314,11 +317,12 @@ def door_scene(local: Any, **more: Any) -> Simulation:
     return Simulation(World(room, exits={"out": shapely.box(11, 0, 12, 8)}), crowd, local=local, dt=DT, **more)
 
 
-class Careless:
+class Careless(Model):
     """Goes where the planner says at full speed, whoever is in the way."""
 
-    def steer(self, state: Any, near: Any, directions: Any, members: Any, dt: float, step: int, out: Any) -> None:
-        out.velocity[members] = directions[members] * state.desired_speed[members, None]
+    def steer(self, moment: Moment, out: Steered) -> None:
+        members = moment.members
+        out.velocity[members] = moment.directions[members] * moment.state.desired_speed[members, None]
 
 
 def printed(summary: Any) -> str:
@@ -343,7 +347,7 @@ def test_solid_bodies_at_a_door_do_not_collide_and_careless_ones_do() -> None:
 class Passing(Careless):
     """The same, for those whose overlaps mean nothing."""
 
-    bodies_may_overlap = True
+    declares = ModelDeclaration(bodies_may_overlap=True)
 
 
 @pytest.mark.parametrize(("first", "second", "watched"), [(Passing, Passing, False), (Passing, Careless, True)])
@@ -412,10 +416,14 @@ def test_a_report_names_only_the_deepest_few() -> None:
 
 
 @pytest.mark.parametrize("dim", [2, 3])
-def test_an_environment_without_a_cell_list_is_watched_all_the_same(dim: int) -> None:
-    class Blind:
-        def sense(self, state: Any, world: Any) -> None:
-            return None
+def test_collisions_are_watched_whatever_the_environment_senses(dim: int) -> None:
+    class Nobody(Near):
+        def lists(self, radius: Floats) -> Csr:
+            return Csr(np.zeros(len(radius) + 1, dtype=np.int64), np.empty(0, dtype=np.int32))
+
+    class Blind(Environment):
+        def sense(self, moment: Moment) -> Near:
+            return Nobody(moment)
 
     def logged(environment: Any) -> dict[str, list[Any]]:
         random = np.random.default_rng(3)

@@ -10,31 +10,33 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
-from tropel import Dynamical, Grid, Group, Normal, Simulation, World
+from tropel import Dynamical, Group, Normal, Simulation, World
 from tropel.agents.state import AgentState
+from tropel.broad_phase import CellGrid
 from tropel.contact.bodies import Bodies
+from tropel.contracts import Model, ModelDeclaration
 
 Floats = NDArray[np.float64]
 
 SLACK = 5e-4  # share of the contact distance that is kept between those who press
 
 
-class Rush:
+class Rush(Model):
     """Everybody runs on, without looking."""
 
-    solid_bodies = True
+    declares = ModelDeclaration(solid_bodies=True)
 
     def __init__(self, velocity: Floats) -> None:
         self.velocity = velocity
 
-    def steer(self, state, near, directions, members, dt, step, out):
-        out.velocity[members] = self.velocity[members]
+    def steer(self, moment, out):
+        out.velocity[moment.members] = self.velocity[moment.members]
 
 
 def pressed(state: AgentState, world: World, moves: Floats) -> Floats:
     """What the wanted moves become, in the first step: nobody fidgets yet."""
     longest = float(np.linalg.norm(moves, axis=1).max())
-    bodies = Bodies(Grid().sense(state, world), np.ones(len(state), dtype=bool), np.uint64(1), 0)
+    bodies = Bodies(CellGrid.of(state, world), np.ones(len(state), dtype=bool), np.uint64(1), 0)
     return bodies.press(state, state.position + moves, longest, world.wall_grid(2.0), 0.05) - state.position
 
 

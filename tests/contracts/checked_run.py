@@ -13,6 +13,7 @@ from tropel._kernels.bulk import clear, copy
 from tropel._kernels.compile import compiled_kernels, parallel_kernel
 from tropel._kernels.philox import random_key, uniform
 from tropel.analysis import subflocks
+from tropel.contracts import ModelDeclaration
 from tropel.local.collision_free_speed import CollisionFreeSpeed
 from tropel.local.dynamical import Dynamical
 from tropel.local.flocking_roster import all_same
@@ -55,14 +56,15 @@ def walk_on_cells() -> None:
     tropel.Simulation(world, agents, planning=planner, local=tropel.Lattice(), dt=0.2).run(until=12.0)
 
 
-class Onwards:
+class Onwards(tropel.Model):
     """Everybody keeps its velocity."""
 
-    periodic_space = True
+    declares = ModelDeclaration(periodic_space=True)
 
-    def steer(self, state, near, directions, members, dt, step, out) -> None:
+    def steer(self, moment, out) -> None:
+        near = moment.near
         near.csr(), near.obstacles_csr(), near.walls_csr()
-        out.velocity[members] = state.velocity[members]
+        out.velocity[moment.members] = moment.state.velocity[moment.members]
 
 
 def go_over_seams() -> None:
@@ -182,8 +184,8 @@ def main() -> None:
 
     for name, build in SCENES.items():
         sim = steps(build(), 50)
-        near = sim.environment.sense(sim.agents, sim.world)
-        near.csr(), near.cells, near.walls_csr(), near.obstacles_csr()
+        near = sim.sense()
+        near.csr(), near.neighbours(), near.cells.cell_list, near.walls_csr(), near.obstacles_csr()
         near.rows_by_cell(np.arange(0, len(sim.agents), 2))
         print(name, "has run with", len(sim.agents), "agents")
     close_a_door_on_somebody()

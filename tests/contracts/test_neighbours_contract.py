@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import numba
@@ -14,35 +16,35 @@ from numpy.typing import NDArray
 
 import tropel
 from tropel._kernels.csr import Csr
+from tropel._kernels.neighbours import Neighbours
 from tropel.agents.state import AgentState
+from tropel.broad_phase import CellGrid
+from tropel.contracts import Moment, Near
 from tropel.testing import ContractViolation, check_neighbours
 
-Lists = tuple[NDArray[Any], NDArray[Any]]
+Floats = NDArray[np.float64]
 
 
-class Seen:
+class Seen(Near):
     """A neighbourhood with some of its parts replaced."""
 
-    def __init__(self, near: Any, **replaced: Any) -> None:
-        self._near = near
-        self._replaced = replaced
+    def __init__(self, near: Near, **replaced: Any) -> None:
+        self.__dict__ |= near.__dict__
+        for name in ("lists", "neighbours", "csr", "walls_csr", "obstacles_csr"):
+            setattr(self, name, replaced.get(name, getattr(near, name)))
 
-    def __getattr__(self, name: str) -> Any:
-        if name in self._replaced:
-            return self._replaced[name]
-        if name == "missing" or name in self._replaced.get("missing", ()):
-            raise AttributeError(name)
-        return getattr(self._near, name)
+    def lists(self, radius: Floats) -> Csr:
+        raise AssertionError("replaced above")
 
 
 class ChangedLists(tropel.Grid):
     """The grid with its lists of neighbours changed by `change`."""
 
-    def sense(self, state: Any, world: Any) -> Any:
-        near = super().sense(state, world)
+    def sense(self, moment: Moment) -> Any:
+        near = super().sense(moment)
         indptr, indices = near.csr()
         lists = [indices[a:b].copy() for a, b in itertools.pairwise(indptr)]
-        changed = [np.asarray(self.change(row, found, state), dtype=np.int32) for row, found in enumerate(lists)]
+        changed = [np.asarray(self.change(row, found, moment.state), dtype=np.int32) for row, found in enumerate(lists)]
         starts = np.concatenate([[0], np.cumsum([len(found) for found in changed])]).astype(np.int64)
         joined = np.concatenate(changed) if changed else np.empty(0, dtype=np.int32)
         return Seen(near, csr=lambda: Csr(starts, joined))
@@ -119,52 +121,61 @@ def three_nearest(state: AgentState, rows: NDArray[np.int64]) -> NDArray[np.bool
 
 
 class FloatLists(tropel.Grid):
-    def sense(self, state: Any, world: Any) -> Any:
-        near = super().sense(state, world)
+    def sense(self, moment: Moment) -> Any:
+        near = super().sense(moment)
         return Seen(near, csr=lambda: (near.csr()[0], near.csr()[1].astype(float)))
 
 
-class WithoutCells(tropel.Grid):
-    def sense(self, state: Any, world: Any) -> Any:
-        return Seen(super().sense(state, world), missing=("cells",))
+class ReturnsNothing(tropel.Grid):
+    def sense(self, moment: Moment) -> Any:
+        super().sense(moment)
 
 
-class WithoutWalls(tropel.Grid):
-    def sense(self, state: Any, world: Any) -> Any:
-        return Seen(super().sense(state, world), missing=("walls_csr",))
+class ReturnsLists(tropel.Grid):
+    def sense(self, moment: Moment) -> Any:
+        return super().sense(moment).csr()
+
+
+class ReturnsALookalike(tropel.Grid):
+    """Something that has all that a neighbourhood has, but for one."""
+
+    def sense(self, moment: Moment) -> Any:
+        near = super().sense(moment)
+        names = ("state", "world", "cells", "reach", "lists", "neighbours", "csr", "walls", "obstacles", "walls_csr")
+        return SimpleNamespace(**{name: getattr(near, name) for name in names})
 
 
 class SeesNoWalls(tropel.Grid):
-    def sense(self, state: Any, world: Any) -> Any:
-        nothing = Csr(np.zeros(len(state) + 1, dtype=np.int64), np.empty(0, dtype=np.int32))
-        return Seen(super().sense(state, world), walls_csr=lambda: nothing)
+    def sense(self, moment: Moment) -> Any:
+        nothing = Csr(np.zeros(len(moment.state) + 1, dtype=np.int64), np.empty(0, dtype=np.int32))
+        return Seen(super().sense(moment), walls_csr=lambda: nothing)
 
 
 class SeesNoObstacles(tropel.Grid):
-    def sense(self, state: Any, world: Any) -> Any:
-        nothing = Csr(np.zeros(len(state) + 1, dtype=np.int64), np.empty(0, dtype=np.int32))
-        return Seen(super().sense(state, world), obstacles_csr=lambda: nothing)
+    def sense(self, moment: Moment) -> Any:
+        nothing = Csr(np.zeros(len(moment.state) + 1, dtype=np.int64), np.empty(0, dtype=np.int32))
+        return Seen(super().sense(moment), obstacles_csr=lambda: nothing)
 
 
 class OldRadii(tropel.Grid):
     """Sorted copies of a column that are not true."""
 
-    def sense(self, state: Any, world: Any) -> Any:
-        near = super().sense(state, world)
-        cells = near.cells
-        return Seen(near, cells=cells._replace(radius=cells.radius + 0.1))
+    def sense(self, moment: Moment) -> Any:
+        near = super().sense(moment)
+        cells = near.neighbours()
+        return Seen(near, neighbours=lambda: cells._replace(radius=cells.radius + 0.1))
 
 
 class ShuffledCells(tropel.Grid):
     """A sort by cell that is not stable."""
 
-    def sense(self, state: Any, world: Any) -> Any:
-        near = super().sense(state, world)
-        cells = near.cells
+    def sense(self, moment: Moment) -> Any:
+        near = super().sense(moment)
+        cells = near.neighbours()
         order = cells.order.copy()
         for first, last in zip(cells.cell_start[:-1], cells.cell_start[1:], strict=True):
             order[first:last] = order[first:last][::-1]
-        return Seen(near, cells=cells._replace(order=order))
+        return Seen(near, neighbours=lambda: cells._replace(order=order))
 
 
 class SensesOnce(tropel.Grid):
@@ -172,16 +183,16 @@ class SensesOnce(tropel.Grid):
 
     kept: Any = None
 
-    def sense(self, state: Any, world: Any) -> Any:
-        if self.kept is None or len(self.kept.csr()[0]) != len(state) + 1:
-            near = super().sense(state, world)
+    def sense(self, moment: Moment) -> Any:
+        if self.kept is None or len(self.kept.csr()[0]) != len(moment.state) + 1:
+            near = super().sense(moment)
             indptr, indices = (part.copy() for part in near.csr())
-            cells = type(near.cells)(*(np.array(part) for part in near.cells))
+            cells = Neighbours(*(np.array(part) for part in near.neighbours()))
             walls, obstacles = (Csr(*(p.copy() for p in part)) for part in (near.walls_csr(), near.obstacles_csr()))
             self.kept = Seen(
                 near,
                 csr=lambda: Csr(indptr, indices),
-                cells=cells,
+                neighbours=lambda: cells,
                 walls_csr=lambda: walls,
                 obstacles_csr=lambda: obstacles,
             )
@@ -189,14 +200,33 @@ class SensesOnce(tropel.Grid):
 
 
 class NudgesPeople(tropel.Grid):
-    def sense(self, state: Any, world: Any) -> Any:
-        near = super().sense(state, world)
+    def sense(self, moment: Moment) -> Any:
+        near = super().sense(moment)
         near.csr()
-        state.velocity[:1] += 1.0
+        moment.state.velocity[:1] += 1.0
         return near
 
 
-class ForgetsItsCells(tropel.Grid):
+class OwnCells(tropel.Grid):
+    """Sorts agents into cells of its own, chosen by whoever is there when it is first asked."""
+
+    own: CellGrid | None = None
+
+    def sense(self, moment: Moment) -> Near:
+        if self.own is None:
+            self.own = CellGrid()
+        self.own.begin(moment.state, moment.world)
+        return super().sense(replace(moment, cells=self.own))
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        return {} if self.own is None else self.own.state()
+
+    def restore(self, stored: Mapping[str, NDArray[Any]]) -> None:
+        self.own = CellGrid()
+        self.own.restore(stored)
+
+
+class ForgetsItsCells(OwnCells):
     """Chooses its cells anew after a resume, by whoever is there then."""
 
     def state(self) -> dict[str, NDArray[Any]]:
@@ -208,28 +238,82 @@ class NewCellsEachTime(tropel.Grid):
 
     asked = 0
 
-    def sense(self, state: Any, world: Any) -> Any:
+    def sense(self, moment: Moment) -> Near:
         self.asked += 1
-        self.cell = 1.0 + 0.1 * self.asked
-        self.allocate(state, world)
-        return super().sense(state, world)
+        cells = CellGrid.of(moment.state, moment.world, cell=1.0 + 0.1 * self.asked)
+        return super().sense(replace(moment, cells=cells))
 
 
 class CellsByThreads(tropel.Grid):
-    def sense(self, state: Any, world: Any) -> Any:
-        self.cell = 1.0 + numba.get_num_threads()
-        self.allocate(state, world)
-        return super().sense(state, world)
+    def sense(self, moment: Moment) -> Near:
+        cells = CellGrid.of(moment.state, moment.world, cell=1.0 + numba.get_num_threads())
+        return super().sense(replace(moment, cells=cells))
+
+
+class BruteNear(Near):
+    """What a user may write first: lists, in any order."""
+
+    def lists(self, radius: Floats) -> Csr:
+        apart2 = sum((x[:, None] - x[None, :]) ** 2 for x in self.state.position.T)
+        near = apart2 <= (radius**2)[:, None]
+        np.fill_diagonal(near, False)
+        rows, met = np.nonzero(near[:, ::-1])
+        start = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=len(near)))]).astype(np.int64)
+        return Csr(start, (len(near) - 1 - met).astype(np.int32))
+
+
+class Brute(tropel.Environment):
+    def sense(self, moment: Moment) -> Near:
+        return BruteNear(moment)
+
+
+class WrongTable(Brute):
+    """Kernels would walk others than those who are listed."""
+
+    def sense(self, moment: Moment) -> Near:
+        class Wrong(BruteNear):
+            def neighbours(self, radius: Floats | None = None) -> Neighbours:
+                table = super().neighbours(radius)
+                met = table.met.copy()
+                first = (
+                    slice(int(table.list_start[17]), int(table.list_start[18])) if len(self.state) > 17 else slice(0)
+                )
+                met[first] = met[first][::-1]
+                return table._replace(met=met)
+
+        return Wrong(moment)
+
+
+class ForgetsOneInTheTable(Brute):
+    """Kernels would miss somebody who is listed."""
+
+    def sense(self, moment: Moment) -> Near:
+        class Short(BruteNear):
+            def neighbours(self, radius: Floats | None = None) -> Neighbours:
+                table = super().neighbours(radius)
+                start = table.list_start.copy()
+                start[18:19] -= 1
+                return table._replace(list_start=start)
+
+        return Short(moment)
 
 
 class NeedsSomebody(tropel.Grid):
-    def sense(self, state: Any, world: Any) -> Any:
-        state.sense_radius.max()
-        return super().sense(state, world)
+    def sense(self, moment: Moment) -> Any:
+        moment.state.sense_radius.max()
+        return super().sense(moment)
 
 
 @pytest.mark.parametrize(
-    "environment", [tropel.Grid(), tropel.Grid(cell=0.7), tropel.Grid(cell=50.0), tropel.Grid, ChangedLists()]
+    "environment",
+    [
+        tropel.Grid(),
+        tropel.Grid(cell=0.7),
+        tropel.Grid(cell=50.0),
+        tropel.Grid,
+        ChangedLists(),
+        OwnCells(),
+    ],
 )
 def test_environments_that_keep_their_promises_pass(environment: Any) -> None:
     check_neighbours(environment)
@@ -248,8 +332,9 @@ def test_environments_that_keep_their_promises_pass(environment: Any) -> None:
         (OutOfRange, "indices run from .* to 205, and there are 205"),
         (ThreeNearest, "lists exactly those who are near"),
         (FloatLists, "not integers"),
-        (WithoutCells, "has cells, but that is missing"),
-        (WithoutWalls, r"has walls_csr\(\), but that is missing"),
+        (ReturnsNothing, "sense returns a Near, but it returned NoneType; extend tropel.contracts.Near"),
+        (ReturnsLists, "sense returns a Near, but it returned Csr"),
+        (ReturnsALookalike, "sense returns a Near, but it returned SimpleNamespace"),
         (SeesNoWalls, "lists the walls within the sense radius"),
         (SeesNoObstacles, "lists the obstacles within the sense radius"),
         (OldRadii, "cells.radius is a sorted copy"),
@@ -259,12 +344,21 @@ def test_environments_that_keep_their_promises_pass(environment: Any) -> None:
         (ForgetsItsCells, "the same lists in the same order.*sensed after restore"),
         (NewCellsEachTime, "the same lists in the same order.*sensed again"),
         (CellsByThreads, "the same lists in the same order.*sensed on 2 threads instead of 1"),
+        (WrongTable, r"row 17 \(agent 20\)"),
+        (ForgetsOneInTheTable, r"row 17 \(agent 20\)"),
         (NeedsSomebody, "without agents: it must work there"),
     ],
 )
 def test_a_broken_promise_is_named(environment: Callable[[], Any], promise: str) -> None:
     with pytest.raises(ContractViolation, match=promise):
         check_neighbours(environment())
+
+
+def test_an_environment_that_has_nothing_but_lists_passes() -> None:
+    hall = tropel.World(shapely.box(0, 0, 10, 10), walls=[[(2, 2), (8, 2)]])
+    box = tropel.World.box((0, 0, 0), (6, 6, 6), obstacles={"b": tropel.Obstacle(radius=1.0, position=(3, 3, 3))})
+    for world in (hall, box):
+        check_neighbours(Brute(), world=world, agents=[tropel.Group("people", count=120, sense_radius=1.5)])
 
 
 def test_another_rule_of_who_is_near_can_be_given() -> None:

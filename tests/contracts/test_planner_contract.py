@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 import tropel
 from tropel._kernels.compile import parallel_kernel
-from tropel.agents.state import AgentState
+from tropel.agents.state import AgentState, Column
+from tropel.contracts import Declaration, Guidance, Moment
 from tropel.errors import ParameterError
 from tropel.testing import ContractViolation, check_planner
 
@@ -21,84 +22,151 @@ Floats = NDArray[np.float64]
 Rows = NDArray[np.int64]
 
 
-class ToTheMiddle:
+class ToTheMiddle(tropel.Planner):
     """What a user may write first: everybody to one point."""
 
-    def prepare(self, state: AgentState, world: tropel.World, seed: int) -> None:
-        self.world = world
+    def prepare(self, moment: Moment) -> None:
+        self.world = moment.world
 
     def aim(self, state: AgentState, members: Rows) -> Floats:
         there = self.world.bounds.mean(axis=0) - state.position[members]
         length = np.linalg.norm(there, axis=1, keepdims=True)
         return np.divide(there, length, out=np.zeros_like(there), where=length > 0.0)
 
-    def direct(self, state: AgentState, members: Rows, out: Floats) -> Any:
-        out[members] = self.aim(state, members)
+    def direct(self, moment: Moment, out: Guidance) -> Any:
+        out.directions[moment.members] = self.aim(moment.state, moment.members)
 
 
 class WritesEverybody(ToTheMiddle):
-    def direct(self, state: AgentState, members: Rows, out: Floats) -> None:
-        out[:] = self.aim(state, np.arange(len(state)))
+    def direct(self, moment: Moment, out: Guidance) -> None:
+        out.directions[:] = self.aim(moment.state, np.arange(len(moment.state)))
 
 
 class TakesIdsForRows(ToTheMiddle):
-    def direct(self, state: AgentState, members: Rows, out: Floats) -> None:
-        out[state.id[members] % max(len(state), 1)] = self.aim(state, members)
+    def direct(self, moment: Moment, out: Guidance) -> None:
+        state = moment.state
+        out.directions[state.id[moment.members] % max(len(state), 1)] = self.aim(state, moment.members)
 
 
 class ReturnsItsResult(ToTheMiddle):
-    def direct(self, state: AgentState, members: Rows, out: Floats) -> Floats:
-        return self.aim(state, members)
+    def direct(self, moment: Moment, out: Guidance) -> Floats:
+        return self.aim(moment.state, moment.members)
+
+
+class ReplacesTheBuffer(ToTheMiddle):
+    def direct(self, moment: Moment, out: Guidance) -> None:
+        fresh = out.directions.copy()
+        fresh[moment.members] = self.aim(moment.state, moment.members)
+        out.directions = fresh
+
+
+class CountsSteps(ToTheMiddle):
+    """Has a memory column and a parameter column of its own, as it should."""
+
+    declares = Declaration(
+        columns=(Column(name="stamina", default=20.0),), memory=(Column(name="steps_asked", dtype="int32"),)
+    )
+
+    def direct(self, moment: Moment, out: Guidance) -> None:
+        rows = moment.members
+        asked = moment.state.columns["steps_asked"][rows]
+        slower = 1.0 + asked / moment.state.columns["stamina"][rows]
+        out.directions[rows] = self.aim(moment.state, rows) / slower[:, None]
+        out.memory["steps_asked"][rows] = asked + 1
+
+
+class CountsStrangers(CountsSteps):
+    def direct(self, moment: Moment, out: Guidance) -> None:
+        super().direct(moment, out)
+        out.memory["steps_asked"][:] = moment.state.columns["steps_asked"] + 1
+
+
+class ReplacesItsMemory(CountsSteps):
+    def direct(self, moment: Moment, out: Guidance) -> None:
+        super().direct(moment, out)
+        out.memory["steps_asked"] = moment.state.columns["steps_asked"] + 1
+
+
+class AddsToItsMemory(CountsSteps):
+    """Writes a column that it has not declared."""
+
+    def direct(self, moment: Moment, out: Guidance) -> None:
+        super().direct(moment, out)
+        out.memory["more"] = np.zeros(len(moment.state))
+
+
+class CountsInTheState(CountsSteps):
+    """Writes its memory where everybody reads it, instead of into `out`."""
+
+    def direct(self, moment: Moment, out: Guidance) -> None:
+        super().direct(moment, out)
+        moment.state.columns["steps_asked"][moment.members] += 1
+
+
+class LooksAround(ToTheMiddle):
+    """Wants to know who is near, which no planner is told."""
+
+    def direct(self, moment: Moment, out: Guidance) -> None:
+        moment.near.csr()
+        super().direct(moment, out)
+
+
+class GoesOnAsBefore(ToTheMiddle):
+    """Wants to know what was planned, while it is being planned."""
+
+    def direct(self, moment: Moment, out: Guidance) -> None:
+        out.directions[moment.members] = moment.directions[moment.members]
 
 
 class DividesByZero(ToTheMiddle):
-    def direct(self, state: AgentState, members: Rows, out: Floats) -> None:
-        super().direct(state, members, out)
-        out[members[5:6]] = np.nan
+    def direct(self, moment: Moment, out: Guidance) -> None:
+        super().direct(moment, out)
+        out.directions[moment.members[5:6]] = np.nan
 
 
 class Overlong(ToTheMiddle):
-    def direct(self, state: AgentState, members: Rows, out: Floats) -> None:
-        out[members] = 1.5 * self.aim(state, members)
+    def direct(self, moment: Moment, out: Guidance) -> None:
+        out.directions[moment.members] = 1.5 * self.aim(moment.state, moment.members)
 
 
 class MovesPeople(ToTheMiddle):
-    def direct(self, state: AgentState, members: Rows, out: Floats) -> None:
-        super().direct(state, members, out)
-        state.position[members[3:4]] += 1e-12
+    def direct(self, moment: Moment, out: Guidance) -> None:
+        super().direct(moment, out)
+        moment.state.position[moment.members[3:4]] += 1e-12
 
 
 class ChangesTheWorld(ToTheMiddle):
-    def direct(self, state: AgentState, members: Rows, out: Floats) -> None:
-        super().direct(state, members, out)
+    def direct(self, moment: Moment, out: Guidance) -> None:
+        super().direct(moment, out)
         self.world.goals().radius[:] += 0.1
 
 
 class SortsMembersAway(ToTheMiddle):
-    def direct(self, state: AgentState, members: Rows, out: Floats) -> None:
-        super().direct(state, members, out)
-        members[:] = members[::-1].copy()
+    def direct(self, moment: Moment, out: Guidance) -> None:
+        super().direct(moment, out)
+        moment.members[:] = moment.members[::-1].copy()
 
 
 class RollsDice(ToTheMiddle):
-    def direct(self, state: AgentState, members: Rows, out: Floats) -> None:
-        out[members] = self.aim(state, members) * np.random.uniform(size=(len(members), 1))  # noqa: NPY002
+    def direct(self, moment: Moment, out: Guidance) -> None:
+        members = moment.members
+        out.directions[members] = self.aim(moment.state, members) * np.random.uniform(size=(len(members), 1))  # noqa: NPY002
 
 
 class RemembersSecretly(ToTheMiddle):
     calls = 0
 
-    def direct(self, state: AgentState, members: Rows, out: Floats) -> None:
+    def direct(self, moment: Moment, out: Guidance) -> None:
         self.calls += 1
-        out[members] = self.aim(state, members) / self.calls
+        out.directions[moment.members] = self.aim(moment.state, moment.members) / self.calls
 
 
 class RemembersSlowly(RemembersSecretly):
     """The same bits call after call for a while, so that only a resumed run tells."""
 
-    def direct(self, state: AgentState, members: Rows, out: Floats) -> None:
+    def direct(self, moment: Moment, out: Guidance) -> None:
         self.calls += 1
-        out[members] = self.aim(state, members) * (1.0 if self.calls < 10 else 0.5)
+        out.directions[moment.members] = self.aim(moment.state, moment.members) * (1.0 if self.calls < 10 else 0.5)
 
 
 class RemembersOpenly(RemembersSecretly):
@@ -134,48 +202,51 @@ class SharesItsMemory(ToTheMiddle):
 
     calls: list[int] = []  # noqa: RUF012
 
-    def direct(self, state: AgentState, members: Rows, out: Floats) -> None:
+    def direct(self, moment: Moment, out: Guidance) -> None:
         self.calls.append(1)
-        out[members] = self.aim(state, members) / len(self.calls)
+        out.directions[moment.members] = self.aim(moment.state, moment.members) / len(self.calls)
 
 
 class CountsRows(ToTheMiddle):
-    def direct(self, state: AgentState, members: Rows, out: Floats) -> None:
-        out[members] = self.aim(state, members) * (0.5 + 0.5 * (members[:, None] % 2))
+    def direct(self, moment: Moment, out: Guidance) -> None:
+        members = moment.members
+        out.directions[members] = self.aim(moment.state, members) * (0.5 + 0.5 * (members[:, None] % 2))
 
 
 class GivesWayToSmallerIds(ToTheMiddle):
     """Depends on ids, on purpose: stands while somebody with a smaller id is near."""
 
-    def direct(self, state: AgentState, members: Rows, out: Floats) -> None:
+    def direct(self, moment: Moment, out: Guidance) -> None:
+        state, members = moment.state, moment.members
         apart = np.linalg.norm(state.position[members][:, None] - state.position[None], axis=2)
         near = apart <= 0.5 * state.sense_radius[None, :]
         smaller = state.id[None, :] < state.id[members][:, None]
-        out[members] = self.aim(state, members) * ~(near & smaller).any(axis=1)[:, None]
+        out.directions[members] = self.aim(state, members) * ~(near & smaller).any(axis=1)[:, None]
 
 
 class FollowsWhoWasDoneBefore(ToTheMiddle):
-    def direct(self, state: AgentState, members: Rows, out: Floats) -> None:
-        aims = self.aim(state, members)
+    def direct(self, moment: Moment, out: Guidance) -> None:
+        members = moment.members
+        aims = self.aim(moment.state, members)
         for k, row in enumerate(members):
-            out[row] = aims[k] if k == 0 else 0.5 * (aims[k] + out[members[k - 1]])
+            out.directions[row] = aims[k] if k == 0 else 0.5 * (aims[k] + out.directions[members[k - 1]])
 
 
 class NeedsSomebody(ToTheMiddle):
-    def direct(self, state: AgentState, members: Rows, out: Floats) -> None:
-        state.position.max(axis=0)
-        super().direct(state, members, out)
+    def direct(self, moment: Moment, out: Guidance) -> None:
+        moment.state.position.max(axis=0)
+        super().direct(moment, out)
 
 
 class NeedsMembers(ToTheMiddle):
-    def direct(self, state: AgentState, members: Rows, out: Floats) -> None:
-        state.id[members].max()
-        super().direct(state, members, out)
+    def direct(self, moment: Moment, out: Guidance) -> None:
+        moment.state.id[moment.members].max()
+        super().direct(moment, out)
 
 
 class AsksForThreads(ToTheMiddle):
-    def direct(self, state: AgentState, members: Rows, out: Floats) -> None:
-        out[members] = self.aim(state, members) / numba.get_num_threads()
+    def direct(self, moment: Moment, out: Guidance) -> None:
+        out.directions[moment.members] = self.aim(moment.state, moment.members) / numba.get_num_threads()
 
 
 @parallel_kernel
@@ -190,19 +261,21 @@ def _sum_in_parts(values, parts):
 class SumsByThread(ToTheMiddle):
     """A float sum with a partial sum per thread: its rounding depends on how many there are."""
 
-    def direct(self, state: AgentState, members: Rows, out: Floats) -> None:
-        total = _sum_in_parts(state.position[:, 0].copy(), numba.get_num_threads())
-        out[members] = self.aim(state, members) * (0.5 + 1e-3 * (total % 1.0))
+    def direct(self, moment: Moment, out: Guidance) -> None:
+        total = _sum_in_parts(moment.state.position[:, 0].copy(), numba.get_num_threads())
+        out.directions[moment.members] = self.aim(moment.state, moment.members) * (0.5 + 1e-3 * (total % 1.0))
 
 
 class FlatOnly(ToTheMiddle):
-    def prepare(self, state: AgentState, world: tropel.World, seed: int) -> None:
-        if world.dim != 2:
+    def prepare(self, moment: Moment) -> None:
+        if moment.world.dim != 2:
             raise ParameterError("FlatOnly works in 2D; use another planner in a box")
-        super().prepare(state, world, seed)
+        super().prepare(moment)
 
 
-@pytest.mark.parametrize("planner", [tropel.Direct(), ToTheMiddle(), RemembersOpenly(), ToTheMiddle, tropel.Direct])
+@pytest.mark.parametrize(
+    "planner", [tropel.Direct(), ToTheMiddle(), RemembersOpenly(), CountsSteps(), ToTheMiddle, tropel.Direct]
+)
 def test_planners_that_keep_their_promises_pass(planner: Any) -> None:
     check_planner(planner)
 
@@ -213,6 +286,13 @@ def test_planners_that_keep_their_promises_pass(planner: Any) -> None:
         (WritesEverybody, "writes only the rows of its members"),
         (TakesIdsForRows, "writes only the rows of its members"),
         (ReturnsItsResult, "results are written into out"),
+        (ReplacesTheBuffer, "results are written into the arrays of out, but out.directions is another array"),
+        (CountsStrangers, r"writes only the rows of its members.*out\.memory\['steps_asked'\] of row \d+"),
+        (ReplacesItsMemory, r"written into the arrays of out, but out\.memory\['steps_asked'\] is another array"),
+        (AddsToItsMemory, r"written into the arrays of out, but out\.memory\['more'\] is another array"),
+        (CountsInTheState, r"what it is given stays as it is, but state\.steps_asked of row 0"),
+        (LooksAround, "nothing has been sensed here: `near` is for steer"),
+        (GoesOnAsBefore, "there is no guidance before planning: read it in steer"),
         (DividesByZero, "finite"),
         (Overlong, "no longer than one"),
         (MovesPeople, "what it is given stays as it is"),
@@ -277,8 +357,20 @@ def test_agents_without_a_world_are_refused() -> None:
 
 
 def test_what_is_no_planner_is_refused() -> None:
-    with pytest.raises(ParameterError, match=r"no method direct"):
+    said = (
+        "42 is no tropel.Planner, and no class or function that makes one; extend tropel.Planner and write its method"
+    )
+    with pytest.raises(ParameterError, match=f"{said} direct"):
         check_planner(42)
+
+
+def test_a_class_with_the_right_method_is_no_planner_unless_it_says_so() -> None:
+    class Lookalike:
+        def direct(self, moment: Moment, out: Guidance) -> None:
+            out.directions[moment.members] = 0.0
+
+    with pytest.raises(ParameterError, match=r"Lookalike object at .* is no tropel\.Planner"):
+        check_planner(Lookalike())
 
 
 def test_the_planner_given_is_left_as_it_was() -> None:

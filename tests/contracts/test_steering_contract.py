@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numba
@@ -15,7 +16,8 @@ from numpy.typing import NDArray
 import tropel
 from tropel._kernels.compile import parallel_kernel
 from tropel._kernels.philox import random_key, uniforms
-from tropel.agents.state import AgentState, Column, Steered
+from tropel.agents.state import Column, Steered
+from tropel.contracts import Guidance, ModelDeclaration, Moment, Moves
 from tropel.errors import ParameterError
 from tropel.testing import ContractViolation, check_steering
 
@@ -23,18 +25,16 @@ Floats = NDArray[np.float64]
 Rows = NDArray[np.int64]
 
 
-class Stroll:
+class Stroll(tropel.Model):
     """What a user may write first: walk as planned."""
 
-    def wish(self, state: AgentState, directions: Floats, members: Rows) -> Floats:
-        return directions[members] * state.desired_speed[members, None]
+    def wish(self, moment: Moment) -> Floats:
+        return moment.directions[moment.members] * moment.state.desired_speed[moment.members, None]
 
-    def steer(
-        self, state: AgentState, near: Any, directions: Floats, members: Rows, dt: float, step: int, out: Steered
-    ) -> Any:
-        out.velocity[members] = self.change(self.wish(state, directions, members), state, near, members, step)
+    def steer(self, moment: Moment, out: Steered) -> Any:
+        out.velocity[moment.members] = self.change(self.wish(moment), moment)
 
-    def change(self, wish: Floats, state: AgentState, near: Any, members: Rows, step: int) -> Floats:
+    def change(self, wish: Floats, moment: Moment) -> Floats:
         """What the variants below do differently."""
         return wish
 
@@ -42,111 +42,101 @@ class Stroll:
 class KeepsApart(Stroll):
     """Steps away from the mean of the neighbours: reads `near.csr()`."""
 
-    def change(self, wish: Floats, state: AgentState, near: Any, members: Rows, step: int) -> Floats:
-        indptr, indices = near.csr()
-        for k, row in enumerate(members):
-            others = state.position[indices[indptr[row] : indptr[row + 1]]]
+    def change(self, wish: Floats, moment: Moment) -> Floats:
+        indptr, indices = moment.near.csr()
+        for k, row in enumerate(moment.members):
+            others = moment.state.position[indices[indptr[row] : indptr[row + 1]]]
             if len(others):
-                wish[k] += 0.1 * (state.position[row] - others.mean(axis=0))
+                wish[k] += 0.1 * (moment.state.position[row] - others.mean(axis=0))
         return wish
 
 
 class Tires(Stroll):
     """Has a memory column and a parameter column of its own."""
 
-    columns = (Column(name="stamina", default=20.0, unit="s"),)
-    memory = (Column(name="tiredness"), Column(name="steps_taken", dtype="int32"))
+    declares = ModelDeclaration(
+        columns=(Column(name="stamina", default=20.0, unit="s"),),
+        memory=(Column(name="tiredness"), Column(name="steps_taken", dtype="int32")),
+    )
 
-    def steer(
-        self, state: AgentState, near: Any, directions: Floats, members: Rows, dt: float, step: int, out: Steered
-    ) -> None:
+    def steer(self, moment: Moment, out: Steered) -> None:
+        state, members = moment.state, moment.members
         tiredness = state.columns["tiredness"][members]
-        wish = self.wish(state, directions, members)
+        wish = self.wish(moment)
         out.velocity[members] = wish / (1.0 + tiredness / state.columns["stamina"][members])[:, None]
-        out.memory["tiredness"][members] = tiredness + dt * np.linalg.norm(wish, axis=1)
+        out.memory["tiredness"][members] = tiredness + moment.dt * np.linalg.norm(wish, axis=1)
         out.memory["steps_taken"][members] = state.columns["steps_taken"][members] + 1
 
 
 class Hops(Stroll):
     """Says where people are, instead of how fast they go."""
 
-    moves_itself = True
+    declares = ModelDeclaration(moves=Moves.ITSELF)
 
-    def steer(
-        self, state: AgentState, near: Any, directions: Floats, members: Rows, dt: float, step: int, out: Steered
-    ) -> None:
-        out.position[members] = state.position[members] + 0.1 * directions[members]
+    def steer(self, moment: Moment, out: Steered) -> None:
+        members = moment.members
+        out.position[members] = moment.state.position[members] + 0.1 * moment.directions[members]
 
 
 class WandersById(Stroll):
     """Random numbers as they should be drawn."""
 
-    def prepare(self, state: AgentState, world: tropel.World, seed: int) -> None:
-        self.key = random_key(seed, "wandering")
+    def prepare(self, moment: Moment) -> None:
+        self.key = random_key(moment.seed, "wandering")
 
-    def change(self, wish: Floats, state: AgentState, near: Any, members: Rows, step: int) -> Floats:
-        return wish * uniforms(self.key, state.id[members], step=step)[:, :1]
+    def change(self, wish: Floats, moment: Moment) -> Floats:
+        return wish * uniforms(self.key, moment.state.id[moment.members], step=moment.step)[:, :1]
 
 
 class WandersByRow(WandersById):
-    def change(self, wish: Floats, state: AgentState, near: Any, members: Rows, step: int) -> Floats:
-        return wish * uniforms(self.key, members, step=step)[:, :1]
+    def change(self, wish: Floats, moment: Moment) -> Floats:
+        return wish * uniforms(self.key, moment.members, step=moment.step)[:, :1]
 
 
 class RollsDice(Stroll):
-    def change(self, wish: Floats, state: AgentState, near: Any, members: Rows, step: int) -> Floats:
-        return wish * np.random.uniform(size=(len(members), 1))  # noqa: NPY002
+    def change(self, wish: Floats, moment: Moment) -> Floats:
+        return wish * np.random.uniform(size=(len(moment.members), 1))  # noqa: NPY002
 
 
 class SteersEverybody(Stroll):
-    def steer(
-        self, state: AgentState, near: Any, directions: Floats, members: Rows, dt: float, step: int, out: Steered
-    ) -> None:
-        out.velocity[:] = directions * state.desired_speed[:, None]
+    def steer(self, moment: Moment, out: Steered) -> None:
+        out.velocity[:] = moment.directions * moment.state.desired_speed[:, None]
 
 
 class TurnsEverybody(Stroll):
-    def change(self, wish: Floats, state: AgentState, near: Any, members: Rows, step: int) -> Floats:
+    def change(self, wish: Floats, moment: Moment) -> Floats:
         return wish
 
-    def steer(
-        self, state: AgentState, near: Any, directions: Floats, members: Rows, dt: float, step: int, out: Steered
-    ) -> None:
-        super().steer(state, near, directions, members, dt, step, out)
-        out.heading[:] = state.heading
+    def steer(self, moment: Moment, out: Steered) -> None:
+        super().steer(moment, out)
+        out.heading[:] = moment.state.heading
 
 
 class TiresEverybody(Tires):
-    def steer(
-        self, state: AgentState, near: Any, directions: Floats, members: Rows, dt: float, step: int, out: Steered
-    ) -> None:
-        super().steer(state, near, directions, members, dt, step, out)
+    def steer(self, moment: Moment, out: Steered) -> None:
+        super().steer(moment, out)
         out.memory["steps_taken"] += 1
 
 
 class ReplacesTheBuffer(Stroll):
-    def steer(
-        self, state: AgentState, near: Any, directions: Floats, members: Rows, dt: float, step: int, out: Steered
-    ) -> None:
+    def steer(self, moment: Moment, out: Steered) -> None:
         fresh = out.velocity.copy()
-        fresh[members] = self.wish(state, directions, members)
+        fresh[moment.members] = self.wish(moment)
         out.velocity = fresh
 
 
 class ReturnsItsResult(Stroll):
-    def steer(
-        self, state: AgentState, near: Any, directions: Floats, members: Rows, dt: float, step: int, out: Steered
-    ) -> Floats:
-        return self.wish(state, directions, members)
+    def steer(self, moment: Moment, out: Steered) -> Floats:
+        return self.wish(moment)
 
 
 class DividesByDistance(KeepsApart):
     """Fine in a crowd, and undefined where two stand at one point."""
 
-    def change(self, wish: Floats, state: AgentState, near: Any, members: Rows, step: int) -> Floats:
-        indptr, indices = near.csr()
-        for k, row in enumerate(members):
-            away = state.position[row] - state.position[indices[indptr[row] : indptr[row + 1]]]
+    def change(self, wish: Floats, moment: Moment) -> Floats:
+        indptr, indices = moment.near.csr()
+        for k, row in enumerate(moment.members):
+            away = moment.state.position[row] - moment.state.position[indices[indptr[row] : indptr[row + 1]]]
             with np.errstate(divide="ignore", invalid="ignore"):
                 wish[k] += 1e-3 * (away / (away**2).sum(axis=1, keepdims=True)).sum(axis=0)
         return wish
@@ -155,49 +145,48 @@ class DividesByDistance(KeepsApart):
 class DividesByDirection(Stroll):
     """Fine for those who go somewhere, and NaN for those who stand."""
 
-    def wish(self, state: AgentState, directions: Floats, members: Rows) -> Floats:
+    def wish(self, moment: Moment) -> Floats:
         with np.errstate(divide="ignore", invalid="ignore"):
-            return directions[members] / np.linalg.norm(directions[members], axis=1, keepdims=True)
+            return moment.directions[moment.members] / np.linalg.norm(
+                moment.directions[moment.members], axis=1, keepdims=True
+            )
 
 
 class Explodes(Stroll):
     """Loses its head when alone."""
 
-    def change(self, wish: Floats, state: AgentState, near: Any, members: Rows, step: int) -> Floats:
-        return wish + (1e4 if len(state) == 1 else 0.0)
+    def change(self, wish: Floats, moment: Moment) -> Floats:
+        return wish + (1e4 if len(moment.state) == 1 else 0.0)
 
 
 class LongHeadings(Stroll):
-    def steer(
-        self, state: AgentState, near: Any, directions: Floats, members: Rows, dt: float, step: int, out: Steered
-    ) -> None:
-        super().steer(state, near, directions, members, dt, step, out)
-        out.heading[members] = out.velocity[members]
+    def steer(self, moment: Moment, out: Steered) -> None:
+        super().steer(moment, out)
+        out.heading[moment.members] = out.velocity[moment.members]
 
 
 class ChangesDirections(Stroll):
-    def steer(
-        self, state: AgentState, near: Any, directions: Floats, members: Rows, dt: float, step: int, out: Steered
-    ) -> None:
-        directions *= state.desired_speed[:, None]
-        out.velocity[members] = directions[members]
+    def steer(self, moment: Moment, out: Steered) -> None:
+        directions = moment.directions
+        directions *= moment.state.desired_speed[:, None]
+        out.velocity[moment.members] = directions[moment.members]
 
 
 class ChangesState(Stroll):
-    def change(self, wish: Floats, state: AgentState, near: Any, members: Rows, step: int) -> Floats:
-        state.velocity[members] = wish
+    def change(self, wish: Floats, moment: Moment) -> Floats:
+        moment.state.velocity[moment.members] = wish
         return wish
 
 
 class ChangesNear(Stroll):
-    def change(self, wish: Floats, state: AgentState, near: Any, members: Rows, step: int) -> Floats:
-        near.cells.radius[:1] += 1.0
+    def change(self, wish: Floats, moment: Moment) -> Floats:
+        moment.near.neighbours().radius[:1] += 1.0
         return wish
 
 
 class ChangesLists(Stroll):
-    def change(self, wish: Floats, state: AgentState, near: Any, members: Rows, step: int) -> Floats:
-        near.csr().indices[:1] += 1
+    def change(self, wish: Floats, moment: Moment) -> Floats:
+        moment.near.csr().indices[:1] += 1
         return wish
 
 
@@ -206,7 +195,7 @@ class SmoothsSecretly(Stroll):
 
     last: Floats | None = None
 
-    def change(self, wish: Floats, state: AgentState, near: Any, members: Rows, step: int) -> Floats:
+    def change(self, wish: Floats, moment: Moment) -> Floats:
         if self.last is not None and self.last.shape == wish.shape:
             wish = 0.5 * (wish + self.last)
         self.last = wish.copy()
@@ -218,7 +207,7 @@ class ChangesItsMind(Stroll):
 
     calls = 0
 
-    def change(self, wish: Floats, state: AgentState, near: Any, members: Rows, step: int) -> Floats:
+    def change(self, wish: Floats, moment: Moment) -> Floats:
         self.calls += 1
         return wish * (1.0 if self.calls < 10 else 0.5)
 
@@ -232,16 +221,16 @@ class StoresObjects(Stroll):
 
 
 class FollowsWhoWasDoneBefore(Stroll):
-    def change(self, wish: Floats, state: AgentState, near: Any, members: Rows, step: int) -> Floats:
+    def change(self, wish: Floats, moment: Moment) -> Floats:
         for k in range(1, len(wish)):
             wish[k] = 0.5 * (wish[k] + wish[k - 1])
         return wish
 
 
 class LooksAtSmallerIds(Stroll):
-    def change(self, wish: Floats, state: AgentState, near: Any, members: Rows, step: int) -> Floats:
-        indptr, indices = near.csr()
-        first = [bool((indices[indptr[row] : indptr[row + 1]] < row).any()) for row in members]
+    def change(self, wish: Floats, moment: Moment) -> Floats:
+        indptr, indices = moment.near.csr()
+        first = [bool((indices[indptr[row] : indptr[row + 1]] < row).any()) for row in moment.members]
         return wish * ~np.array(first, dtype=bool)[:, None]
 
 
@@ -257,20 +246,20 @@ def _mean_in_parts(values, parts):
 class DriftsWithTheMean(Stroll):
     """A float sum with a partial sum per thread: its rounding depends on how many there are."""
 
-    def change(self, wish: Floats, state: AgentState, near: Any, members: Rows, step: int) -> Floats:
-        if len(state) == 0:
+    def change(self, wish: Floats, moment: Moment) -> Floats:
+        if len(moment.state) == 0:
             return wish
-        return wish + _mean_in_parts(state.velocity[:, 0].copy(), numba.get_num_threads())
+        return wish + _mean_in_parts(moment.state.velocity[:, 0].copy(), numba.get_num_threads())
 
 
 class NeedsSomebody(Stroll):
-    def change(self, wish: Floats, state: AgentState, near: Any, members: Rows, step: int) -> Floats:
-        return wish * (state.desired_speed.max() > 0.0)
+    def change(self, wish: Floats, moment: Moment) -> Floats:
+        return wish * (moment.state.desired_speed.max() > 0.0)
 
 
 class FlatOnly(Stroll):
-    def prepare(self, state: AgentState, world: tropel.World, seed: int) -> None:
-        if world.dim != 2:
+    def prepare(self, moment: Moment) -> None:
+        if moment.world.dim != 2:
             raise ParameterError("FlatOnly works in 2D; use another model in a box")
 
 
@@ -293,7 +282,7 @@ def test_models_that_keep_their_promises_pass(model: Any) -> None:
         (LongHeadings, "a heading is a unit vector"),
         (ChangesDirections, "what it is given stays as it is, but directions of row"),
         (ChangesState, "what it is given stays as it is, but state.velocity of row"),
-        (ChangesNear, "what it is given stays as it is, but near.cells.radius"),
+        (ChangesNear, r"what it is given stays as it is, but near.neighbours\(\).(met_)?radius"),
         (ChangesLists, r"what it is given stays as it is, but near.csr\(\).indices"),
         (RollsDice, "the same call gives the same bits"),
         (SmoothsSecretly, "the same call gives the same bits"),
@@ -332,12 +321,10 @@ def test_a_crowd_on_cells_keeps_its_promises() -> None:
 
 def test_a_crowd_on_cells_that_draws_by_row_is_found() -> None:
     class DrawsByRow(tropel.Lattice):
-        def steer(
-            self, state: AgentState, near: Any, directions: Floats, members: Rows, dt: float, step: int, out: Steered
-        ) -> None:
-            renumbered = copy.copy(state)
-            renumbered.columns = state.columns | {"id": np.arange(len(state))}
-            super().steer(renumbered, near, directions, members, dt, step, out)
+        def steer(self, moment: Moment, out: Steered) -> None:
+            renumbered = copy.copy(moment.state)
+            renumbered.columns = moment.state.columns | {"id": np.arange(len(moment.state))}
+            super().steer(replace(moment, state=renumbered), out)
 
     with pytest.raises(ContractViolation, match="the number of its row"):
         check_steering(DrawsByRow, planner=tropel.PathPlans, dims=(2,), ids_matter=True, dt=0.2)
@@ -346,15 +333,15 @@ def test_a_crowd_on_cells_that_draws_by_row_is_found() -> None:
 def test_the_users_own_planner_environment_world_and_agents_are_used() -> None:
     asked = []
 
-    class Ahead:
-        def direct(self, state: AgentState, members: Rows, out: Floats) -> None:
-            asked.append(len(members))
-            out[members, 0] = 1.0
+    class Ahead(tropel.Planner):
+        def direct(self, moment: Moment, out: Guidance) -> None:
+            asked.append(len(moment.members))
+            out.directions[moment.members, 0] = 1.0
 
     class Coarse(tropel.Grid):
-        def sense(self, state: Any, world: Any) -> Any:
+        def sense(self, moment: Moment) -> Any:
             asked.append(-1)
-            return super().sense(state, world)
+            return super().sense(moment)
 
     check_steering(
         Stroll(),

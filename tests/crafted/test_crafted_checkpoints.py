@@ -14,6 +14,7 @@ import pytest
 import shapely
 
 import tropel
+from tropel.contracts import Guidance, Moment
 from tropel.errors import CheckpointError
 from tropel.recording import load_checkpoint, save_checkpoint
 from tropel.recording.checkpoint import _DIGEST_LENGTH, _MARK, _digest
@@ -74,7 +75,8 @@ def wrong_arrays(array: np.ndarray) -> Iterator[tuple[str, np.ndarray]]:
             wrong.flat[-1] = value
             yield f"{value}", wrong
     if array.dtype.kind == "i" and array.size:
-        for value in (-(2**30), 2**30):
+        # Short numbers have no room for one that is too large everywhere.
+        for value in (-(2**30), 2**30) if array.itemsize > 2 else (-(2**15),):
             wrong = array.copy()
             wrong.flat[-1] = value
             yield f"{value}", wrong
@@ -113,9 +115,9 @@ def test_arrays_of_wrong_types_shapes_and_values_are_refused(
         ("agents/dead", 0, 7),
         ("sources/waiting", 0, 6),
         ("came/count", 0, 21),
-        ("layers/0/cell", (), 1e-300),
-        ("layers/0/box", 1, 1e300),
-        ("layers/0/period", 0, 1.0),
+        ("cells/cell", (), 1e-300),
+        ("cells/box", 1, 1e300),
+        ("cells/period", 0, 1.0),
     ],
 )
 def test_numbers_that_kernels_would_trust_are_refused(
@@ -166,13 +168,13 @@ def test_plain_data_of_wrong_kinds_is_refused_or_harmless(
 
 
 def test_what_a_layer_does_not_take_leaves_the_simulation_as_it_was(tmp_path: Path) -> None:
-    class Forgetful:
+    class Forgetful(tropel.Planner):
         """A planner of somebody's own that fails when it is restored."""
 
         fails = False
 
-        def direct(self, state: Any, members: Any, out: Any) -> None:
-            out[members] = 0.0
+        def direct(self, moment: Moment, out: Guidance) -> None:
+            out.directions[moment.members] = 0.0
 
         def state(self) -> dict[str, np.ndarray]:
             return {"number": np.array(1)}

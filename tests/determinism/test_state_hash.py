@@ -79,8 +79,8 @@ def test_whatever_the_future_depends_on_changes_the_hash(change: Callable[[trope
 
 def test_the_hash_does_not_depend_on_what_was_only_looked_at() -> None:
     sim, other = steps(busy_hall(), 20), steps(busy_hall(), 20)
-    near = sim.environment.sense(sim.agents, sim.world)
-    near.csr(), near.cells, near.walls_csr(), near.obstacles_csr()
+    near = sim.sense()
+    near.csr(), near.neighbours(), near.cells.cell_list, near.walls_csr(), near.obstacles_csr()
     sim.world.goals()
     assert sim.state_hash() == other.state_hash()
     assert steps(sim, 30).state_hash() == steps(other, 30).state_hash()

@@ -11,8 +11,8 @@ import pytest
 from tropel._kernels.cells import CellList, count_runs, wrapping_run, wrapping_window
 from tropel._kernels.compile import kernel
 from tropel.agents.state import AgentState
+from tropel.contracts import Moment
 from tropel.environment import Grid
-from tropel.errors import ModelError
 from tropel.world import Obstacle, World
 
 
@@ -79,13 +79,13 @@ def test_neighbours_are_those_of_brute_force_in_random_boxes(dim: int, seed: int
     widest = half * rng.choice([0.2, 0.6, 1.0 - 1e-9])
     state = make_state(position, rng.uniform(0.0, widest, len(position)))
     state.sense_radius[::50] = widest
-    near = Grid(cell=rng.choice([None, 0.37, 2.0, 50.0])).sense(state, world)
+    near = Moment.of(state, world, environment=Grid(cell=rng.choice([None, 0.37, 2.0, 50.0]))).near
     lists = lists_of(near.csr())
     assert [sorted(row) for row in lists] == expected(state, world)
     out = np.empty(len(state), dtype=np.int64)
     for row in range(len(state)):
         x, y, z = (*position[row], 0.0)[:3]
-        found = walk(near.cells, row, x, y, z, state.sense_radius[row], out)
+        found = walk(near.cells.cell_list, row, x, y, z, state.sense_radius[row], out)
         assert out[:found].tolist() == lists[row]
 
 
@@ -93,8 +93,10 @@ def test_agents_on_a_lattice_whose_distances_are_exactly_the_radius_are_all_met(
     world = make_world(np.zeros(2), np.full(2, 8.0))
     x, y = np.meshgrid(np.arange(8.0), np.arange(8.0))
     state = make_state(np.column_stack([x.ravel(), y.ravel()]), 1.0)
-    assert all(len(row) == 4 for row in lists_of(Grid().sense(state, world).csr()))
-    assert [sorted(row) for row in lists_of(Grid().sense(state, world).csr())] == expected(state, world)
+    assert all(len(row) == 4 for row in lists_of(Moment.of(state, world, environment=Grid()).near.csr()))
+    assert [sorted(row) for row in lists_of(Moment.of(state, world, environment=Grid()).near.csr())] == expected(
+        state, world
+    )
 
 
 def test_one_and_two_threads_give_the_same_bits() -> None:
@@ -104,23 +106,9 @@ def test_one_and_two_threads_give_the_same_bits() -> None:
     before, found = numba.get_num_threads(), []
     for count in (1, min(2, numba.config.NUMBA_NUM_THREADS)):
         numba.set_num_threads(count)
-        found.append([array.tobytes() for array in Grid().sense(state, world).csr()])
+        found.append([array.tobytes() for array in Moment.of(state, world, environment=Grid()).near.csr()])
     numba.set_num_threads(before)
     assert found[0] == found[1]
-
-
-@pytest.mark.parametrize("radius", [2.0, 2.5, np.inf])
-def test_a_sense_radius_of_half_a_period_or_more_is_an_error_that_says_so(radius: float) -> None:
-    world = make_world(np.zeros(3), np.array([4.0, 9.0, 9.0]))
-    state = make_state(np.full((3, 3), 1.0), np.array([1.0, radius, 1.0]))
-    with pytest.raises(ModelError, match=r"agent 1 has a sense radius of .* less than half"):
-        Grid().sense(state, world)
-
-
-def test_who_is_not_inside_of_a_periodic_world_is_an_error() -> None:
-    world = make_world(np.zeros(2), np.full(2, 5.0))
-    with pytest.raises(ModelError, match=r"agent 1 is at \[1\.0, 5\.0\], outside of the periodic world"):
-        Grid().sense(make_state(np.array([[1.0, 1.0], [1.0, 5.0]]), 1.0), world)
 
 
 @pytest.mark.parametrize("dim", [2, 3])
@@ -131,7 +119,7 @@ def test_obstacles_are_sensed_over_every_seam(dim: int) -> None:
     obstacles = {f"o{k}": Obstacle(position=centres[k].tolist(), radius=radii[k]) for k in range(12)}
     world = make_world(np.zeros(dim), high, obstacles=obstacles)
     state = make_state(crowd(rng, world, 300), rng.uniform(0.1, 2.0, 300))
-    near = Grid().sense(state, world)
+    near = Moment.of(state, world, environment=Grid()).near
     discs, lists = near.obstacles, lists_of(near.obstacles_csr())
     images = np.array(list(itertools.product(*[(-2, -1, 0, 1, 2)] * dim)))
     for row, place in enumerate(state.position):

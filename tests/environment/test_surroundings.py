@@ -10,7 +10,10 @@ import shapely
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sorted_crowds import sensed
 from tropel.agents.state import AgentState
+from tropel.broad_phase import CellGrid
+from tropel.contracts import Moment
 from tropel.environment import Grid
 from tropel.world import Door, Obstacle, World
 
@@ -45,26 +48,26 @@ def test_walls_near_agents_are_those_shapely_finds(seed: int, count: int, walls:
         doors={"open": Door([(1, 1), (2, 5)], open=True), "closed": Door([(7, 1), (8, 5)])},
     )
     state = make_state(rng.uniform(-3.0, 23.0, (count, 2)), rng.choice([0.0, 0.7, 2.0, 9.0], count))
-    near = Grid().sense(state, world)
+    near = Moment.of(state, world, environment=Grid()).near
     assert lists_of(near.walls_csr()) == walls_by_shapely(state, world)
 
 
 def test_a_door_is_near_only_while_it_is_closed() -> None:
     world = World(bounds=(0, 0, 10, 10), doors={"gate": Door([(5, 4), (5, 6)])})
-    state, grid = make_state(np.array([[4.5, 5.0]]), 1.0), Grid()
-    assert lists_of(grid.sense(state, world).walls_csr()) == [[0]]
+    state, cells = make_state(np.array([[4.5, 5.0]]), 1.0), CellGrid()
+    assert lists_of(sensed(cells, state, world).walls_csr()) == [[0]]
     world.set_door("gate", open=True)
-    assert lists_of(grid.sense(state, world).walls_csr()) == [[]]
+    assert lists_of(sensed(cells, state, world).walls_csr()) == [[]]
     world.set_door("gate", open=False)
-    assert lists_of(grid.sense(state, world).walls_csr()) == [[0]]
+    assert lists_of(sensed(cells, state, world).walls_csr()) == [[0]]
 
 
 def test_walls_further_than_the_first_agents_could_see_are_found_by_later_ones() -> None:
     world = World(bounds=(0, 0, 50, 50), walls=[shapely.LineString([(40, 0), (40, 50)])])
-    state, grid = make_state(np.array([[5.0, 5.0]]), 2.0), Grid()
-    assert lists_of(grid.sense(state, world).walls_csr()) == [[]]
+    state, cells = make_state(np.array([[5.0, 5.0]]), 2.0), CellGrid()
+    assert lists_of(sensed(cells, state, world).walls_csr()) == [[]]
     state.add(1, {"position": np.array([[5.0, 5.0]]), "sense_radius": 36.0})
-    assert lists_of(grid.sense(state, world).walls_csr()) == [[], [0]]
+    assert lists_of(sensed(cells, state, world).walls_csr()) == [[], [0]]
 
 
 def obstacles_by_numpy(state: AgentState, world: World) -> list[list[int]]:
@@ -87,22 +90,22 @@ def test_obstacles_near_agents_are_those_of_brute_force(seed: int, dim: int, dis
         else World.box([0] * 3, [20] * 3, obstacles=obstacles)
     )
     state = make_state(rng.uniform(-6.0, 26.0, (25, dim)), rng.choice([0.0, 0.7, 3.0, 60.0], 25))
-    near = Grid().sense(state, world)
+    near = Moment.of(state, world, environment=Grid()).near
     assert lists_of(near.obstacles_csr()) == obstacles_by_numpy(state, world)
 
 
 def test_obstacles_are_followed_when_they_move() -> None:
     world = World(bounds=(0, 0, 20, 20), obstacles={"cart": Obstacle(radius=0.5, position=(10.0, 10.0))})
-    state, grid = make_state(np.array([[2.0, 2.0], [10.0, 11.0]]), 1.5), Grid()
-    assert lists_of(grid.sense(state, world).obstacles_csr()) == [[], [0]]
+    state, cells = make_state(np.array([[2.0, 2.0], [10.0, 11.0]]), 1.5), CellGrid()
+    assert lists_of(sensed(cells, state, world).obstacles_csr()) == [[], [0]]
     world.obstacles.move("cart", (2.0, 3.0))
-    assert lists_of(grid.sense(state, world).obstacles_csr()) == [[0], []]
+    assert lists_of(sensed(cells, state, world).obstacles_csr()) == [[0], []]
 
 
 @pytest.mark.parametrize("dim", [2, 3])
 def test_nobody_and_nothing_gives_empty_lists(dim: int) -> None:
     world = World(bounds=(0, 0, 20, 20)) if dim == 2 else World.box([0] * 3, [20] * 3)
-    near = Grid().sense(make_state(np.empty((0, dim)), 1.0), world)
+    near = Moment.of(make_state(np.empty((0, dim)), 1.0), world, environment=Grid()).near
     assert lists_of(near.walls_csr()) == lists_of(near.obstacles_csr()) == []
-    near = Grid().sense(make_state(np.zeros((2, dim)), 1.0), world)
+    near = Moment.of(make_state(np.zeros((2, dim)), 1.0), world, environment=Grid()).near
     assert lists_of(near.walls_csr()) == lists_of(near.obstacles_csr()) == [[], []]

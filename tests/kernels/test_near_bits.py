@@ -6,18 +6,19 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from tropel._kernels.cells import BLOCK, CellList, meeting_bits, near_bits
+from tropel._kernels.cells import BLOCK, CellList, near_bits
 from tropel._kernels.compile import kernel
+from tropel._kernels.neighbours import Neighbours, meeting_bits
 
 Floats = NDArray[np.float64]
 
 
 @kernel
-def collect(cells, first, last, x, v, share, body, limit, horizon, near, out_near, out_meeting):
+def collect(cells, neighbours, first, last, x, v, share, body, limit, horizon, near, out_near, out_meeting):
     z, vz = (x[2], v[2]) if x.size == 3 else (0.0, 0.0)
     for at in range(first, last, BLOCK):
         bits = near_bits(cells, at, last, x[0], x[1], z, limit)
-        meets = meeting_bits(cells, at, last, x[0], x[1], z, v[0], v[1], vz, share, body, limit, horizon, near)
+        meets = meeting_bits(neighbours, at, last, x[0], x[1], z, v[0], v[1], vz, share, body, limit, horizon, near)
         for k in range(np.uint64(16)):
             if (bits >> k) & np.uint64(1):
                 out_near[at + k] = True
@@ -48,10 +49,14 @@ def test_the_bits_are_those_of_plain_numpy(dim: int, count: int, first: int, las
         group=np.zeros(count, dtype=np.int32),
         period=np.zeros(3),
     )
+    neighbours = Neighbours(
+        *cells, np.zeros(count, dtype=np.int16), nothing, cells.order, position, velocity, radius, cells.group
+    )
     x, v = np.full(dim, 2.0), np.full(dim, 0.5)
     limit, horizon, near, body = 2.5, 0.4, 0.1, 0.2
     ours_near, ours_meeting = np.zeros(count, dtype=np.bool_), np.zeros(count, dtype=np.bool_)
-    collect(cells, np.uint64(first), np.uint64(last), x, v, share, body, limit, horizon, near, ours_near, ours_meeting)
+    run = np.uint64(first), np.uint64(last)
+    collect(cells, neighbours, *run, x, v, share, body, limit, horizon, near, ours_near, ours_meeting)
     away = np.linalg.norm(position.T - x, axis=1)
     relative = np.linalg.norm(v - share * velocity.T, axis=1)
     listed = (np.arange(count) >= first) & (np.arange(count) < last)

@@ -15,6 +15,7 @@ from scipy.spatial.distance import pdist
 
 from tropel import Group, Obstacle, Simulation, Target, Uniform, World
 from tropel.agents.state import AgentState, Steered
+from tropel.contracts import Moment
 from tropel.environment.grid import Grid
 from tropel.errors import ParameterError
 from tropel.local.collision_free_speed import CollisionFreeSpeed
@@ -31,12 +32,12 @@ def steered(position: Any, directions: Any, *, world: World = PLAIN, model: Any 
     """One look at a crowd: what the model writes."""
     model = model or CollisionFreeSpeed()
     position = np.asarray(position, dtype=np.float64)
-    state = AgentState(2, model.columns)
+    state = AgentState(2, model.all_columns)
     state.add(len(position), {"position": position, **fields})
-    model.prepare(state, world, 0)
-    near = Grid().sense(state, world)
+    moment = Moment.of(state, world, environment=Grid(), directions=np.asarray(directions, dtype=np.float64))
+    model.prepare(moment)
     out = Steered.like(state, ())
-    model.steer(state, near, np.asarray(directions, dtype=np.float64), np.arange(len(position)), 0.05, 0, out)
+    model.steer(moment, out)
     return out
 
 
@@ -237,7 +238,7 @@ def jam(*, solid: bool) -> float:
 
 
 def test_solid_bodies_are_off_by_default_and_keep_bodies_apart_when_on() -> None:
-    assert not CollisionFreeSpeed().solid_bodies
+    assert not CollisionFreeSpeed().declares.solid_bodies
     assert jam(solid=True) > 0.4 - 1e-6
     assert jam(solid=False) < 0.38
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -41,10 +42,9 @@ PAPERS: dict[str, Any] = {
 def curve(sim: Simulation, **options: Any) -> TurnRateCurve:
     """phi' over phi of the first agent of a simulation, every half degree."""
     model = sim.all_layers()[-1]
-    near = sim.environment.sense(sim.agents, sim.world)
-    directions = sim._plan()
+    moment = replace(sim._plan(), sensed=sim.sense())
     headings = np.radians(np.linspace(-180.0, 180.0, 721))
-    return turn_rate_curve(model, sim.agents, near, directions, agent=0, headings=headings, **options)
+    return turn_rate_curve(model, moment, agent=0, headings=headings, **options)
 
 
 # The point of view ----------------------------------------------------------------------------------------------------

@@ -11,20 +11,21 @@ from flock_reference import OFF, Floats, Reference
 from obstacle_reference import Ground, steering
 
 import tropel
+from tropel.contracts import Declaration, Guidance, Moment
 
 SIDE = 12.0
 
 
-class GivenWishes:
+class GivenWishes(tropel.Planner):
     """A planner that hands out directions that were given to it."""
 
-    periodic_space = True
+    declares = Declaration(periodic_space=True)
 
     def __init__(self, wishes: Floats) -> None:
         self.wishes = wishes
 
-    def direct(self, state: Any, members: Any, out: Floats) -> None:
-        out[members] = self.wishes[members]
+    def direct(self, moment: Moment, out: Guidance) -> None:
+        out.directions[moment.members] = self.wishes[moment.members]
 
 
 def stepped(world: tropel.World, x: Floats, v: Floats, wishes: Floats, *, radius: float, **rules: Any) -> Floats:

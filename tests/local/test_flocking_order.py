@@ -10,6 +10,7 @@ from flock_reference import Floats, Reference
 
 import tropel
 from tropel.agents.state import AgentState, Steered
+from tropel.contracts import Moment
 from tropel.testing import check_steering
 from tropel.testing.moments import with_columns
 
@@ -49,11 +50,10 @@ def flock(dim: int, count: int, *, threads: int = 1, seed: int = 0, **parameters
 def steered(sim: tropel.Simulation, state: AgentState) -> Steered:
     """One call of the model for all agents of a state."""
     model = sim.all_layers()[-1]
-    near = tropel.Grid(cell=1.0).sense(state, sim.world)
+    moment = Moment.of(state, sim.world, environment=tropel.Grid(cell=1.0), dt=0.05, step=3)
     out = Steered.like(state, [])
-    model.prepare(state, sim.world, 0)
-    rows = np.arange(len(state), dtype=np.int64)
-    model.steer(state, near, np.zeros_like(state.position), rows, 0.05, 3, out)
+    model.prepare(moment)
+    model.steer(moment, out)
     return out
 
 

@@ -77,7 +77,7 @@ def random_scene(seed: int) -> tuple[Simulation, PlainLattice, float]:
     sim.step()  # plans for all goals are laid from here on
     logs, plain = random_filters(generator, int(generator.integers(0, 4)))
     for number, each in enumerate(logs):
-        world.terrain.set_filter(f"filter {number}", each)
+        sim.ground.set_filter(f"filter {number}", each)
     lattice = PlainLattice(
         free=free, goals={k: [cell] for k, cell in enumerate(goals)}, gamma=gamma, separation=separation, cell=CELL,
         filters=plain,
@@ -233,9 +233,9 @@ def test_of_two_who_would_cross_one_goes_and_each_as_often(aside: Cell) -> None:
     both = (ahead[0] + aside[0], ahead[1] + aside[1])
     sim, who = chambers(targets=[ahead, both], people=[(0, 0), aside], seed=3, grouped=True)
     for group, forbidden in enumerate((ahead, both)):
-        vetoes = np.zeros(sim.world.terrain.raster.shape)
+        vetoes = np.zeros(sim.ground.raster.shape)
         vetoes[2 + forbidden[0] :: 4, 2 + forbidden[1] :: 4] = -np.inf
-        sim.world.terrain.set_filter(f"for {group}", Filter(row=0, column=0, log_value=vetoes, group=group))
+        sim.ground.set_filter(f"for {group}", Filter(row=0, column=0, log_value=vetoes, group=group))
     rows = [np.flatnonzero(who[:, 1] == n)[np.argsort(who[who[:, 1] == n, 0])] for n in range(2)]
     across = np.zeros(2, dtype=int)
     for moves in repeated(sim, 40):
@@ -256,7 +256,7 @@ def test_the_own_cell_is_left_even_for_a_worse_one_and_kept_only_when_all_others
     sim.step()
     # The last turns back rather than stay; the one in the middle has nowhere to go; the first has arrived.
     assert cells_of(sim) == [(0, 1), (0, 3), (0, 4)]
-    sim.world.terrain.set_filter("shut", Filter(row=0, column=0, log_value=np.full((1, 3), -np.inf)))
+    sim.ground.set_filter("shut", Filter(row=0, column=0, log_value=np.full((1, 3), -np.inf)))
     for _ in range(30):
         sim.step()
     assert cells_of(sim)[0] == (0, 1)
@@ -270,6 +270,7 @@ def test_the_order_of_rows_does_not_matter() -> None:
         shuffled, _, _ = random_scene(seed)
         order = generator.permutation(len(sim.agents))
         shuffled.agents.columns.update({name: array[order] for name, array in shuffled.agents.columns.items()})
+        shuffled.agents.touch()
         shuffled.population._members.clear()
         for _ in range(15):
             sim.step()

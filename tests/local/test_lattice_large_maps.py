@@ -21,7 +21,7 @@ def corridor(cells: int, **plans: object) -> Simulation:
 def test_people_walk_on_where_the_lowest_32_bits_of_their_way_begin_anew() -> None:
     sim = corridor(4000)
     start = sim.agents.position.copy()
-    units = sim.world.terrain.units[0]
+    units = sim.ground.units[0]
     assert units.max() > 2 << 32
     sim.run(until=8.0)
     cells = (start[:, 0] - sim.agents.position[:, 0]) / CELL
@@ -41,7 +41,7 @@ def test_people_keep_to_cheap_ground_beside_the_dearest() -> None:
     )
     people = Group("people", count=1, goal="end", desired_speed=2.0, region=shapely.box(22, 0, 24, 0.4))
     sim = Simulation(world, people, planning=PathPlans(terrain=terrain), local=Lattice(), dt=0.2, seed=1)
-    assert sim.world.terrain.dropped_bits > 0
+    assert sim.ground.dropped_bits > 0
     rows = []
     while sim.agents.position[0, 0] > 1.0 and sim.step_number < 200:
         sim.step()

@@ -76,13 +76,13 @@ def schedule(sim: Simulation, seed: int, last: float) -> None:
 
 
 def rows_and_columns(sim: Simulation) -> np.ndarray:
-    raster = sim.world.terrain.raster
+    raster = sim.ground.raster
     return np.floor((sim.agents.position - raster.origin) / CELL + 1e-9).astype(int)[:, ::-1]
 
 
 def recount(sim: Simulation) -> np.ndarray:
     """The occupancy layer from scratch."""
-    occupied = np.zeros(sim.world.terrain.raster.shape, dtype=int)
+    occupied = np.zeros(sim.ground.raster.shape, dtype=int)
     np.add.at(occupied, tuple(rows_and_columns(sim).T), 1)
     return occupied
 
@@ -163,7 +163,7 @@ def test_plans_that_were_repaired_are_those_of_a_plain_search(seed: int) -> None
     sim = busy_hall(seed=seed, crowd=40)
     schedule(sim, seed, last=10.0)
     sim.run(until=12.0)
-    terrain, world = sim.world.terrain, sim.world
+    terrain, world = sim.ground, sim.world
     free = lattice_cells(world, CELL).free
     np.testing.assert_array_equal(terrain.raster.free, free)
     np.testing.assert_array_equal(terrain.short_ways(), replace(terrain, _short=None).short_ways())

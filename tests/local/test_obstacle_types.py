@@ -12,7 +12,7 @@ import pytest
 from tropel import Group, Obstacle, Simulation, World, events
 from tropel.errors import ModelError, ParameterError
 from tropel.local.dynamical import Dynamical
-from tropel.turns import Turn
+from tropel.phases import phases_of
 
 
 def passing(
@@ -68,7 +68,7 @@ def test_types_survive_a_checkpoint(tmp_path: Path) -> None:
 def test_classes_may_be_grouped_freely() -> None:
     apart = Dynamical(types={"fire": {}}, classes="apart")
     grouped = Dynamical(types={"fire": {}}, classes=[["agents"], ["walls", "obstacles"], ["fire"]])
-    widths = [next(c for c in m.memory if c.name == "weights").width for m in (Dynamical(), apart, grouped)]
+    widths = [next(c for c in m.declares.memory if c.name == "weights").width for m in (Dynamical(), apart, grouped)]
     assert widths == [1, 4, 3]
 
 
@@ -109,8 +109,8 @@ def test_wrong_types_are_explained() -> None:
 def test_a_model_put_in_later_with_more_classes_is_refused() -> None:
     sim = passing()
     model = Dynamical(classes="apart")
-    model.prepare(sim.agents, sim.world, 1)
-    sim.layers.turns = [Turn(models=[(model, (0,))], senses=True)]
+    model.prepare(sim.moment())
+    sim.layers.phases = phases_of([model])
     with pytest.raises(ModelError, match="remember 1 classes"):
         sim.step()
 

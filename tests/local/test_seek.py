@@ -15,6 +15,7 @@ from scipy.spatial import cKDTree
 
 from tropel import Grid, Group, Normal, Seek, Simulation, Target, World
 from tropel.agents.state import AgentState, Steered
+from tropel.contracts import Moment
 from tropel.errors import ParameterError
 
 Floats = NDArray[np.float64]
@@ -49,10 +50,10 @@ def steered(
     state = AgentState(dim)
     state.add(len(position), {"position": position, "velocity": velocity, **fields})
     world = PLAIN if dim == 2 else World.box((-50, -50, -50), (50, 50, 50))
-    near = Grid().sense(state, world)
+    rows = None if members is None else np.asarray(members, dtype=np.int64)
+    moment = Moment.of(state, world, environment=Grid(), directions=directions, members=rows)
     out = Steered.like(state, ())
-    rows = np.arange(len(position)) if members is None else np.asarray(members, dtype=np.int64)
-    Seek().steer(state, near, directions, rows, 0.05, 0, out)
+    Seek().steer(moment, out)
     return out
 
 

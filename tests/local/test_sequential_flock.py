@@ -13,6 +13,7 @@ import tropel
 from tropel._kernels.philox import random_key
 from tropel.agents.state import AgentState, Steered
 from tropel.analysis import polarisation
+from tropel.contracts import Moment
 from tropel.errors import ParameterError
 from tropel.local.random_order import random_order
 
@@ -125,16 +126,15 @@ def test_rows_in_another_order_fly_the_same_bits() -> None:
     sim.step()
     out = Steered.like(sim.agents, ["flying"])
     out.begin(sim.agents)
-    members = np.arange(len(sim.agents))
     model = sim.all_layers()[-1]
-    near = sim.environment.sense(sim.agents, sim.world)
-    model.steer(sim.agents, near, np.zeros((150, 2)), members, 1.0, 1, out)
+    moment = Moment.of(sim.agents, sim.world, environment=sim.environment, dt=1.0, step=1)
+    model.steer(moment, out)
     rows = np.random.default_rng(1).permutation(150)
-    mixed = AgentState(2, [*model.memory])
+    mixed = AgentState(2, model.all_columns)
     mixed.columns = {name: column[rows] for name, column in sim.agents.columns.items()}
     mixed_out = Steered.like(mixed, ["flying"])
     mixed_out.begin(mixed)
-    model.steer(mixed, near, np.zeros((150, 2)), members, 1.0, 1, mixed_out)
+    model.steer(Moment.of(mixed, sim.world, environment=sim.environment, dt=1.0, step=1), mixed_out)
     np.testing.assert_array_equal(mixed_out.position, out.position[rows])
     np.testing.assert_array_equal(mixed_out.heading, out.heading[rows])
 

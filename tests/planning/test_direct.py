@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from tropel import Direct, Group, Orbit, Target, World
 from tropel.agents.population import Population
 from tropel.agents.state import AgentState
+from tropel.contracts import Guidance, Moment
 
 Floats = NDArray[np.float64]
 
@@ -47,11 +48,11 @@ def crowd(world: World, positions: Any, goal: str) -> AgentState:
 
 def directions(world: World, positions: Any, goal: str, members: NDArray[np.int64] | None = None) -> Floats:
     state = crowd(world, positions, goal)
+    moment, out = Moment.of(state, world, members=members), Guidance(directions=np.zeros_like(state.position))
     planner = Direct()
-    planner.prepare(state, world, 0)
-    out = np.zeros_like(state.position)
-    planner.direct(state, np.arange(len(state)) if members is None else members, out)
-    return out
+    planner.prepare(moment)
+    planner.direct(moment, out)
+    return out.directions
 
 
 def unit(vector: Any) -> Floats:
@@ -160,12 +161,13 @@ def test_exactly_on_a_target_of_no_radius_one_stands() -> None:
 def test_only_the_members_rows_are_written() -> None:
     world = World(HALL, targets={"bar": (5, 10)})
     state = crowd(world, [(1, 1), (2, 2), (3, 3)], "bar")
+    moment = Moment.of(state, world, members=np.array([1], dtype=np.int64))
+    out = Guidance(directions=np.full((3, 2), 7.0))
     planner = Direct()
-    planner.prepare(state, world, 0)
-    out = np.full((3, 2), 7.0)
-    planner.direct(state, np.array([1], dtype=np.int64), out)
-    assert (out[[0, 2]] == 7.0).all()
-    assert np.linalg.norm(out[1]) == pytest.approx(1.0)
+    planner.prepare(moment)
+    planner.direct(moment, out)
+    assert (out.directions[[0, 2]] == 7.0).all()
+    assert np.linalg.norm(out.directions[1]) == pytest.approx(1.0)
 
 
 def test_in_space_targets_are_approached_along_the_straight_line() -> None:

@@ -9,6 +9,7 @@ import pytest
 import shapely
 
 from tropel import Door, Group, Obstacle, Simulation, Target, World, events
+from tropel.contracts import Guidance
 from tropel.errors import GeometryError, ParameterError
 from tropel.planning.field_planner import FieldPlanner
 from tropel.planning.flow_field import FlowField
@@ -91,15 +92,14 @@ def test_directions_are_a_function_of_the_world_whatever_happened_before() -> No
         world = two_doors()
         planner = FlowField()
         sim = Simulation(world, people, planning=planner)
-        out = np.zeros_like(sim.agents.position)
-        members = np.arange(len(points))
+        out = Guidance(directions=np.zeros_like(sim.agents.position))
         for name in history:
             world.set_door(name, open=not world.doors[name].open)
-            planner.direct(sim.agents, members, out)
+            planner.direct(sim.moment(), out)
         for name in world.doors:
             world.set_door(name, open=True)
-        planner.direct(sim.agents, members, out)
-        told.append(out.copy())
+        planner.direct(sim.moment(), out)
+        told.append(out.directions.copy())
     np.testing.assert_array_equal(told[0], told[1])
     np.testing.assert_array_equal(told[0], told[2])
 
@@ -148,12 +148,12 @@ def test_in_sight_of_the_goal_the_direction_is_exactly_the_straight_line() -> No
     for look in (True, False):
         planner = FlowField(line_of_sight=look)
         sim = Simulation(world, people, planning=planner)
-        out = np.zeros_like(points)
-        planner.direct(sim.agents, np.arange(len(points)), out)
+        out = Guidance(directions=np.zeros_like(points))
+        planner.direct(sim.moment(), out)
         straight = np.array([13.3, 17.1]) - points
         far = np.linalg.norm(straight, axis=1) > 1.0
         straight /= np.linalg.norm(straight, axis=1, keepdims=True)
-        errors[look] = np.abs(out - straight)[far].max()
+        errors[look] = np.abs(out.directions - straight)[far].max()
     assert errors[True] < 1e-12
     assert errors[False] > 1e-3
 

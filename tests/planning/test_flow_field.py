@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tropel import Direct, Group, Simulation, Target, World
+from tropel.contracts import Guidance
 from tropel.errors import GeometryError, ParameterError
 from tropel.planning.flow_field import FlowField
 from tropel.planning.flow_layer import MOVES, FlowLayer, solve_layers
@@ -208,12 +209,11 @@ def test_people_pressed_into_corners_get_out() -> None:
 def walked(field_planner: FlowField, world: World, starts: np.ndarray, steps: int, stride: float) -> np.ndarray:
     """Points that follow the directions with nothing else to guide them."""
     sim = Simulation(world, Group("points", positions=starts, radius=1e-3, goal="target"), planning=field_planner)
-    out = np.zeros_like(sim.agents.position)
-    members = np.arange(len(starts))
+    out = Guidance(directions=np.zeros_like(sim.agents.position))
     tracks = [sim.agents.position.copy()]
     for _ in range(steps):
-        field_planner.direct(sim.agents, members, out)
-        sim.agents.position[:] += stride * out
+        field_planner.direct(sim.moment(), out)
+        sim.agents.position[:] += stride * out.directions
         tracks.append(sim.agents.position.copy())
     return np.stack(tracks, axis=1)
 

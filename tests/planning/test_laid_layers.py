@@ -132,11 +132,11 @@ def test_openness_follows_a_door_that_closes() -> None:
     people = Group("people", count=3, region=shapely.box(0, 5, 2, 8))
     sim = Simulation(world, people, planning=planner, local=Lattice(), dt=0.25)
     sim.step()
-    assert world.terrain is not None
-    before = world.terrain.filters["layer open"].log_value.copy()
+    assert sim.ground is not None
+    before = sim.ground.filters["layer open"].log_value.copy()
     sim.at(sim.time, events.CloseDoor(door="door"))
     sim.step()
-    after = world.terrain.filters["layer open"].log_value
+    after = sim.ground.filters["layer open"].log_value
     assert before.shape == after.shape
     assert (before != after).any()
 
@@ -146,7 +146,7 @@ def test_layers_come_and_go_by_events_and_functions() -> None:
     sim.at(1.0, events.AddLayer(name="block", values=((0.0,),), origin=(8.0, 2.0), cell=2.0, group="people"))
     sim.at(2.0, events.RemoveLayer(name="block"))
     sim.run(until=1.5)
-    ground = sim.world.terrain
+    ground = sim.ground
     assert ground is not None
     assert "layer block" in ground.filters
     sim.run(until=2.5)
@@ -260,7 +260,7 @@ position = [12.0, 3.0]
 def test_files_hold_layers() -> None:
     sim = parse_scenario(FILE, source="x.toml", folder=Path()).build()
     sim.run(until=1.0)
-    assert sim.world.terrain is not None
-    assert set(sim.world.terrain.filters) == {"layer block", "layer open", "layer beast", "layer late"}
+    assert sim.ground is not None
+    assert set(sim.ground.filters) == {"layer block", "layer open", "layer beast", "layer late"}
     with pytest.raises(ScenarioError, match=r"layer 'open': .*least"):
         parse_scenario(FILE.replace("least = 0.5", "least = 5"), source="x.toml", folder=Path()).build()

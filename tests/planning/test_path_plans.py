@@ -72,7 +72,7 @@ def test_layers_are_the_fixed_point_of_value_iteration(equal_moves: bool, corner
     }
     world = hall(obstacles=blocks, targets={})
     sim = simulate(world, "east", "west", equal_moves=equal_moves, corner_cutting=corner_cutting, gamma=0.7)
-    terrain = world.terrain
+    terrain = sim.ground
     free = lattice_cells(world).free
     centres = terrain.raster.centre(np.argwhere(np.ones_like(free)))
     for name, number in (("west", 0), ("east", 1)):
@@ -88,12 +88,11 @@ def test_layers_are_the_fixed_point_of_value_iteration(equal_moves: bool, corner
 
 def same_as_fresh(sim: Simulation) -> None:
     """The layers on the ground are those that a new planner lays in the world as it is."""
-    kept = sim.world.terrain
+    kept = sim.ground
     fresh = PathPlans()
-    fresh.prepare(sim.agents, sim.world, 0)
-    new = sim.world.terrain
-    sim.world.terrain = kept
-    assert new is not kept
+    fresh.prepare(sim.moment())
+    new = fresh.ground
+    assert new is not kept is not None
     np.testing.assert_array_equal(kept.raster.free, new.raster.free)
     np.testing.assert_array_equal(kept.moves, new.moves)
     assert set(new.plan_of_goal) <= set(kept.plan_of_goal)
@@ -131,26 +130,27 @@ def test_after_every_change_of_the_world_the_layers_are_those_of_a_fresh_plan() 
 @pytest.mark.filterwarnings("ignore:.*have no way to")
 def test_a_closed_door_takes_the_way_and_an_open_one_gives_it_back() -> None:
     sim = simulate(hall(), "west")
-    before = distances(sim.world.terrain, 0).copy()
+    before = distances(sim.ground, 0).copy()
     assert np.isfinite(before[lattice_cells(sim.world).free]).all()
     sim.at(sim.time, events.CloseDoor(door="door"))
     sim.step()
-    assert np.isinf(distances(sim.world.terrain, 0)[:, 11:]).all()
+    assert np.isinf(distances(sim.ground, 0)[:, 11:]).all()
     sim.at(sim.time, events.OpenDoor(door="door"))
     sim.step()
-    np.testing.assert_array_equal(distances(sim.world.terrain, 0), before)
+    np.testing.assert_array_equal(distances(sim.ground, 0), before)
 
 
 def test_filters_and_the_crowd_stay_when_a_plan_is_added() -> None:
     sim = simulate(hall(), "west")
     filter_ = Filter(row=0, column=0, log_value=np.zeros((2, 2)))
-    sim.world.terrain.set_filter("mine", filter_)
-    crowd = sim.world.terrain.crowd
+    sim.ground.set_filter("mine", filter_)
+    occupied = sim.layers.models[0].occupied
     sim.set_goal("bar")
     sim.step()
-    assert sim.world.terrain.filters == {"mine": filter_}
-    assert sim.world.terrain.crowd is crowd is not None
-    assert len(sim.world.terrain.units) == 2
+    assert sim.ground.filters == {"mine": filter_}
+    assert sim.layers.models[0].occupied is occupied
+    assert occupied.any()
+    assert len(sim.ground.units) == 2
 
 
 def test_there_is_one_layer_per_destination_however_many() -> None:
@@ -158,7 +158,7 @@ def test_there_is_one_layer_per_destination_however_many() -> None:
     world = World(shapely.box(0, 0, 8, 4.8), targets=targets)
     groups = [Group(f"guest {k}", count=1, goal=f"seat {k}") for k in range(40)]
     sim = Simulation(world, groups, planning=PathPlans(), local=Lattice(), dt=0.2, seed=1)
-    assert world.terrain.units.shape == (40, 12, 20)
+    assert sim.ground.units.shape == (40, 12, 20)
     sim.run(until=30.0)
     places = np.array([targets[f"seat {k}"].position for k in range(40)])
     there = np.linalg.norm(sim.agents.position - places, axis=1) < 0.3

@@ -15,6 +15,7 @@ from scipy.interpolate import RegularGridInterpolator
 from tropel import Direct, Group, World
 from tropel.agents.population import Population
 from tropel.agents.state import AgentState
+from tropel.contracts import Guidance, Moment, Planner
 from tropel.errors import GeometryError, ParameterError
 from tropel.planning.field_blend import Blend
 from tropel.planning.field_image import image_field
@@ -35,10 +36,10 @@ def crowd(positions: Any) -> tuple[AgentState, World]:
 
 def directions(planner: Any, positions: Any) -> Floats:
     state, world = crowd(positions)
-    planner.prepare(state, world, 0)
-    out = np.full_like(state.position, 9.0)
-    planner.direct(state, np.arange(len(state)), out)
-    return out
+    moment, out = Moment.of(state, world), Guidance(directions=np.full_like(state.position, 9.0))
+    planner.prepare(moment)
+    planner.direct(moment, out)
+    return out.directions
 
 
 def east(points: Floats) -> Floats:
@@ -230,11 +231,11 @@ def test_parameters_tell_fields_apart() -> None:
 
 
 def test_a_blend_keeps_the_states_of_its_parts_apart() -> None:
-    class Counting:
+    class Counting(Planner):
         def __init__(self) -> None:
             self.calls = np.zeros(1)
 
-        def direct(self, state: AgentState, members: NDArray[np.int64], out: Floats) -> None:
+        def direct(self, moment: Moment, out: Guidance) -> None:
             self.calls += 1
 
         def state(self) -> dict[str, Any]:
@@ -248,7 +249,7 @@ def test_a_blend_keeps_the_states_of_its_parts_apart() -> None:
     stored = Blend([(1, first), (1, second)]).state()
     fresh = Blend([(1, Counting()), (1, Counting())])
     fresh.restore(stored)
-    assert [part.planner.calls[0] for _, part in fresh.parts] == [0, 5]
+    assert [planner.calls[0] for _, planner in fresh.parts] == [0, 5]
 
 
 def wrong(points: Floats) -> Floats:

@@ -118,13 +118,13 @@ def test_the_influence_of_hazards_is_that_of_equation_four_and_ends_at_walls() -
 
 
 def test_every_door_of_the_two_maps_is_a_bottleneck_of_its_width() -> None:
-    terrain = load_builtin("crowd_fig2").build(threads=1).world.terrain
+    terrain = load_builtin("crowd_fig2").build(threads=1).ground
     assert terrain is not None
     doors = [each for each in find_bottlenecks(terrain) if each.width < 10.0]
     assert [each.width for each in doors] == pytest.approx([4.4] * 6)
     middles = sorted((round(each.position[0], 1), round(each.position[1], 1)) for each in doors)
     assert middles == [(14.4, 17.8), (14.4, 27.4), (14.4, 37.0), (40.4, 17.8), (40.4, 27.4), (40.4, 37.0)]
-    terrain = load_builtin("crowd_fig10").build(threads=1).world.terrain
+    terrain = load_builtin("crowd_fig10").build(threads=1).ground
     assert terrain is not None
     assert [each.width for each in find_bottlenecks(terrain)] == pytest.approx([1.2, 4.8])
 

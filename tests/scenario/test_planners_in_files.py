@@ -10,6 +10,7 @@ import pytest
 from PIL import Image
 
 import tropel
+from tropel.contracts import Guidance, Planner
 from tropel.errors import ScenarioError
 from tropel.scenario import Scenario, load_scenario, parse_scenario
 
@@ -90,10 +91,10 @@ def test_a_painted_image_is_looked_for_beside_the_scenario_file(
     (there / "room.toml").write_text(ROOM + planning)
     monkeypatch.chdir(elsewhere)
     sim = load_scenario(there / "room.toml").build(threads=1)
-    out = np.zeros_like(sim.agents.position)
-    (planner,) = [layer for layer in sim.all_layers() if hasattr(layer, "direct")]
-    planner.direct(sim.agents, np.arange(len(out)), out)
-    np.testing.assert_allclose(out, [[0.0, 1.0]] * len(out), atol=0.01)
+    out = Guidance(directions=np.zeros_like(sim.agents.position))
+    (planner,) = [layer for layer in sim.all_layers() if isinstance(layer, Planner)]
+    planner.direct(sim.moment(), out)
+    np.testing.assert_allclose(out.directions, [[0.0, 1.0]] * len(sim.agents), atol=0.01)
 
 
 @pytest.mark.parametrize(

@@ -30,18 +30,31 @@ positions = [[1.0, 1.0]]
 #: Modules that leave a file behind when they are imported, and classes that do when they are made.
 OWN_MODULE = """
 from pathlib import Path
+import tropel
 Path("imported").touch()
 
-class Stay:
+class Stay(tropel.Model):
     def __init__(self, *, told=0.0):
         Path("made").touch()
         self.parameters = {"told": told}
-    def steer(self, state, near, directions, members, dt, step, out):
-        out.velocity[members] = 0.0
+    def steer(self, moment, out):
+        out.velocity[moment.members] = 0.0
 
 class NoLayer:
     def __init__(self):
         Path("made").touch()
+
+class Lookalike:
+    def __init__(self):
+        Path("made").touch()
+    def steer(self, moment, out):
+        out.velocity[moment.members] = 0.0
+
+class Leads(tropel.Planner):
+    def __init__(self):
+        Path("made").touch()
+    def direct(self, moment, out):
+        out.directions[moment.members] = 0.0
 
 def steer_factory():
     Path("made").touch()
@@ -96,12 +109,13 @@ def test_no_file_runs_a_command(more: str, key: str, folder: Path) -> None:
 
 def test_a_yes_is_not_enough_for_what_is_no_layer(folder: Path) -> None:
     file = write(folder, "[local]\nmodel = 'os:system'\ncommand = 'touch done'")
-    with pytest.raises(ScenarioError, match=r"'os:system' is no steering model: it is not a class with a method steer"):
+    no_model = r"'os:system' is no steering model: it is not a class that extends tropel\.contracts\.Model"
+    with pytest.raises(ScenarioError, match=no_model):
         load_scenario(file, allow_imports=["os"]).build(threads=1)
     assert not (folder / "done").exists()
 
 
-@pytest.mark.parametrize("name", ["NoLayer", "steer_factory", "Path", "nothing"])
+@pytest.mark.parametrize("name", ["NoLayer", "Lookalike", "Leads", "steer_factory", "Path", "nothing"])
 def test_only_layer_classes_are_called(name: str, folder: Path) -> None:
     file = write(folder, f"[local]\nmodel = 'own_layers:{name}'")
     with pytest.raises(ScenarioError, match=r"local\.model: "):

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from PIL import Image
 from rich.console import Console
 
 from tropel import Group, Simulation, World, verification
+from tropel.contracts import Guidance
 from tropel.errors import ParameterError
 from tropel.local.collision_free_speed import CollisionFreeSpeed
 from tropel.local.seek import Seek
@@ -170,12 +172,12 @@ def test_walkers_aim_between_the_posts_of_the_first_gate_ahead_then_onward() -> 
     gates = Gates(((4.0, 3.0), (4.0, 1.0)), ((8.0, 6.0), (8.0, 4.0)), onward=(0.0, 2.0))
     places = [(1.0, 2.0), (1.0, 8.0), (4.0, 2.0), (5.0, 5.0), (9.0, 1.0)]
     sim = Simulation(World(bounds=(0, 0, 12, 12)), Group("a", positions=places, goal="none"), planning=gates)
-    out = np.full((5, 2), 9.0)
-    gates.direct(sim.agents, np.arange(4), out)
+    out = Guidance(directions=np.full((5, 2), 9.0))
+    gates.direct(replace(sim.moment(), members=np.arange(4)), out)
     aim = np.array([3.0, -5.3]) / np.hypot(3.0, 5.3)
-    np.testing.assert_allclose(out, [(1, 0), aim, (1, 0), (1, 0), (9, 9)], atol=1e-12)
-    gates.direct(sim.agents, np.array([4]), out)
-    np.testing.assert_allclose(out[4], (0, 1))
+    np.testing.assert_allclose(out.directions, [(1, 0), aim, (1, 0), (1, 0), (9, 9)], atol=1e-12)
+    gates.direct(replace(sim.moment(), members=np.array([4])), out)
+    np.testing.assert_allclose(out.directions[4], (0, 1))
 
 
 # All together ---------------------------------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ from tropel.viewer.selection import portrait
 @pytest.mark.parametrize("make", [walkers, flyers])
 def test_links_are_the_neighbour_list_of_the_selected_agent(make: object) -> None:
     sim = steps(make(30), 3)  # type: ignore[operator]
-    lists = sim.environment.sense(sim.agents, sim.world).csr()
+    lists = sim.sense().csr()
     linked = 0
     for row, agent in enumerate(sim.agents.id.tolist()):
         links = links_of(sim, agent)
@@ -29,7 +29,7 @@ def test_links_are_the_neighbour_list_of_the_selected_agent(make: object) -> Non
 
 def test_links_and_neighbours_go_over_the_seam_of_periodic_space() -> None:
     sim = steps(school(40), 3)
-    lists = sim.environment.sense(sim.agents, sim.world).csr()
+    lists = sim.sense().csr()
     beyond = 0
     for row, agent in enumerate(sim.agents.id.tolist()):
         near = sorted(lists.indices[lists.indptr[row] : lists.indptr[row + 1]].tolist())

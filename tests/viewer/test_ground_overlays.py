@@ -71,7 +71,7 @@ def test_a_congestion_lowers_the_worth_of_places_as_equation_4_says() -> None:
         share = (np.hypot(x - at[0], y - at[1]) - 1.5) / (6.0 - 1.5)
         worth *= np.clip(share, 0.0, 1.0) ** 2.0
     shown = np.nan_to_num(picture.values)
-    free = sim.world.terrain.raster.free
+    free = sim.ground.raster.free
     assert np.allclose(shown[free], (1.0 - worth)[free], atol=1e-9)
     assert not shown[~free].any()
 

@@ -18,6 +18,9 @@ import shapely
 
 import tropel
 from tropel import analysis, events, pictures, recording, testing
+from tropel.agents.placing import ANYWHERE
+from tropel.agents.state import Column
+from tropel.contracts import Follows, Moves
 from tropel.planning.congestion import Congestion
 from tropel.viewer.export import export_html
 from tropel.viewer.live import LiveRun
@@ -55,6 +58,21 @@ def three_steps(sim: tropel.Simulation) -> None:
     for _ in range(3):
         sim.step()
     sim.state_hash()
+
+
+class Stands(tropel.Model):
+    """A model that does nothing with what it declares."""
+
+    def steer(self, moment: tropel.Moment, out: Any) -> None:
+        out.velocity[moment.members] = 0.0
+
+
+_TIRED = Column(name="tired", default=1.0)
+
+
+def _declaring(layer: Any, declaration: Any) -> Any:
+    layer.declares = declaration
+    return layer
 
 
 class Bench:
@@ -280,6 +298,16 @@ _LAYERS = [
           {"low": (0.0, 0.0), "high": (10.0, 10.0), "cell": 0.5}, _painted),
     _planner(tropel.Blend, parts=[(0.5, "direct"), (0.5, tropel.Direct())]),
     _made("Grid", tropel.Grid, {"cell": 1.0}, lambda it: three_steps(_simulation(environment=it))),
+    _made("Declaration", tropel.Declaration, {"columns": (_TIRED,), "memory": (), "periodic_space": False},
+          lambda it: three_steps(_simulation(planning=_declaring(tropel.Direct(), it)))),
+    _made("EnvironmentDeclaration", tropel.EnvironmentDeclaration,
+          {"columns": (_TIRED,), "memory": (), "periodic_space": False, "cell": 1.0},
+          lambda it: three_steps(_simulation(environment=_declaring(tropel.Grid(), it)))),
+    _made("ModelDeclaration", tropel.ModelDeclaration,
+          {"columns": (_TIRED,), "memory": (), "periodic_space": False, "moves": Moves.FREELY,
+           "follows": Follows.DIRECTIONS, "senses": True, "phase": 1, "alone_in_phase": False, "solid_bodies": False,
+           "bodies_may_overlap": False, "placing": ANYWHERE},
+          lambda it: three_steps(_simulation(local=_declaring(Stands(), it)))),
     _model(tropel.Seek, time_gap=0.5, side_angles=(0.3, 0.6), margin=0.02, press=0.3),
     _model(tropel.Dynamical, attraction=1.0, d0_base=0.3, agents={"strength": 1.0, "reach": 1.0, "margin": 0.8},
            obstacles={}, walls={}, types={"fire": {"strength": 2.0}}, classes="apart", competition=True,

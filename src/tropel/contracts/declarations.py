@@ -8,6 +8,7 @@ from typing import Any
 
 from tropel.agents.placing import ANYWHERE, Placing
 from tropel.agents.state import Column
+from tropel.arguments import Length
 from tropel.errors import ParameterError, named_parameters
 from tropel.movement import Moves
 
@@ -43,7 +44,7 @@ class Declaration:
 class EnvironmentDeclaration(Declaration):
     """What an environment may declare."""
 
-    cell: float | None = None  #: edge of the cells that agents are sorted into [m]; None for the median sense radius
+    cell: Length | None = None  #: edge of the cells that agents are sorted into [m]; None for the median sense radius
 
 
 @named_parameters

@@ -63,7 +63,8 @@ def _parameters(layer: type, dataclass: type | None) -> dict[str, tuple[Any, Any
             for field in dataclasses.fields(dataclass)
             if field.init
         }
-    constructor: Any = vars(layer)["__init__"]
+    # Of a layer without parameters it is that of every object.
+    constructor: Any = layer.__init__  # type: ignore[misc]
     hints = typing.get_type_hints(constructor, include_extras=True)
     found = {}
     for name, argument in inspect.signature(layer).parameters.items():

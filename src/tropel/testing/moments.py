@@ -16,6 +16,7 @@ from tropel.broad_phase import CellGrid
 from tropel.contracts import Environment, Guidance, Layer, Moment, Near, Planner, Rows
 from tropel.errors import ParameterError
 from tropel.simulation import Simulation
+from tropel.testing.violation import ContractViolation
 from tropel.world import World
 from tropel.world.terrain import Terrain
 
@@ -73,7 +74,13 @@ class Situation:
 
     def sensed(self) -> Situation:
         environment: Environment = self.prepared(self.make_environment)
-        return replace(self, near=environment.sense(self.moment(environment=environment)))
+        near = environment.sense(self.moment(environment=environment))
+        if not isinstance(near, Near):
+            raise ContractViolation(
+                f"{type(environment).__name__}.sense(): sense returns a Near, but it returned {type(near).__name__}; "
+                f"extend tropel.contracts.Near"
+            )
+        return replace(self, near=near)
 
     def moment(self, members: Rows | None = None, *, environment: Environment | None = None) -> Moment:
         """What a layer is given for some members, or for all; cells are those that neighbours were found in."""

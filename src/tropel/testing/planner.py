@@ -136,12 +136,14 @@ def _direct(case: Case, layer: Planner, moment: Situation, members: Rows) -> dic
     check_returns_nothing(case, returned, "out.directions")
     check_inputs(case, moment, given)
     check_members(case, members, rows)
-    if out.directions is not buffers["out.directions"]:
-        case.broken(
-            "results are written into the arrays of out",
-            "out.directions is another array than before",
-            "write out.directions[moment.members] = …, do not replace the array",
-        )
+    now = {"out.directions": out.directions} | {f"out.memory['{name}']": each for name, each in out.memory.items()}
+    for name in sorted(set(buffers) | set(now)):
+        if now.get(name) is not buffers.get(name):
+            case.broken(
+                "results are written into the arrays of out",
+                f"{name} is another array than before",
+                f"write {name}[moment.members] = …, do not replace the array",
+            )
     check_strangers(case, moment, others, marks=marks, now=buffers)
     directions = out.directions[members]
     check_finite(case, moment, members, "the direction", directions)

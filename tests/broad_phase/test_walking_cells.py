@@ -8,6 +8,7 @@ import pytest
 from tropel._kernels.cells import CellList, cell_run, cell_window
 from tropel._kernels.compile import kernel
 from tropel.agents.state import AgentState
+from tropel.contracts import Moment
 from tropel.environment import Grid
 from tropel.world import World
 
@@ -45,10 +46,10 @@ def test_walking_and_lists_agree(dim: int, cell: float | None) -> None:
         },
     )
     world = World(bounds=(0, 0, 10, 10)) if dim == 2 else World.box((0, 0, 0), (10, 10, 10))
-    near = Grid(cell=cell).sense(state, world)
+    near = Moment.of(state, world, environment=Grid(cell=cell)).near
     indptr, indices = near.csr()
     out = np.empty(400, dtype=np.int64)
     for row in range(400):
         x, y, z = (*state.position[row], 0.0)[:3]
-        found = walk(near.cells, row, x, y, z, state.sense_radius[row], out)
+        found = walk(near.cells.cell_list, row, x, y, z, state.sense_radius[row], out)
         assert out[:found].tolist() == indices[indptr[row] : indptr[row + 1]].tolist()
