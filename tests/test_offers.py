@@ -16,7 +16,6 @@ from tropel.offers import (
     OfferedOccupancy,
     OfferedPainting,
     offered,
-    offers_of,
 )
 
 
@@ -38,19 +37,15 @@ def painted(points: Any) -> Any:
 
 
 def test_a_layer_that_says_nothing_offers_nothing() -> None:
-    class Silent:
-        pass
-
-    assert offers_of(Silent()) == ()
-    assert offers_of(Direct()) == ()
-    assert offered([Silent(), Direct(), Seek()], object) == []
+    assert Direct().offers() == ()
+    assert offered([Direct(), Seek()], object) == []
 
 
 @pytest.mark.parametrize(
     "layer", [FlowField(), PathPlans(), VectorField(painted), Blend([(1.0, "flow_field")]), Lattice()]
 )
 def test_a_layer_can_be_asked_before_it_is_prepared(layer: Any) -> None:
-    assert offers_of(layer)
+    assert layer.offers()
 
 
 def test_what_a_planner_offers_twice_is_found_once() -> None:
@@ -109,7 +104,7 @@ def test_congestion_is_offered_where_bottlenecks_are_watched() -> None:
     assert [each.bottleneck for each in watched.counted()] == list(places.find())
     assert all(each.area == 3.0 and each.count == 0 and not each.congested for each in watched.counted())
     assert list(watched.filters()) == []
-    assert watched.raster() is sim.world.terrain.raster
+    assert watched.raster() is sim.ground.raster
 
 
 def test_there_may_be_other_bottlenecks_when_the_version_is_another() -> None:

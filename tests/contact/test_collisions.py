@@ -364,9 +364,9 @@ def test_where_all_bodies_may_overlap_collisions_are_watched_only_if_asked(
 
 
 def test_flocks_may_overlap_and_walkers_may_not() -> None:
-    assert Flocking.bodies_may_overlap
-    assert SequentialFlock.bodies_may_overlap
-    assert not any(hasattr(model, "bodies_may_overlap") for model in (Seek, Dynamical, CollisionFreeSpeed, Lattice))
+    assert Flocking.declares.bodies_may_overlap
+    assert SequentialFlock.declares.bodies_may_overlap
+    assert not any(model().declares.bodies_may_overlap for model in (Seek, Dynamical, CollisionFreeSpeed, Lattice))
 
 
 def test_the_summary_shows_collisions(tmp_path: Path) -> None:

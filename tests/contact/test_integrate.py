@@ -12,8 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from tropel import Door, Grid, World
+from tropel import Door, World
 from tropel.agents.state import AgentState, Steered
+from tropel.broad_phase import CellGrid
 from tropel.contact.bodies import Bodies
 from tropel.contact.integrate import integrate
 from tropel.errors import ModelError
@@ -394,7 +395,7 @@ def test_whose_turn_it_is_not_is_a_body_that_stands() -> None:
     for step in range(5):
         steered = Steered.like(state, ())
         steered.velocity[:] = [(1.0, 0.0), (0.0, 0.0)]
-        bodies = Bodies(Grid().sense(state, world), np.ones(2, dtype=bool), np.uint64(1), step)
+        bodies = Bodies(CellGrid.of(state, world), np.ones(2, dtype=bool), np.uint64(1), step)
         integrate(state, steered, world, 0.1, moves=codes, bodies=bodies)
     assert (state.position[1] == (5.45, 5.0)).all()
     assert 5.0 < state.position[0, 0] <= 5.05 + 1e-8
@@ -410,7 +411,7 @@ def test_solid_bodies_that_move_exactly_are_pressed_nowhere_and_go_all_the_way_o
         steered.velocity[0] = (1.5, 0.0)
         steered.position[1] = (5.43, 5.0)
         steered.velocity[1] = (-0.7, 0.0)
-        bodies = Bodies(Grid().sense(state, world), np.ones(2, dtype=bool), np.uint64(1), step)
+        bodies = Bodies(CellGrid.of(state, world), np.ones(2, dtype=bool), np.uint64(1), step)
         integrate(state, steered, world, 0.1, moves=codes, bodies=bodies)
         assert state.position[1, 0] - state.position[0, 0] >= 0.4 - 1e-8
         outcomes.add((state.position[1, 0], state.velocity[1, 0]))

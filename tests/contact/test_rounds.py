@@ -12,9 +12,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from tropel import Grid, World
+from tropel import World
 from tropel._kernels.compile import threads_restored
 from tropel.agents.state import AgentState, Steered
+from tropel.broad_phase import CellGrid
 from tropel.contact import giving_way, pressing
 from tropel.contact.bodies import Bodies
 from tropel.contact.contacts import Contacts, find_contacts
@@ -50,8 +51,8 @@ class Jam:
 
     def contacts(self, target: Floats) -> Contacts:
         solid = np.ones(len(self.state), dtype=bool)
-        near = Grid().sense(self.state, self.world)
-        return find_contacts(near, self.state, target, solid, Moves.FREELY, farthest=self.longest)
+        near = CellGrid.of(self.state, self.world)
+        return find_contacts(near, self.state, target, solid, Moves.FREELY, widest=0.2, farthest=self.longest)
 
     def press(self, drive: Any, at_round_end: Any = None) -> tuple[Floats, int]:
         """Where the pressed moves lead, and the number of rounds."""
@@ -122,7 +123,7 @@ def test_solid_bodies_with_a_hook_move_to_the_same_bits(threads: int) -> None:
     jam, ends, calls = Jam(MANY), [], []
     with threads_restored(threads):
         for hook in (None, lambda contacts, table: calls.append(type(table).__name__)):
-            near = Grid().sense(jam.state, jam.world)
+            near = CellGrid.of(jam.state, jam.world)
             bodies = Bodies(near, np.ones(MANY, dtype=bool), KEY, STEP, at_round_end=hook)
             steered = Steered.like(jam.state, ())
             steered.position[:] = bodies.press(jam.state, jam.wanted, jam.longest, jam.world.wall_grid(1.0), DT)

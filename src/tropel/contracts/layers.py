@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 class Layer(ABC):
     """What planners, environments and models have in common."""
 
-    declares: Any = Declaration()
+    declares: Declaration = Declaration()
     parameters: Any = ""  #: shown in digests: a resumed run must have the same
     behaviours: Mapping[str, bool] = {}  #: what can be switched off while it runs, and whether it is on
     method: ClassVar[str]  #: the one to write
