@@ -152,7 +152,7 @@ def test_models_that_do_not_ask_are_never_told_and_nothing_is_remembered(monkeyp
     for _ in range(3):
         sim.step()
     assert asked == []
-    assert len(sim._settling._before) == 0
+    assert len(sim._stages._settling._before) == 0
 
 
 def test_of_two_models_only_the_one_that_asks_is_told() -> None:

@@ -2,7 +2,8 @@
 
 `Simulation.step` is the architecture: events → planning → (environment → local → integrate, once per phase) →
 collisions → settled → exits → record. This is the only module that knows all layers; which group has which of them is
-in `group_layers.py`, which of them act when in `phases.py`, and what they promise each other in `contracts`.
+in `group_layers.py`, which act when in `phases.py`, what they are given in `stages.py`, and what they promise each other
+in `contracts`.
 """
 
 from __future__ import annotations
@@ -16,37 +17,32 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tropel._kernels.bulk import clear
 from tropel._kernels.compile import use_threads
-from tropel._kernels.philox import random_key
 from tropel.agents.departures import arrived
 from tropel.agents.doorway import step_off
 from tropel.agents.groups import Group, Personal
 from tropel.agents.population import Population
 from tropel.agents.sources import Source
-from tropel.agents.state import AgentState, Steered
+from tropel.agents.state import AgentState
 from tropel.arguments import CHECKED_ELSEWHERE, PositiveCount, Seconds, checked_arguments
 from tropel.arguments import Moment as Time
 from tropel.broad_phase import CellGrid
 from tropel.budget import Budget
 from tropel.contact.collisions import CollisionLog, CollisionWatch
-from tropel.contact.integrate import integrate
-from tropel.contracts import Environment, Guidance, Model, Moment, Near, Planner
+from tropel.contracts import Environment, Model, Moment, Near, Planner
 from tropel.contracts.layers import GroundLayers, Layer
-from tropel.contracts.moment import NOBODY_WAITS
 from tropel.errors import ModelError, ParameterError, TropelError
 from tropel.event_queue import EventLike, EventQueue, apply_event, due_step, event_json, is_news, repeated, schedule
 from tropel.events import AddAgents
 from tropel.group_layers import GroupLayers
 from tropel.observers import Observers
-from tropel.phases import Phase
 from tropel.quantities import Quantity
 from tropel.recording.recorder import FPS, scene_of
 from tropel.reductions import ONE_PROCESS
 from tropel.replay import Replay
 from tropel.running import Run, Summary
-from tropel.settling import Settling
 from tropel.snapshot import digest_of_setup, hash_simulation, restore_simulation, save_simulation
+from tropel.stages import Stages
 from tropel.timing import Timing
 from tropel.world import World
 from tropel.world.terrain import Terrain
@@ -96,7 +92,6 @@ class Simulation:
         self.title = title
         self.step_number = 0
         self.reduce = ONE_PROCESS  #: takes quantities of the whole crowd
-        self._yield_key = random_key(self.seed, "who gives way")
         declared = [agents] if isinstance(agents, Group | Source) else list(agents)
         self.population = Population(world, declared, seed=self.seed)
         self.layers = GroupLayers(
@@ -119,10 +114,7 @@ class Simulation:
         self.collision_watch = CollisionWatch() if watch_collisions else None
         self.cells = CellGrid(cell=self.environment.declares.cell, reduce=self.reduce)  #: everybody, by cell
         self.cells.allocate(self.agents, world)
-        self._steered = Steered.like(self.agents, self.layers.model_memory)
-        self._settling = Settling(self.layers.told)
-        self.guidance = Guidance(directions=np.empty((0, world.dim)))  #: what planners said last
-        self.layers.prepare(self._moment(), self.guidance)
+        self._stages = Stages(self)
         self.scene = scene_of(self)  #: the world as declared, for pictures and replays
         self.setup_digest = digest_of_setup(self)  #: a checkpoint can be restored by a simulation with the same one
 
@@ -132,19 +124,19 @@ class Simulation:
             self.observers.step_begins(self)
             self._apply_events()
         with self.timing("planning"):
-            moment = self._plan()
+            moment = self._stages.plan()
         for phase in self.layers.phases:
             with self.timing("environment"):
-                moment = self._sense(phase, moment)
+                moment = self._stages.sense(phase, moment)
             with self.timing("local"):
-                self._steer(phase, moment)
+                self._stages.steer(phase, moment)
             with self.timing("integrate"):
-                self._integrate(phase, moment)
+                self._stages.integrate(phase, moment)
         self.step_number += 1
         with self.timing("collisions"):
-            self._note_collisions()
+            self._stages.note_collisions()
         with self.timing("settled"):
-            self._settle()
+            self._stages.settle()
         with self.timing("exits"):
             self._let_out()
         with self.timing("record"):
@@ -167,80 +159,6 @@ class Simulation:
         died = self.population.let_die(self.time)
         if len(died):
             self.observers.deaths(self, died)
-
-    def _moment(self) -> Moment:
-        """Everybody as they are now."""
-        waiting = self.agents.start_time > self.time + 1e-9 * self.dt
-        self.cells.begin(self.agents, self.world)
-        return Moment(
-            state=self.agents,
-            world=self.world,
-            members=self.population.members(range(len(self.groups))),
-            groups=tuple(range(len(self.groups))),
-            step=self.step_number,
-            time=self.time,
-            dt=self.dt,
-            seed=self.seed,
-            waiting=waiting if np.count_nonzero(waiting) else NOBODY_WAITS,
-            cells=self.cells,
-            reduce=self.reduce,
-        )
-
-    def _plan(self) -> Moment:
-        moment, guidance = self._moment(), self.guidance
-        self._settling.begin(self.agents)
-        if self.layers.somebody_senses:
-            if guidance.directions.shape != self.agents.position.shape:
-                guidance.directions = np.zeros_like(self.agents.position)
-            clear(guidance.directions)
-        guidance.memory = {name: self.agents.columns[name].copy() for name in self.layers.planner_memory}
-        for planning in self.layers.plannings:
-            planning.plan(self._for_groups(moment, planning.groups), guidance)
-        self.agents.columns |= guidance.memory
-        if self.layers.somebody_senses and len(moment.waiting):
-            guidance.directions[moment.waiting] = 0.0
-        return replace(moment, given=guidance)
-
-    def _for_groups(self, moment: Moment, groups: tuple[int, ...]) -> Moment:
-        return replace(moment, members=self.population.members(groups), groups=groups)
-
-    def _sense(self, phase: Phase, moment: Moment) -> Moment:
-        self.cells.begin(self.agents, self.world)
-        return replace(moment, sensed=self.environment.sense(moment) if phase.senses else None)
-
-    def _steer(self, phase: Phase, moment: Moment) -> None:
-        if len(self.agents) > len(self._steered):
-            self._steered = Steered.like(self.agents, self.layers.model_memory)
-        else:
-            self._steered.shrink(len(self.agents))
-            self._steered.begin(self.agents, places=self.layers.somebody_moves_itself)
-        for model, groups in phase.models:
-            model.steer(self._for_groups(moment, groups), self._steered)
-
-    def _integrate(self, phase: Phase, moment: Moment) -> None:
-        moves = self.layers.moves(phase, self.agents)
-        self._settling.note(self.agents, self._steered, moves, self.dt)
-        if self.collision_watch is not None and phase.senses:
-            # Collisions are looked for afterwards, from where everybody was before.
-            self.cells.sorting  # noqa: B018
-        integrate(
-            self.agents,
-            self._steered,
-            self.world,
-            self.dt,
-            moves=moves,
-            reduce=self.reduce,
-            bodies=self.layers.bodies(phase, moment, self._yield_key),
-        )
-
-    def _note_collisions(self) -> None:
-        if self.collision_watch is not None and self.layers.somebody_senses:
-            cells = self.cells.cell_list
-            self.collision_watch.look(self.agents, cells, self.world, step=self.step_number - 1, dt=self.dt)
-
-    def _settle(self) -> None:
-        if self._settling.told:
-            self._settling.tell(self.moment(), self.population.members)
 
     def _let_out(self) -> None:
         goals = arrived(self.agents, self.world)
@@ -266,7 +184,7 @@ class Simulation:
     @property
     def directions(self) -> NDArray[np.float64]:
         """What planners wanted in the last step, a row for each who was there then; nothing where nobody senses."""
-        return self.guidance.directions
+        return self._stages.guidance.directions
 
     @property
     def ground(self) -> Terrain | None:
@@ -275,11 +193,11 @@ class Simulation:
 
     def moment(self) -> Moment:
         """What layers would be given now: for tests, pictures and models of one's own."""
-        return replace(self._moment(), given=self.guidance)
+        return replace(self._stages.moment(), given=self._stages.guidance)
 
     def sense(self) -> Near:
         """Who and what is near everybody now."""
-        return self.environment.sense(self._moment())
+        return self.environment.sense(self._stages.moment())
 
     @property
     def environment(self) -> Environment:
@@ -388,9 +306,9 @@ class Simulation:
     @checked_arguments
     def clear_doorway(self, door: str) -> None:
         """Nobody may stand exactly on the line of a door that closes: such agents step back to where they came from."""
-        self._settling.begin(self.agents)
+        self._stages.begin_to_move()
         step_off(self.agents, self.world, door, dt=self.dt)
-        self._settle()
+        self._stages.settle()
 
     # Running ----------------------------------------------------------------------------------------------------
 

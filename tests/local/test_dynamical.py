@@ -42,7 +42,7 @@ PAPERS: dict[str, Any] = {
 def curve(sim: Simulation, **options: Any) -> TurnRateCurve:
     """phi' over phi of the first agent of a simulation, every half degree."""
     model = sim.all_layers()[-1]
-    moment = replace(sim._plan(), sensed=sim.sense())
+    moment = replace(sim._stages.plan(), sensed=sim.sense())
     headings = np.radians(np.linspace(-180.0, 180.0, 721))
     return turn_rate_curve(model, moment, agent=0, headings=headings, **options)
 

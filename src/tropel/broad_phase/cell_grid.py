@@ -77,12 +77,16 @@ class CellGrid:
     @property
     def sorting(self) -> CellSort:
         """Everybody, sorted by where they were at the beginning of the phase."""
+        self.sort_now()
+        assert self._agents is not None
+        return self._agents
+
+    def sort_now(self) -> None:
+        """Sort agents by where they are, if that has not been done; afterwards they may move."""
         if not self._sorted:
             if self._now is None:
                 raise ModelError("the grid has nobody to sort yet; call begin(state, world) first")
             self._sort(*self._now)
-        assert self._agents is not None
-        return self._agents
 
     @property
     def cell_list(self) -> CellList:
