@@ -2,8 +2,8 @@
 
 `Simulation.step` is the architecture: events → planning → (environment → local → integrate, once per phase) →
 collisions → settled → exits → record. This is the only module that knows all layers; which group has which of them is
-in `group_layers.py`, which act when in `phases.py`, what they are given in `stages.py`, and what they promise each other
-in `contracts`.
+in `group_layers.py`, which act when in `phases.py`, what they are given in `stages.py`, and what they promise in
+`contracts`.
 """
 
 from __future__ import annotations
