@@ -146,7 +146,10 @@ class GroupLayers:
 
     def on_the_ground(self) -> GroundLayers:
         """The layers of the user's own that a planner lays."""
-        for planner in self.planners:
+        # Those whose ground is followed come first.
+        for planner, _ in sorted(
+            zip(self.planners, self.models, strict=True), key=lambda each: not follows_ground(each[1])
+        ):
             if planner.ground_layers is not None:
                 return planner.ground_layers
         raise ParameterError('nobody lays layers here; plan with PathPlans (in files: model = "path_plans")')
