@@ -362,6 +362,10 @@ def test_walkers_may_have_path_plans_of_their_own_in_any_order_of_groups() -> No
             planning={"cells": tropel.PathPlans(congestion=True), "walkers": tropel.PathPlans(gamma=0.7)},
             local={"cells": tropel.Lattice(), "walkers": tropel.Seek()},
         )
+        assert sim.ground is sim.planners["cells"].ground is not None
         assert sim.ground.log_gamma == pytest.approx(np.log(0.6))
+        sim.add_layer("open", tropel.Layer(tropel.Openness()))
+        assert sim.planners["cells"].ground_layers.names == ["open"]
+        assert sim.planners["walkers"].ground_layers.names == []
         sim.run(until="empty", limit=60.0)
         assert len(sim.agents) == 0

@@ -95,8 +95,12 @@ class GroupLayers:
     @property
     def ground(self) -> Terrain | None:
         """What a planner has laid on the ground, for those who follow it."""
-        laying = zip(self.planners, self.models, strict=True)
-        return next((planner.ground for planner, model in laying if follows_ground(model)), None)
+        return next((planner.ground for planner in self._laying_first() if planner.ground is not None), None)
+
+    def _laying_first(self) -> list[Planner]:
+        """The planners, those whose ground is followed before all others."""
+        order = sorted(range(len(self.planners)), key=lambda number: not follows_ground(self.models[number]))
+        return [self.planners[number] for number in order]
 
     # What they declare ------------------------------------------------------------------------------------------
 
@@ -146,7 +150,7 @@ class GroupLayers:
 
     def on_the_ground(self) -> GroundLayers:
         """The layers of the user's own that a planner lays."""
-        for planner in self.planners:
+        for planner in self._laying_first():
             if planner.ground_layers is not None:
                 return planner.ground_layers
         raise ParameterError('nobody lays layers here; plan with PathPlans (in files: model = "path_plans")')

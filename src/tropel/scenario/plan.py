@@ -14,6 +14,7 @@ import numpy as np
 
 from tropel.agents.groups import goal_number
 from tropel.agents.state import NO_GOAL, AgentState
+from tropel.contracts import Moment
 from tropel.errors import ParameterError, ScenarioError, suggest
 from tropel.offers import FieldOnRaster, OfferedField, offered
 from tropel.registry import PLANNERS
@@ -153,7 +154,7 @@ def make_plan(
     cell = _fitting_cell(world) if cell is None else cell
     layer = PLANNERS.make({"model": planner, "cell": cell, "clearance": clearance})
     begun = perf_counter()
-    layer.prepare(AgentState(world.dim), world, 0)
+    layer.prepare(Moment.of(AgentState(world.dim), world))
     field = layer.field(name)
     return Plan(world=world, field=field, planner=planner, goal=said, seconds=perf_counter() - begun, title=title)
 
