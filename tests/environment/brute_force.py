@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tropel._kernels.csr import Csr
 from tropel.agents.state import Floats
@@ -21,9 +22,11 @@ class BruteForce(Environment):
 
 class _Compared(Near):
     def lists(self, radius: Floats) -> Csr:
-        offset = self.state.position[None, :, :] - self.state.position[:, None, :]
+        return as_lists([self._within(row, reach) for row, reach in enumerate(radius.tolist())])
+
+    def _within(self, row: int, reach: float) -> NDArray[np.int64]:
+        offset = self.state.position - self.state.position[row]
         for axis, period in enumerate(self.world.period):
             if period > 0.0:
-                offset[..., axis] -= period * np.round(offset[..., axis] / period)
-        near = (offset**2).sum(axis=2) <= (radius**2)[:, None]
-        return as_lists([np.flatnonzero(row) for row in near])
+                offset[:, axis] -= period * np.round(offset[:, axis] / period)
+        return np.flatnonzero((offset**2).sum(axis=1) <= reach * reach)
