@@ -75,7 +75,10 @@ class GroupLayers:
         self.plannings = plannings(self.planners, self.models)
         self.phases = phases_of(self.models)
         self.somebody_senses = any(phase.senses for phase in self.phases)
+        self.somebody_is_directed = any(not follows_ground(model) for model in self.models)
         self.somebody_moves_itself = any(model.declares.moves is not Moves.FREELY for model in self.models)
+        # Who moves exactly stands where nobody else does: their model sees to that.
+        self.somebody_may_collide = any(model.declares.moves is not Moves.EXACTLY for model in self.models)
         self.bodies_may_overlap = all(model.declares.bodies_may_overlap for model in self.models)
         self.told = [each for phase in self.phases for each in phase.models if each[0].is_told()]
 

@@ -11,8 +11,9 @@ from tropel._kernels.bulk import clear
 from tropel._kernels.philox import random_key
 from tropel.agents.state import Steered
 from tropel.contact.integrate import integrate
-from tropel.contracts import Guidance, Moment
+from tropel.contracts import Guidance, Moment, Near
 from tropel.contracts.moment import NOBODY_WAITS
+from tropel.errors import ModelError
 from tropel.phases import Phase
 from tropel.settling import Settling
 
@@ -55,7 +56,7 @@ class Stages:
         """Ask the planners; the moment that follows has their guidance."""
         sim, moment, guidance = self._sim, self.moment(), self.guidance
         self._settling.begin(sim.agents)
-        if sim.layers.somebody_senses:
+        if sim.layers.somebody_is_directed:
             if guidance.directions.shape != sim.agents.position.shape:
                 guidance.directions = np.zeros_like(sim.agents.position)
             clear(guidance.directions)
@@ -63,7 +64,7 @@ class Stages:
         for planning in sim.layers.plannings:
             planning.plan(self._for_groups(moment, planning.groups), guidance)
         sim.agents.columns |= guidance.memory
-        if sim.layers.somebody_senses and len(moment.waiting):
+        if sim.layers.somebody_is_directed and len(moment.waiting):
             guidance.directions[moment.waiting] = 0.0
         return replace(moment, given=guidance)
 
@@ -74,7 +75,15 @@ class Stages:
         """Ask the environment, if any model of a phase wants to know who is near."""
         sim = self._sim
         sim.cells.begin(sim.agents, sim.world)
-        return replace(moment, sensed=sim.environment.sense(moment) if phase.senses else None)
+        if not phase.senses:
+            return replace(moment, sensed=None)
+        near = sim.environment.sense(moment)
+        if not isinstance(near, Near):
+            raise ModelError(
+                f"{type(sim.environment).__name__}.sense returned {type(near).__name__}; it must return a Near, of a class "
+                f"that extends tropel.contracts.Near"
+            )
+        return replace(moment, sensed=near)
 
     def steer(self, phase: Phase, moment: Moment) -> None:
         """Ask the models of a phase."""
@@ -91,7 +100,7 @@ class Stages:
         """Move everybody of a phase."""
         sim, moves = self._sim, self._sim.layers.moves(phase, self._sim.agents)
         self._settling.note(sim.agents, self._steered, moves, sim.dt)
-        if sim.collision_watch is not None and phase.senses:
+        if sim.collision_watch is not None and phase is sim.layers.phases[-1] and sim.layers.somebody_may_collide:
             # Collisions are looked for afterwards, from where everybody was before.
             sim.cells.sort_now()
         bodies = sim.layers.bodies(phase, moment, self._yield_key)
@@ -100,7 +109,7 @@ class Stages:
     def note_collisions(self) -> None:
         """Look for collisions in the step that has just been made."""
         sim = self._sim
-        if sim.collision_watch is not None and sim.layers.somebody_senses:
+        if sim.collision_watch is not None and sim.layers.somebody_may_collide:
             sim.collision_watch.look(sim.agents, sim.cells.cell_list, sim.world, step=sim.step_number - 1, dt=sim.dt)
 
     def settle(self) -> None:

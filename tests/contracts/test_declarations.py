@@ -179,11 +179,6 @@ def test_a_declaration_of_another_kind_is_refused(stage: str, layer: Any, said: 
         simulation(**{stage: made})
 
 
-#: `group_layers` says what to do, but the types of arguments are checked before it is asked.
-NOT_REACHED = pytest.mark.xfail(strict=True, reason="Simulation takes layers as CHECKED_ELSEWHERE, then it is said")
-
-
-@NOT_REACHED
 @pytest.mark.parametrize("stage", ["planning", "environment", "local"])
 def test_what_is_no_layer_is_refused_with_what_to_do(stage: str) -> None:
     class Lookalike:
@@ -201,7 +196,6 @@ def test_what_is_no_layer_is_refused_with_what_to_do(stage: str) -> None:
             simulation(**{stage: wrong})
 
 
-@NOT_REACHED
 def test_a_class_instead_of_a_layer_is_refused_with_what_to_do() -> None:
     with pytest.raises(ParameterError, match=r"local needs a Model, and Stands is the class; make one: Stands\(\)"):
         simulation(local=Stands)

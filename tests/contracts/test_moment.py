@@ -58,8 +58,8 @@ class NotesModel(tropel.Model):
     ("name", "said"),
     [
         ("near", "nothing has been sensed here: `near` is for steer of models .*, not for planners"),
-        ("guidance", "there is no guidance before planning: read it in steer, not in direct"),
-        ("directions", "there is no guidance before planning: read it in steer, not in direct"),
+        ("guidance", "there is no guidance before planning: read it in steer or sense, not in direct"),
+        ("directions", "there is no guidance before planning: read it in steer or sense, not in direct"),
     ],
 )
 def test_a_planner_that_reads_what_comes_later_is_told_so(name: str, said: str) -> None:
@@ -86,9 +86,6 @@ def test_a_model_that_does_not_sense_has_nobody_near_and_says_so() -> None:
         sim.step()
 
 
-@pytest.mark.xfail(
-    strict=True, reason="Simulation._plan has directions only where somebody senses; kernels would crash"
-)
 def test_a_model_that_does_not_sense_is_told_where_to_go() -> None:
     class East(tropel.Planner):
         def direct(self, moment: Moment, out: Guidance) -> None:
@@ -105,7 +102,6 @@ def test_a_model_that_does_not_sense_is_told_where_to_go() -> None:
     assert sim.agents.position.tolist() == [[2.5, 5.0]]
 
 
-@pytest.mark.xfail(strict=True, reason="Simulation does not look at what sense returns")
 @pytest.mark.parametrize("returned", [None, (), "everybody"])
 def test_an_environment_that_returns_something_else_is_named(returned: Any) -> None:
     class Odd(tropel.Grid):

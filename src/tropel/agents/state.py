@@ -80,7 +80,7 @@ SENSE_RADIUS = Column(
 CORE_COLUMNS = (
     Column(name="id", dtype="int64", kept=True, about="stable, never reused"),
     Column(name="group", dtype="int32", low=0, kept=True, about="number of the group"),
-    Column(name="level", dtype="int16", low=0, kept=True, about="floor of a building it is on; 0 where there is one"),
+    Column(name="level", dtype="int16", low=0, high=0, kept=True, about="floor that it is on; worlds have one so far"),
     Column(name="position", vector=True, low=-FARTHEST, high=FARTHEST, kept=True, unit="m"),
     Column(
         name="velocity",

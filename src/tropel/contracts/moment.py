@@ -54,9 +54,9 @@ class Moment:
 
     @property
     def guidance(self) -> Guidance:
-        """What the planners say; a planner is not told."""
+        """What the planners say; they themselves are not told."""
         if self.given is None:
-            raise ModelError("there is no guidance before planning: read it in steer, not in direct or sense")
+            raise ModelError("there is no guidance before planning: read it in steer or sense, not in direct")
         return self.given
 
     @property

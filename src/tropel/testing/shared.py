@@ -85,7 +85,7 @@ def check_strangers(case: Case, moment: Situation, others: Rows, *, marks: Array
         others,
         bit_difference(before, after),
         "it writes only the rows of its members",
-        "that agent is not a member: write out[members] only",
+        "that agent is not a member: write only the rows moment.members of what is in out",
     )
 
 
