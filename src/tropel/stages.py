@@ -80,8 +80,8 @@ class Stages:
         near = sim.environment.sense(moment)
         if not isinstance(near, Near):
             raise ModelError(
-                f"{type(sim.environment).__name__}.sense returned {type(near).__name__}; it must return a Near, of a class "
-                f"that extends tropel.contracts.Near"
+                f"{type(sim.environment).__name__}.sense returned {type(near).__name__}; it must return a Near, of a "
+                f"class that extends tropel.contracts.Near"
             )
         return replace(moment, sensed=near)
 

@@ -130,9 +130,6 @@ def check_cells(case: Case, near: Near, state: AgentState) -> None:
 
 def _check_table(case: Case, lists: Csr, cells: Neighbours, state: AgentState) -> None:
     """What kernels walk is what the lists say, and oneself, with true copies of what is known of them."""
-    for name in ("position", "velocity", "radius", "group"):
-        if not np.array_equal(getattr(cells, f"met_{name}"), state.columns[name][cells.met].T):
-            case.broken(f"neighbours().met_{name} is a copy of state.{name}", "it differs", f"copy state.{name}[met].T")
     for row in range(len(state)):
         entries = slice(int(cells.list_start[row]), int(cells.list_start[row + 1]))
         met = cells.met[entries].astype(np.int64)
@@ -143,6 +140,9 @@ def _check_table(case: Case, lists: Csr, cells: Neighbours, state: AgentState) -
                 f"that of {row_of(state, row)} has {len(met)} for a list of {len(listed)}",
                 "make it with tropel.contracts.near.table_of_lists",
             )
+    for name in ("position", "velocity", "radius", "group"):
+        if not np.array_equal(getattr(cells, f"met_{name}"), state.columns[name][cells.met].T):
+            case.broken(f"neighbours().met_{name} is a copy of state.{name}", "it differs", f"copy state.{name}[met].T")
 
 
 def _check_canonical(case: Case, lists: Any, order: NDArray[np.int64], state: AgentState) -> None:
