@@ -47,7 +47,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "contact": {"_kernels", *GROUND, "movement", "world", "agents", "broad_phase", "reductions"},
     "phases": {"errors", "contact", "contracts"},
     "settling": {"agents", "contracts"},
-    "stages": {"_kernels", "agents", "contact", "contracts", "phases", "settling", "simulation"},
+    "stages": {"_kernels", "errors", "agents", "contact", "contracts", "phases", "settling", "simulation"},
     "timing": set(),
     "analysis": {"_kernels", *GROUND, "recording"},
 }

@@ -48,10 +48,9 @@ def test_the_bits_are_those_of_plain_numpy(dim: int, count: int, first: int, las
         radius=radius,
         group=np.zeros(count, dtype=np.int32),
         period=np.zeros(3),
+        level=np.zeros(count, dtype=np.int16),
     )
-    neighbours = Neighbours(
-        *cells, np.zeros(count, dtype=np.int16), nothing, cells.order, position, velocity, radius, cells.group
-    )
+    neighbours = Neighbours(*cells, nothing, cells.order, position, velocity, radius, cells.group)
     x, v = np.full(dim, 2.0), np.full(dim, 0.5)
     limit, horizon, near, body = 2.5, 0.4, 0.1, 0.2
     ours_near, ours_meeting = np.zeros(count, dtype=np.bool_), np.zeros(count, dtype=np.bool_)
