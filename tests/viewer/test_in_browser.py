@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import io
 from collections.abc import Callable, Iterator
 from threading import Event, Timer
@@ -35,6 +34,11 @@ def opened() -> Iterator[View]:
 @pytest.fixture
 def view(opened: View, window: Any) -> View:
     """Two rooms, paused after the first step, in a window that shows them so."""
+    begin_anew(opened, window)
+    return opened
+
+
+def begin_anew(opened: View, window: Any) -> None:
     before = opened.page.frame
     opened.live.pause()
     opened.live.restart(3)
@@ -52,7 +56,6 @@ def view(opened: View, window: Any) -> View:
     # What the test before has left is taken off the page with the first frame of this run. On a busy machine that may
     # come late, and whatever is drawn anew while it is being dragged is lost.
     eventually(is_shown)
-    return opened
 
 
 def show(view: View, window: Any) -> None:
@@ -236,9 +239,27 @@ def test_a_slider_changes_what_a_group_is_like(view: View, window: Any) -> None:
 
 
 def test_something_can_be_dragged_elsewhere(view: View, window: Any) -> None:
+    tools = view.page.panel.tools
+    along = [(14.0, 5.0), (14.2, 4.8), (15.0, 4.0), (16.0, 3.0)]
+    tries = 1
+    # The page of a busy machine may lose hold of what is dragged. Then one lets go, begins anew and takes it again.
+    while not _drag(view, window, along):
+        assert tries < 4, "it never came along"
+        tries += 1
+        begin_anew(view, window)
+    eventually(lambda: view.live.waiting == 1)
+    assert tools.ghost is None
+    view.live.single_step()
+    wait_for_step(view.live, 2)
+    moved = view.live.ask(lambda sim: sim.world.obstacles.position[0])
+    assert np.abs(moved - [16.0, 3.0]).max() < 0.4
+
+
+def _drag(view: View, window: Any, places: list[tuple[float, float]]) -> bool:
+    """Drag what is at the first place along the others; false if it did not come along."""
     settled(window)
     tools = view.page.panel.tools
-    window.mouse.move(*on_screen(window, (14.0, 5.0)))
+    window.mouse.move(*on_screen(window, places[0]))
     window.mouse.down()
 
     def ghost_is_near(x: float, y: float) -> bool:
@@ -247,15 +268,15 @@ def test_something_can_be_dragged_elsewhere(view: View, window: Any) -> None:
         window.mouse.move(*on_screen(window, (x, y)))
         return tools.ghost is not None and np.abs(tools.ghost - [x, y]).max() < 0.3
 
-    for place in ((14.2, 4.8), (15.0, 4.0), (16.0, 3.0)):
-        eventually(functools.partial(ghost_is_near, *place))
+    for place in places[1:]:
+        end = perf_counter() + 15.0
+        while not ghost_is_near(*place):
+            if perf_counter() > end:
+                window.mouse.up()
+                return False
+            _PAUSE.wait(0.02)
     window.mouse.up()
-    eventually(lambda: view.live.waiting == 1)
-    assert tools.ghost is None
-    view.live.single_step()
-    wait_for_step(view.live, 2)
-    moved = view.live.ask(lambda sim: sim.world.obstacles.position[0])
-    assert np.abs(moved - [16.0, 3.0]).max() < 0.4
+    return True
 
 
 def test_the_run_goes_on_when_the_page_is_closed(view: View, window: Any) -> None:

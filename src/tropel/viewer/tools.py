@@ -56,6 +56,7 @@ class Tools:
         self._things: dict[str, tuple[str, str]] = {}
         self._size_shown = 1.0
         self.ghost: Any = None  #: where the thing that is being dragged would go
+        self._ghost_node: Any = None
         self._offer()
         self.sliders = GroupSliders(page)
         self._tool.on_update(lambda event: self._offer())
@@ -197,21 +198,26 @@ class Tools:
 
     def _show_ghost(self, place: Any, radius: float) -> None:
         """Where a thing would go."""
-        scene = self._page.server.scene
+        scene, flat = self._page.server.scene, page_is_plan(self._page)
         self.ghost = None if place is None else np.asarray(place)
         if place is None:
             scene.remove_by_name("/things/ghost")
+            self._ghost_node = None
             return
-        flat = page_is_plan(self._page)
+        where = (*place, 4.0 * TARGETS) if flat else tuple(place)
+        if self._ghost_node is not None:
+            # Moved, not drawn anew: it lies under the mouse, which must not lose what it drags.
+            self._ghost_node.position = where
+            return
         mesh = unit_ring(inner=0.9) if flat else unit_ball()
-        scene.add_mesh_simple(
+        self._ghost_node = scene.add_mesh_simple(
             "/things/ghost",
             *mesh,
             color=rgb(style.TARGET),
             opacity=0.7 if flat else 0.3,
             side="double",
             scale=radius,
-            position=(*place, 4.0 * TARGETS) if flat else tuple(place),
+            position=where,
             cast_shadow=False,
         )
 
