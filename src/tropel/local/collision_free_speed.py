@@ -136,9 +136,10 @@ def _obstacles(position, i, radius, sense, discs, rules):
     return ex, ey
 
 
-@allocating_kernel
+@kernel
 def _look_around(x, y, own, radius, window, near, seen):
-    """List who is within the window: offset, distance and contact distance. Returns the list and its length."""
+    """List who is within the window: offset, distance and contact distance. Returns the length of the list, and the
+    room that it would need if there is too little."""
     limit = window * window
     count = np.uint64(0)
     position, body = near.met_position, near.met_radius
@@ -147,9 +148,7 @@ def _look_around(x, y, own, radius, window, near, seen):
         first, last, shift_x, shift_y, _ = run_of(near, view, number)
         own_x, own_y = x + shift_x, y + shift_y
         if count + (last - first) > seen.shape[0]:
-            larger = np.empty((2 * (count + (last - first)), 4))
-            larger[:count] = seen[:count]
-            seen = larger
+            return count, count + (last - first)
         for k in range(first, last):
             # Written whether near or not, and kept by counting on: a branch would be guessed wrong half of the time.
             dx = position[0, k] - own_x
@@ -158,7 +157,7 @@ def _look_around(x, y, own, radius, window, near, seen):
             seen[count, 0], seen[count, 1], seen[count, 2] = dx, dy, math.sqrt(away2)
             seen[count, 3] = radius + body[k]
             count += np.uint64((away2 <= limit) & (near.met[k] != own))
-    return seen, count
+    return count, np.uint64(0)
 
 
 @kernel
@@ -218,7 +217,11 @@ def _steer_some(rows, first, last, position, heading, directions, desired_speed,
         x, y, radius, sense = position[i, 0], position[i, 1], body_radius[i], sense_radius[i]
         gap = max(time_gap[i], rules.shortest_gap)
         window = min(radius + rules.widest + max(rules.neighbour_reach, wanted * gap), sense)
-        seen, count = _look_around(x, y, i, radius, window, near, seen)
+        count, room = _look_around(x, y, i, radius, window, near, seen)
+        while room > 0:
+            # It grows here: functions that allocate count references to all arrays they are handed, for each agent.
+            seen = np.empty((2 * room, 4))
+            count, room = _look_around(x, y, i, radius, window, near, seen)
         if any_walls:
             wall_x, wall_y, nearest = _walls(x, y, radius, sense, walls, rules)
             ex, ey = ex + wall_x, ey + wall_y

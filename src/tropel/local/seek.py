@@ -59,9 +59,12 @@ class SeekParameters:
             raise ParameterError(f"Seek: side_angles must lie between 0 and pi/2, not {self.side_angles!r}")
 
 
-@allocating_kernel
+@kernel
 def _look_around(x, y, z, own, radius, horizon, near, seen):
-    """List who is within the horizon: offset, velocity and contact distance. Returns the list and its length."""
+    """List who is within the horizon: offset, velocity and contact distance. Returns how many these are.
+
+    If there is no room for all of them, only the first are listed.
+    """
     dim = near.position.shape[0]
     position, velocity = near.met_position, near.met_velocity
     count = 0
@@ -74,16 +77,15 @@ def _look_around(x, y, z, own, radius, horizon, near, seen):
             dz = position[2, k] - z if dim == 3 else 0.0
             if dx * dx + dy * dy + dz * dz > horizon * horizon or near.met[k] == own:
                 continue
-            if count == seen.shape[0]:
-                larger = np.empty((2 * count, seen.shape[1]))
-                larger[:count] = seen
-                seen = larger
+            if count >= seen.shape[0]:
+                count += 1
+                continue
             seen[count, 0], seen[count, 1], seen[count, 2] = dx, dy, dz
             seen[count, 3], seen[count, 4] = velocity[0, k], velocity[1, k]
             seen[count, 5] = velocity[2, k] if dim == 3 else 0.0
             seen[count, 6] = radius + near.met_radius[k]
             count += 1
-    return seen, count
+    return count
 
 
 @kernel
@@ -168,21 +170,24 @@ def _best_direction(x, y, z, ex, ey, ez, dim, wanted, horizon, radius, seen, cou
     return bx, by, bz
 
 
-@allocating_kernel
+@kernel
 def _steer_one(i, position, directions, desired_speed, sense_radius, body_radius, near, walls, rules, seen,
                out_velocity, out_heading):  # fmt: skip
+    """Steer one agent; returns how many it sees if `seen` has no room for them, and then nothing is written."""
     dim = position.shape[1]
     ex, ey = directions[i, 0], directions[i, 1]
     ez = directions[i, 2] if dim == 3 else 0.0
     length = math.sqrt(ex * ex + ey * ey + ez * ez)
     wanted = desired_speed[i] * min(length, 1.0)
     if wanted == 0.0:
-        return seen
+        return 0
     ex, ey, ez = ex / length, ey / length, ez / length
     x, y = position[i, 0], position[i, 1]
     z = position[i, 2] if dim == 3 else 0.0
     horizon = sense_radius[i]
-    seen, count = _look_around(x, y, z, i, body_radius[i] + rules.margin, horizon, near, seen)
+    count = _look_around(x, y, z, i, body_radius[i] + rules.margin, horizon, near, seen)
+    if count > seen.shape[0]:
+        return count
     ex, ey, ez = _best_direction(
         x, y, z, ex, ey, ez, dim, wanted, horizon, body_radius[i], seen, count, walls, rules.turns
     )
@@ -194,17 +199,22 @@ def _steer_one(i, position, directions, desired_speed, sense_radius, body_radius
     if dim == 3:
         out_velocity[i, 2] = speed * ez
         out_heading[i, 2] = ez
-    return seen
+    return 0
 
 
 @allocating_kernel
 def _steer_some(rows, first, last, position, directions, desired_speed, sense_radius, body_radius, near, walls, rules,
                 out_velocity, out_heading):  # fmt: skip
-    # A function of its own, because Numba moves allocations out of parallel loops, and this list may grow.
+    # A function of its own, because Numba moves allocations out of parallel loops, and this list may grow. It grows
+    # here, because functions that allocate count references to all arrays they are handed, for each agent.
     seen = np.empty((64, 7))
     for m in range(first, last):
-        seen = _steer_one(rows[m], position, directions, desired_speed, sense_radius, body_radius, near, walls, rules,
+        many = _steer_one(rows[m], position, directions, desired_speed, sense_radius, body_radius, near, walls, rules,
                           seen, out_velocity, out_heading)  # fmt: skip
+        if many > 0:
+            seen = np.empty((2 * many, 7))
+            _steer_one(rows[m], position, directions, desired_speed, sense_radius, body_radius, near, walls, rules,
+                       seen, out_velocity, out_heading)  # fmt: skip
 
 
 @parallel_kernel
