@@ -183,7 +183,7 @@ class Simulation:
 
     @property
     def directions(self) -> NDArray[np.float64]:
-        """What planners wanted in the last step, a row for each who was there then; nothing where nobody senses."""
+        """What planners wanted in the last step, a row for each who was there; none where all follow the ground."""
         return self._stages.guidance.directions
 
     @property

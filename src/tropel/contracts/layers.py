@@ -97,7 +97,7 @@ class Planner(Layer):
 
     def lay(self, moment: Moment, out: Guidance) -> None:
         """Bring what lies on the ground up to date for the members, whose model follows that, as `out.ground`."""
-        raise NotImplementedError
+        raise ParameterError(f"{type(self).__name__} lays nothing on the ground; plan with one that does, as PathPlans")
 
     @classmethod
     def lays_ground(cls) -> bool:
