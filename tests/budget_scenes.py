@@ -9,8 +9,8 @@ import shapely
 from numpy.typing import NDArray
 
 from tropel import Budget, Direct, Group, Simulation, World
-from tropel.behaviours import Behaviours
 from tropel.contracts import Guidance, Moment
+from tropel.contracts.layers import Behaviours
 
 NAMES = ("a", "b", "c")
 

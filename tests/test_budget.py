@@ -15,8 +15,8 @@ from rich.console import Console
 
 from budget_scenes import NAMES, Clock, budget, juggler
 from tropel import Budget, Simulation, events, read_trajectory
-from tropel.budget import BudgetReport
 from tropel.errors import ParameterError
+from tropel.run.budget import BudgetReport
 
 
 def run(sim: Simulation, clock: Clock, steps: int, **more: Any) -> BudgetReport:

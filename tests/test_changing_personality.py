@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from tropel import Dynamical, Group, Normal, Seek, Simulation, Source, Uniform, World, events, read_trajectory
 from tropel.contracts import Guidance, Moment, Planner
 from tropel.errors import CheckpointError, EventError, ParameterError
-from tropel.event_queue import event_from_json, event_json
+from tropel.events.queue import event_from_json, event_json
 from tropel.registry import EVENTS
 
 HALL = shapely.box(0, 0, 30, 20)

@@ -23,7 +23,7 @@ from tropel import (
     events,
 )
 from tropel.errors import ParameterError, TropelError
-from tropel.event_names import Calendar, Moment
+from tropel.events.names import Calendar, Moment
 
 
 def room(*, layers: bool = False) -> Simulation:

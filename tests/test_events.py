@@ -33,9 +33,9 @@ from tropel import (
     World,
     events,
 )
-from tropel.behaviours import Behaviours
+from tropel.contracts.layers import Behaviours
 from tropel.errors import EventError, ParameterError, TropelError
-from tropel.event_queue import event_from_json, event_json, step_at
+from tropel.events.queue import event_from_json, event_json, step_at
 from tropel.registry import EVENTS
 
 HALL = shapely.box(0, 0, 20, 10)

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tropel import memory
 from tropel.errors import GeometryError
+from tropel.foundation import memory
 
 MIB = 1 << 20
 
@@ -44,7 +44,7 @@ def test_a_machine_without_control_groups_has_no_such_limit(tmp_path: Path) -> N
 def test_a_limit_on_the_address_space_counts() -> None:
     script = """
 import resource
-from tropel.memory import memory_available, memory_limit
+from tropel.foundation.memory import memory_available, memory_limit
 limit = 600 << 20
 resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
 assert memory_limit() <= limit, memory_limit()

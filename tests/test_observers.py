@@ -12,9 +12,10 @@ import numpy as np
 import pytest
 import shapely
 
-from tropel import Group, Hazard, Simulation, World, events, observers, read_trajectory
+from tropel import Group, Hazard, Simulation, World, events, read_trajectory
 from tropel.errors import ModelError, ParameterError
-from tropel.observers import Every, Observer, Observers
+from tropel.run import observers
+from tropel.run.observers import Every, Observer, Observers
 
 HALL = shapely.box(0, 0, 20, 10)
 

@@ -9,7 +9,7 @@ import pytest
 import shapely
 
 from tropel import Blend, Direct, FlowField, Group, Lattice, PathPlans, Seek, Simulation, VectorField, World
-from tropel.offers import (
+from tropel.contracts.offers import (
     OfferedBottlenecks,
     OfferedCongestion,
     OfferedField,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tropel import progress
-from tropel.long_work import report
-from tropel.progress import planning
+from tropel.foundation.long_work import report
+from tropel.run import progress
+from tropel.run.progress import planning
 
 
 def _work() -> None:
@@ -47,6 +47,6 @@ def test_a_terminal_shows_a_bar(monkeypatch: pytest.MonkeyPatch, capsys: pytest.
 def test_nobody_listens_afterwards() -> None:
     with planning():
         pass
-    from tropel import long_work
+    from tropel.foundation import long_work
 
     assert long_work._listeners == []

@@ -9,13 +9,13 @@ from pathlib import Path
 import numpy as np
 
 import tropel
-from tropel.reductions import ONE_PROCESS
+from tropel.foundation.reductions import ONE_PROCESS
 
 SOURCES = Path(tropel.__file__).parent
 #: Where arithmetic and decisions of a step are made.
 PARTS = ("broad_phase", "contact", "contracts", "environment", "local", "planning")
-MODULES = ("simulation.py", "group_layers.py", "phases.py", "settling.py", "agents/population.py", "agents/deaths.py",
-           "agents/departures.py", "agents/doorway.py")  # fmt: skip
+MODULES = ("simulation.py", "run/group_layers.py", "run/phases.py", "run/stages.py", "agents/population.py",
+           "agents/leaving.py")  # fmt: skip
 #: What makes one number of many.
 REDUCTIONS = {"max", "min", "any", "all", "sum", "mean", "median", "quantile", "argmax", "argmin", "count_nonzero",
               "amax", "amin"}  # fmt: skip
@@ -25,11 +25,11 @@ ALLOWED = {
     ("contact/wanted.py", "_lowest_id"): "names an agent in an error",
     ("contracts/moment.py", "of"): "how many groups there are, for agents that no simulation has",
     ("local/collision_free_speed.py", "prepare"): "names an agent in an error",
-    ("local/flocking_roster.py", "relations"): "whether somebody here is dead decides between two kernels, same bits",
-    ("local/flocking_roster.py", "leaders"): "saves work where nobody is dead, with the same result",
-    ("local/flocking_roster.py", "with_dead_apart"): "saves work where nobody is dead, with the same result",
-    ("local/lattice.py", "steer"): "names an agent in an error",
-    ("planning/path_plans.py", "_warn_of_the_lost"): "is said in a warning",
+    ("local/flocking/model.py", "relations"): "whether somebody here is dead decides between two kernels, same bits",
+    ("local/flocking/model.py", "leaders"): "saves work where nobody is dead, with the same result",
+    ("local/flocking/model.py", "with_dead_apart"): "saves work where nobody is dead, with the same result",
+    ("local/lattice/model.py", "steer"): "names an agent in an error",
+    ("planning/path_plans/model.py", "_warn_of_the_lost"): "is said in a warning",
 }
 
 

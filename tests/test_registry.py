@@ -12,7 +12,7 @@ import jsonschema
 import pytest
 
 from tropel.agents.distributions import Distribution
-from tropel.event_base import Event
+from tropel.events.base import Event
 from tropel.registry import DISTRIBUTIONS, ENVIRONMENTS, EVENTS, MODELS, PLANNERS, Entry, Kind
 from tropel.scenario import builtin_names
 from tropel.scenario.layer_tables import table_of

@@ -12,7 +12,7 @@ import shapely
 from budget_scenes import Clock, budget, juggler
 from tropel import Group, Hazard, Lattice, PathPlans, Simulation, World, events
 from tropel.errors import EventError, ParameterError
-from tropel.event_queue import event_json
+from tropel.events.queue import event_json
 
 
 def lattice(**more: Any) -> Simulation:

@@ -20,7 +20,7 @@ from tropel import CollisionFreeSpeed, Group, Simulation, Source, Target, World,
 from tropel.agents.state import Steered
 from tropel.contracts import Model, Moment
 from tropel.errors import EventError, ModelError, ParameterError
-from tropel.timing import STAGES
+from tropel.run.stages import STAGES
 
 HALL = shapely.box(0, 0, 20, 10)
 

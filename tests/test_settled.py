@@ -13,7 +13,7 @@ import tropel
 from tropel import events
 from tropel.agents.state import Steered
 from tropel.contracts import ModelDeclaration, Moment, Moves
-from tropel.settling import Settling
+from tropel.run.stages import Settling
 
 Floats = NDArray[np.float64]
 

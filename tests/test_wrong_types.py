@@ -178,7 +178,7 @@ def test_a_model_of_ones_own_is_checked_by_its_declaration() -> None:
     from dataclasses import dataclass
 
     from tropel.errors import named_parameters
-    from tropel.quantities import number
+    from tropel.foundation.quantities import number
 
     @named_parameters
     @dataclass(frozen=True, kw_only=True)

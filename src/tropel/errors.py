@@ -85,8 +85,8 @@ def named_parameters(cls: _C) -> _C:
     Numbers that fields declare (`quantities.number`), and the types of all others (`arguments.py`), are checked before
     `__post_init__` sees them, which need only look at what values mean.
     """
-    from tropel.arguments import check_values, plain_values
-    from tropel.quantities import check_numbers
+    from tropel.foundation.arguments import check_values, plain_values
+    from tropel.foundation.quantities import check_numbers
 
     original = cls.__init__  # type: ignore[misc]
 

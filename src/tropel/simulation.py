@@ -2,8 +2,8 @@
 
 `Simulation.step` is the architecture: events → planning → (environment → local → integrate, once per phase) →
 collisions → settled → exits → record. This is the only module that knows all layers; which group has which of them is
-in `group_layers.py`, which act when in `phases.py`, what they are given in `stages.py`, and what they promise in
-`contracts`.
+in `run/group_layers.py`, which act when in `run/phases.py`, what they are given in `run/stages.py`, and what they
+promise in `contracts`.
 """
 
 from __future__ import annotations
@@ -18,38 +18,36 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tropel._kernels.compile import use_threads
-from tropel.agents.departures import arrived
-from tropel.agents.doorway import step_off
-from tropel.agents.groups import Group, Personal
+from tropel.agents.groups import Group, Personal, Source
+from tropel.agents.leaving import arrived
 from tropel.agents.population import Population
-from tropel.agents.sources import Source
 from tropel.agents.state import AgentState
-from tropel.arguments import CHECKED_ELSEWHERE, PositiveCount, Seconds, checked_arguments
-from tropel.arguments import Moment as Time
 from tropel.broad_phase import CellGrid
-from tropel.budget import Budget
 from tropel.contact.collisions import CollisionLog, CollisionWatch
+from tropel.contact.walls import step_off
 from tropel.contracts import Environment, Model, Moment, Near, Planner
 from tropel.contracts.layers import GroundLayers, Layer
 from tropel.errors import ModelError, ParameterError, TropelError
-from tropel.event_queue import EventLike, EventQueue, apply_event, due_step, event_json, is_news, repeated, schedule
 from tropel.events import AddAgents
-from tropel.group_layers import GroupLayers
-from tropel.observers import Observers
-from tropel.quantities import Quantity
+from tropel.events.queue import EventLike, EventQueue, apply_event, due_step, event_json, is_news, repeated, schedule
+from tropel.foundation.arguments import CHECKED_ELSEWHERE, PositiveCount, Seconds, checked_arguments
+from tropel.foundation.arguments import Moment as Time
+from tropel.foundation.quantities import Quantity
+from tropel.foundation.reductions import ONE_PROCESS
 from tropel.recording.recorder import FPS, scene_of
-from tropel.reductions import ONE_PROCESS
-from tropel.replay import Replay
-from tropel.running import Run, Summary
-from tropel.snapshot import digest_of_setup, hash_simulation, restore_simulation, save_simulation
-from tropel.stages import Stages
-from tropel.timing import Timing
+from tropel.run.budget import Budget
+from tropel.run.group_layers import GroupLayers
+from tropel.run.loop import Run, Summary
+from tropel.run.observers import Observers
+from tropel.run.replay import Replay
+from tropel.run.snapshot import digest_of_setup, hash_simulation, restore_simulation, save_simulation
+from tropel.run.stages import Stages, Timing
 from tropel.world import World
-from tropel.world.terrain import Terrain
-from tropel.world.user_layers import Layer as UserLayer
+from tropel.world.ground import Terrain
+from tropel.world.value_maps import Layer as UserLayer
 
 if TYPE_CHECKING:
-    from tropel.viewer.view import View
+    from tropel.viewer.live.view import View
 
 Until = Annotated[float | str | Callable[["Simulation"], bool], CHECKED_ELSEWHERE]
 Limit = Annotated[float | None, CHECKED_ELSEWHERE]
@@ -359,9 +357,9 @@ class Simulation:
         A notebook shows the page in the cell's output and goes on at once with what this returns, a `View`.
 
         Everything done on the page is an event: `replay` of the record repeats the run. The options are those of
-        `tropel.viewer.view.view_simulation`: `record`, `until`, `speed`, `port`, …
+        `tropel.viewer.live.view.view_simulation`: `record`, `until`, `speed`, `port`, …
         """
-        from tropel.viewer.view import view_simulation
+        from tropel.viewer.live.view import view_simulation
 
         return view_simulation(self, **options)
 

@@ -114,7 +114,7 @@ print(json.dumps([count, [str(one.message) for one in warned]]))
 
 def _crowd_in_a_room() -> None:
     from tropel import Seek
-    from tropel._kernels.bulk import clear, copy
+    from tropel._kernels.arrays import clear, copy
 
     _use_in_a_room(Seek())
     # What large crowds do on several threads, small ones do without a kernel.
@@ -130,7 +130,7 @@ def _collision_free_crowd() -> None:
 
 
 def _competing_behaviours() -> None:
-    from tropel.local.dynamical import Dynamical
+    from tropel.local.dynamical.model import Dynamical
 
     _use_in_a_room(Dynamical())
     _use_in_a_box(Dynamical())
@@ -138,7 +138,7 @@ def _competing_behaviours() -> None:
 
 def _flocks() -> None:
     from tropel import Flocking, Group, Simulation, World
-    from tropel.local.flocking_roster import all_same
+    from tropel.local.flocking.model import all_same
 
     _use_in_a_room(Flocking())
     _use_in_a_box(Flocking(blind_angle=1.0, nearest=4))
@@ -230,7 +230,7 @@ def _crowd_on_a_torus() -> None:
 
 def _flow_fields() -> None:
     from tropel import FlowField, Seek
-    from tropel.planning.flow_layer import FlowLayer
+    from tropel.planning.flow.path_plan import FlowLayer
 
     planner = FlowField()
     _use_in_a_room(Seek(), planner)
@@ -314,7 +314,7 @@ def _painted_fields() -> None:
 def _influence_of_hazards() -> None:
     from tropel import World
     from tropel.world.influence import influence_filter
-    from tropel.world.lattice_cells import lattice_cells
+    from tropel.world.raster import lattice_cells
 
     influence_filter(lattice_cells(World(shapely.box(0, 0, 4, 4))), (2.0, 2.0), 0.5, 2.0, 1.0)
 

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tropel import Group, Target, World
-from tropel.agents.departures import STAYS, arrived
+from tropel.agents.leaving import STAYS, arrived
 from tropel.agents.population import Population
 
 HALL = shapely.box(0, 0, 20, 10)

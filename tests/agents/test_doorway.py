@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tropel import Door, World
-from tropel.agents.doorway import step_off
 from tropel.agents.state import AgentState
+from tropel.contact.walls import step_off
 
 
 def standing_at(position: Any, velocity: Any) -> AgentState:

@@ -9,7 +9,7 @@ import pytest
 import shapely
 
 from tropel import Group, Lattice, PathPlans, Seek, Simulation, Source, World, events
-from tropel.agents.bonds import FIRST_NUMBER, cut_into_families
+from tropel.agents.groups import FIRST_NUMBER, cut_into_families
 from tropel.errors import ParameterError, ScenarioError
 from tropel.scenario.loading import parse_scenario
 

@@ -11,7 +11,8 @@ import pytest
 import shapely
 
 from tropel import Group, Obstacle, Simulation, Source, World
-from tropel.agents import group_size, spawn
+from tropel.agents import spawn
+from tropel.agents import spawn as group_size
 from tropel.agents.distributions import Normal, Uniform
 from tropel.agents.room import Region
 from tropel.agents.spawn import spawn_positions
@@ -84,7 +85,7 @@ def test_numbers_that_nobody_means_are_refused_with_the_group(many: dict[str, An
 
 def test_more_than_memory_holds_are_refused_before_anything_is_drawn_for_them(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Group, "values", lambda *_, **__: pytest.fail("values were drawn"))
-    monkeypatch.setattr("tropel.memory.memory_available", lambda: 1e9)
+    monkeypatch.setattr("tropel.foundation.memory.memory_available", lambda: 1e9)
     with pytest.raises(SpawnError, match=r"group 'crowd': 10,000,000 agents would need .* use fewer agents"):
         Simulation(World(shapely.box(0, 0, 1e5, 1e5)), Group("crowd", count=10_000_000))
 

@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from tropel import CollisionFreeSpeed, Dynamical, Group, Obstacle, Seek, Simulation, Source, Target, World, events
-from tropel.agents.personality import TRAITS
-from tropel.agents.presets import PRESETS, draw_personality, presets_of, shares_of
+from tropel.agents.personality import PRESETS, TRAITS, draw_personality, presets_of, shares_of
 from tropel.errors import ParameterError, ScenarioError
 from tropel.scenario.loading import parse_scenario
 from tropel.scenario.schema import ScenarioSpec

@@ -9,9 +9,9 @@ import pytest
 import shapely
 
 from tropel import Door, Group, Lattice, Obstacle, Orbit, PathPlans, Seek, Simulation, Source, World, events
-from tropel.agents.spawn_cells import CellRoom
 from tropel.errors import SpawnError
-from tropel.world.lattice_cells import lattice_cells
+from tropel.local.lattice.placing import CellRoom
+from tropel.world.raster import lattice_cells
 
 CELL = 0.4
 HALL = shapely.box(0, 0, 12, 8) - shapely.Polygon([(3, 2), (6, 3), (4, 6)])

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from tropel.recording import Scene, open_trajectory
-from tropel.recording.notes import deaths_note
+from tropel.recording.frames import deaths_note
 
 FPS = 10.0
 FRAMES = 41

@@ -7,7 +7,7 @@ import pytest
 import shapely
 from made_runs import scene
 
-from tropel.analysis.exit_widths import exit_widths
+from tropel.analysis.evacuation import exit_widths
 
 ROOM = shapely.box(0.0, 0.0, 20.0, 10.0)
 

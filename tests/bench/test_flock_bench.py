@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from tropel.bench import flock
-from tropel.bench.flock_reference import SUMS, bare_sums
-from tropel.bench.flock_sequential import PublicSetting
+from tropel.bench.flock_peers import SUMS, PublicSetting, bare_sums
 from tropel.errors import ModelError
 
 

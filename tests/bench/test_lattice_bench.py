@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tropel.bench import lattice
-from tropel.bench.lattice_reference import NumpyLattice
+from tropel.bench.lattice import NumpyLattice
 
 
 def test_it_measures_all_sizes_beside_numpy_and_the_memory() -> None:

@@ -14,9 +14,8 @@ from rich.console import Console
 from tropel import Model, bench
 from tropel.bench import BenchResult, steering
 from tropel.bench.check import read_targets
-from tropel.bench.steering_models import OURS, SAME_MODEL
 from tropel.bench.steering_scenes import SCENES, Scene, circle_swap, narrow_door
-from tropel.bench.steering_speed import CASES, Case
+from tropel.bench.steering_speed import CASES, OURS, SAME_MODEL, Case
 
 TARGETS = Path(__file__).parents[2] / "benchmarks" / "targets.toml"
 

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from tropel.agents.state import Steered
-from tropel.bench.steering_models import MODELS, OURS, PAPERS
-from tropel.bench.steering_quality import ClosestApproach, watch
+from tropel.bench.steering import ClosestApproach, watch
 from tropel.bench.steering_scenes import circle_swap, four_blocks, narrow_door, two_way_corridor
+from tropel.bench.steering_speed import MODELS, OURS, PAPERS
 from tropel.contracts import Model, Moment
 
 

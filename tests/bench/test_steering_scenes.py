@@ -15,9 +15,9 @@ from tropel.bench.steering_scenes import (
     circle_swap,
     four_blocks,
     narrow_door,
+    shortest_ways,
     two_way_corridor,
 )
-from tropel.bench.steering_shortest import shortest_ways
 from tropel.local.seek import Seek
 
 

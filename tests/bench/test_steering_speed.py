@@ -10,12 +10,13 @@ import pytest
 import shapely
 from scipy.spatial import cKDTree
 
-from tropel.bench.peer_jupedsim import JuPedSimCrowd
-from tropel.bench.steering_models import OURS, SAME_MODEL
 from tropel.bench.steering_speed import (
     JUPEDSIM,
+    OURS,
+    SAME_MODEL,
     Case,
     Contest,
+    JuPedSimCrowd,
     check_same_way,
     crowd_in,
     flatness,

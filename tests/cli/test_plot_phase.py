@@ -11,9 +11,9 @@ import pytest
 from PIL import Image
 
 from tropel import cli
-from tropel.agents.presets import PRESETS
-from tropel.pictures.phase_plot import draw_phase_plot
-from tropel.scenario.phase_portraits import PhasePortrait, competition_portraits, gap_portraits
+from tropel.agents.personality import PRESETS
+from tropel.figures.phase_plot import draw_phase_plot
+from tropel.figures.phase_portraits import PhasePortrait, competition_portraits, gap_portraits
 
 Tropel = Callable[..., tuple[int, str, str]]
 

@@ -17,7 +17,7 @@ import pytest
 from PIL import Image
 from tropel_command import tropel
 
-from tropel.cli_view import export, view
+from tropel.cli.view import export, view
 from tropel.errors import ParameterError, RecordingError
 from tropel.recording import Scene, open_trajectory
 

@@ -28,7 +28,7 @@ from tropel import (
     World,
     read_trajectory,
 )
-from tropel._kernels.csr import Csr
+from tropel._kernels.arrays import Csr
 from tropel.agents.state import AgentState, Steered
 from tropel.contact.collision_search import TOLERANCE
 from tropel.contact.collisions import CollisionWatch

@@ -17,8 +17,8 @@ from tropel.agents.state import AgentState, Steered
 from tropel.broad_phase import CellGrid
 from tropel.contact.bodies import Bodies
 from tropel.contact.integrate import integrate
+from tropel.contracts.declarations import Moves
 from tropel.errors import ModelError
-from tropel.movement import Moves
 
 Floats = NDArray[np.float64]
 

@@ -16,12 +16,13 @@ from tropel import World
 from tropel._kernels.compile import threads_restored
 from tropel.agents.state import AgentState, Steered
 from tropel.broad_phase import CellGrid
-from tropel.contact import giving_way, pressing
+from tropel.contact import giving_way
+from tropel.contact import solver as pressing
 from tropel.contact.bodies import Bodies
 from tropel.contact.contacts import Contacts, find_contacts
 from tropel.contact.giving_way import GivingWay
-from tropel.contact.pressing import Pressing
-from tropel.movement import Moves
+from tropel.contact.solver import Pressing
+from tropel.contracts.declarations import Moves
 from two_threads import needs_two_threads
 
 Floats = NDArray[np.float64]

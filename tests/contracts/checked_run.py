@@ -9,27 +9,26 @@ import numpy as np
 import shapely
 
 import tropel
-from tropel._kernels.bulk import clear, copy
+from tropel._kernels.arrays import clear, copy
 from tropel._kernels.compile import compiled_kernels, parallel_kernel
 from tropel._kernels.philox import random_key, uniform
 from tropel.analysis import subflocks
 from tropel.contracts import ModelDeclaration
 from tropel.local.collision_free_speed import CollisionFreeSpeed
-from tropel.local.dynamical import Dynamical
-from tropel.local.flocking_roster import all_same
-from tropel.planning.bottlenecks import find_bottlenecks
-from tropel.planning.flow_field import FlowField
-from tropel.planning.flow_layer import FlowLayer
-from tropel.planning.grid_field import GridField
+from tropel.local.dynamical.model import Dynamical
+from tropel.local.flocking.model import all_same
+from tropel.planning.fields.field import GridField
+from tropel.planning.flow.model import FlowField
+from tropel.planning.flow.path_plan import FlowLayer
 from tropel.planning.harmonic import solve_harmonic
 from tropel.planning.harmonic_grid import find_unknowns, first_estimate
 from tropel.planning.harmonic_sweeps import solve_by_sweeps
 from tropel.planning.harmonic_vectors import unit_vectors
+from tropel.planning.path_plans.bottlenecks import find_bottlenecks
 from tropel.testing import check_neighbours, check_planner, check_steering
+from tropel.world.ground import Terrain
 from tropel.world.influence import influence_filter
-from tropel.world.lattice_cells import lattice_cells
-from tropel.world.raster import Raster, rasterise
-from tropel.world.terrain import Terrain
+from tropel.world.raster import Raster, lattice_cells, rasterise
 
 
 @parallel_kernel

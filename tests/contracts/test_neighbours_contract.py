@@ -15,7 +15,7 @@ import shapely
 from numpy.typing import NDArray
 
 import tropel
-from tropel._kernels.csr import Csr
+from tropel._kernels.arrays import Csr
 from tropel._kernels.neighbours import Neighbours
 from tropel.agents.state import AgentState
 from tropel.broad_phase import CellGrid

@@ -18,9 +18,8 @@ from tropel.errors import GeometryError, ScenarioError, TropelError
 from tropel.scenario import load_scenario
 from tropel.scenario.loading import parse_scenario
 from tropel.world import shapes
-from tropel.world.limits import LARGEST_LENGTH
 from tropel.world.maps import outline, read_plan
-from tropel.world.shape_text import DEEPEST, read_shape_file
+from tropel.world.shapes import DEEPEST, LARGEST_LENGTH, read_shape_file
 
 DEEP = {
     "deep.wkt": "GEOMETRYCOLLECTION (" * 300_000 + "POINT (0 0)" + ")" * 300_000,
@@ -35,7 +34,7 @@ import sys
 from pathlib import Path
 from tropel.errors import GeometryError
 from tropel.world import shapes
-from tropel.world.shape_text import read_shape_file
+from tropel.world.shapes import read_shape_file
 try:
     shapes.polygon(read_shape_file(Path(sys.argv[1])), "hall")
 except GeometryError as error:

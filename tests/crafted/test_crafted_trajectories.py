@@ -63,7 +63,7 @@ def record(path: Path) -> Path:
 def use(path: Path) -> None:
     """What pictures and reports ask for."""
     from tropel.analysis import evacuation_report
-    from tropel.pictures.moments import Moments
+    from tropel.pictures.recorded_world import Moments
 
     with read_trajectory(path) as run:
         moments = Moments(run)

@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 from tropel.errors import TropelError
-from tropel.input_files import open_input, read_bytes, read_text
-from tropel.planning.field_image import image_field
+from tropel.foundation.files import open_input, read_bytes, read_text
+from tropel.planning.painted import image_field
 from tropel.recording import load_checkpoint, read_trajectory
-from tropel.replay import Replay
+from tropel.run.replay import Replay
 from tropel.scenario import load_scenario
 from tropel.world.maps import read_plan
-from tropel.world.shape_text import read_shape_file
+from tropel.world.shapes import read_shape_file
 
 READERS: dict[str, Callable[[Path], object]] = {
     "scenario.toml": load_scenario,

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import tropel
 from tropel import events
-from tropel.event_queue import step_at
+from tropel.events.queue import step_at
 
 
 @pytest.mark.parametrize("scene", SCENES)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from tropel._kernels.csr import Csr
+from tropel._kernels.arrays import Csr
 from tropel.agents.state import Floats
 from tropel.contracts import Environment, EnvironmentDeclaration, Moment, Near
 from tropel.contracts.near import as_lists

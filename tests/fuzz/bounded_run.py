@@ -8,9 +8,8 @@ import numpy as np
 import shapely
 from numpy.typing import NDArray
 
-from tropel.running import Summary
+from tropel.run.loop import StopRule, Summary
 from tropel.simulation import Simulation
-from tropel.stopping import StopRule
 
 #: A run ends after so many steps, or when this many agents times steps are done.
 STEPS, AGENT_STEPS = 40, 60_000

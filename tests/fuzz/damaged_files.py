@@ -123,7 +123,7 @@ def _parts(run: Path) -> list[Path]:
 def _frames(run: Path, names: tuple[str, ...]) -> Outcome:
     """What the page of a recorded run reads of it."""
     from tropel.scenario.execute import trajectory_in
-    from tropel.viewer.recorded_frames import RecordedFrames
+    from tropel.viewer.replay.frames import RecordedFrames
 
     try:
         with contextlib.closing(read_trajectory(trajectory_in(run))) as recorded:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tropel._kernels.bulk import clear, copy
+from tropel._kernels.arrays import clear, copy
 
 #: Below and above the size from which all threads take part.
 SHAPES = [(0, 2), (7,), (1 << 18, 3), ((1 << 20) + 5,)]

@@ -11,7 +11,7 @@ import shapely
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tropel._kernels.polygons import inside_edges
+from tropel._kernels.predicates import inside_edges
 from tropel.world.shapes import segments_of
 
 Polygonal: TypeAlias = shapely.Polygon | shapely.MultiPolygon

@@ -8,8 +8,8 @@ import numba
 import numpy as np
 import pytest
 
-from tropel._kernels.short_ways import bits_to_drop, shorten_ways
-from tropel._kernels.simd_cells import best_of_eight
+from tropel._kernels.path_lengths import bits_to_drop, shorten_ways
+from tropel.local.lattice.choice import best_of_eight
 
 FAR = 1 << 62
 NO_WAY = 0xFFFFFFFF

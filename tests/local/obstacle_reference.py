@@ -1,4 +1,4 @@
-"""Steering around obstacles in plain NumPy, one boid after the other: what `flocking_obstacles.py` is compared with."""
+"""Steering around obstacles in plain NumPy, one boid after the other, to compare `local/flocking/obstacles.py` with."""
 
 from __future__ import annotations
 

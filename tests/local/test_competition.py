@@ -11,7 +11,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from tropel.local.competition import TARGET_ON_OBSTACLES, fixed_point, fixed_point_of_one
+from tropel.local.dynamical.competition import TARGET_ON_OBSTACLES, fixed_point, fixed_point_of_one
 
 Floats = NDArray[np.float64]
 

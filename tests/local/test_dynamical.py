@@ -18,10 +18,10 @@ from scipy.spatial.transform import Rotation
 from tropel import Door, Group, Normal, Obstacle, Simulation, Target, Uniform, World
 from tropel._kernels.compile import SMALL_RUN
 from tropel.errors import ParameterError, ScenarioError
-from tropel.local.dynamical import Dynamical
-from tropel.local.dynamical_parameters import Repulsion
-from tropel.local.felt_bodies import _CONTACT, _DX, _DY, _DZ, SLOPE, SUMS, TABLE, _weigh
-from tropel.local.turn_rate_curve import TurnRateCurve, turn_rate_curve
+from tropel.figures.phase_portraits import TurnRateCurve, turn_rate_curve
+from tropel.local.dynamical.model import Dynamical
+from tropel.local.dynamical.parameters import Repulsion
+from tropel.local.dynamical.sums import _CONTACT, _DX, _DY, _DZ, SLOPE, SUMS, TABLE, _weigh
 from tropel.scenario import parse_scenario
 from tropel.testing import check_steering
 

@@ -12,7 +12,7 @@ import tropel
 from tropel.agents.state import AgentState, Steered
 from tropel.contracts import Moment
 from tropel.testing import check_steering
-from tropel.testing.moments import with_columns
+from tropel.testing.situations import with_columns
 
 VARIANTS: dict[str, dict[str, Any]] = {
     "plain": {},

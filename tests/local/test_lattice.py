@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from lattice_reference import Cell, PlainFilter, PlainLattice, Someone, check_step
 
 from tropel import Group, Lattice, Obstacle, PathPlans, Simulation, Target, World
-from tropel.world.terrain import Filter
+from tropel.world.ground import Filter
 
 CELL = 0.5  # exact in binary, so that centres of cells are too
 ROWS, COLUMNS = 14, 19

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from tropel import Group, Lattice, Normal, PathPlans, Simulation, Target, World, events
 from tropel.agents.state import AgentState
 from tropel.errors import ParameterError
-from tropel.local.lattice_bonds import BOND_COLUMNS, BondFinder, worth_of_bonds
+from tropel.local.lattice.bonds import BOND_COLUMNS, BondFinder, worth_of_bonds
 
 Floats = NDArray[np.float64]
 REACH, STRENGTH = 6.0, 9.0

@@ -16,7 +16,7 @@ from lattice_reference import PlainLattice
 
 from tropel import Door, Group, Lattice, Normal, Obstacle, PathPlans, Simulation, Source, Target, Uniform, World, events
 from tropel._kernels.compile import SMALL_RUN
-from tropel.world.lattice_cells import lattice_cells
+from tropel.world.raster import lattice_cells
 from two_threads import needs_two_threads
 
 DT = 0.2

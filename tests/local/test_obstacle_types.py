@@ -11,8 +11,8 @@ import pytest
 
 from tropel import Group, Obstacle, Simulation, World, events
 from tropel.errors import ModelError, ParameterError
-from tropel.local.dynamical import Dynamical
-from tropel.phases import phases_of
+from tropel.local.dynamical.model import Dynamical
+from tropel.run.phases import phases_of
 
 
 def passing(

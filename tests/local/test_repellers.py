@@ -10,7 +10,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from tropel.local.repellers import LEAST_ANGLE, in_view, repeller, subtended, wall_interval
+from tropel.local.dynamical.repellers import LEAST_ANGLE, in_view, repeller, subtended, wall_interval
 
 Floats = NDArray[np.float64]
 

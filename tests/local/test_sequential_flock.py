@@ -15,7 +15,7 @@ from tropel.agents.state import AgentState, Steered
 from tropel.analysis import polarisation
 from tropel.contracts import Moment
 from tropel.errors import ParameterError
-from tropel.local.random_order import random_order
+from tropel.local.sequential_flock.model import random_order
 
 Floats = NDArray[np.float64]
 

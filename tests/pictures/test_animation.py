@@ -13,8 +13,7 @@ from recorded_runs import DOOR, SHUT, TWO_ROOMS, MemoryTrajectory, at, distance,
 from tropel.errors import ParameterError, RecordingError
 from tropel.pictures import animate_run, style
 from tropel.pictures.backdrop import set_stage
-from tropel.pictures.film import Film
-from tropel.pictures.recorded_speeds import speeds_in_frame
+from tropel.pictures.frames import Film, speeds_in_frame
 from tropel.recording import Scene
 from tropel.recording.frames import RecordedEvent
 from tropel.world.motion import Waypoints, stored_motion

@@ -11,8 +11,8 @@ from matplotlib.patches import Rectangle
 from PIL import Image
 
 from tropel.errors import RecordingError
-from tropel.pictures.bottleneck_picture import bottleneck_figure, bottleneck_names, draw_bottlenecks
-from tropel.planning.bottlenecks import Bottleneck
+from tropel.figures.cells import bottleneck_figure, bottleneck_names, draw_bottlenecks
+from tropel.planning.path_plans.bottlenecks import Bottleneck
 from tropel.recording import Scene
 
 FOUND = [

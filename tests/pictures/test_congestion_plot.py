@@ -9,7 +9,7 @@ import pytest
 from PIL import Image
 
 from tropel.errors import ParameterError
-from tropel.pictures.congestion_plot import CrowdAtBottleneck, congested_spans, congestion_figure, draw_congestion
+from tropel.figures.congestion import CrowdAtBottleneck, congested_spans, congestion_figure, draw_congestion
 
 
 def crowd(name: str = "A", **changed: object) -> CrowdAtBottleneck:

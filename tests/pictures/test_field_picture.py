@@ -11,8 +11,7 @@ from matplotlib.collections import LineCollection
 from PIL import Image
 
 from tropel.errors import RecordingError
-from tropel.pictures.field_picture import FieldLayer, draw_field, field_figure
-from tropel.pictures.streamlines import streamlines
+from tropel.pictures.field import FieldLayer, draw_field, field_figure, streamlines
 from tropel.recording import Scene
 
 

@@ -16,7 +16,7 @@ from recorded_runs import MemoryTrajectory, at, distance, rgb, scene
 from tropel.errors import ParameterError
 from tropel.pictures import draw_moment, style
 from tropel.pictures.backdrop import set_stage
-from tropel.pictures.view import SIDE, fit_view, silhouettes, walls_around
+from tropel.pictures.viewport import SIDE, fit_view, silhouettes, walls_around
 from tropel.recording import FrameData, Scene
 
 #: Of 24 directions those next to east, north, west and south.

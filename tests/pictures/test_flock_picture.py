@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tropel.analysis import FlockCurve, FlockMeasures
-from tropel.pictures.flock_picture import flock_figure
+from tropel.pictures.flock import flock_figure
 
 
 def made(groups: list[str], frames: int = 30, pieces: int = 3) -> FlockMeasures:

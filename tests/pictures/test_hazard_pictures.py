@@ -10,12 +10,12 @@ from PIL import ImageColor
 from recorded_runs import MemoryTrajectory, at, scene
 
 from tropel.pictures import style
-from tropel.pictures.film import Film
-from tropel.pictures.moments import Moments
+from tropel.pictures.frames import Film
 from tropel.pictures.paths import read_paths
-from tropel.pictures.run_picture import run_figure
+from tropel.pictures.recorded_world import Moments
+from tropel.pictures.run import run_figure
 from tropel.recording import RecordedEvent
-from tropel.recording.notes import deaths_note, hazards_note
+from tropel.recording.frames import deaths_note, hazards_note
 
 
 def note(frame, text):

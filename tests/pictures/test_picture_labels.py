@@ -4,7 +4,7 @@ import itertools
 from typing import Any
 
 from tropel.pictures import style
-from tropel.pictures.labels import Label, place_labels
+from tropel.pictures.map import Label, place_labels
 
 
 def placed(labels: list[Label], **more: Any) -> tuple[Any, Any]:

@@ -6,7 +6,7 @@ import pytest
 from recorded_runs import DOOR, SHUT, TWO_ROOMS, MemoryTrajectory, at, scene
 
 from tropel.errors import RecordingError
-from tropel.pictures.moments import Moments
+from tropel.pictures.recorded_world import Moments
 from tropel.recording import RecordedEvent
 
 NOBODY = at([])

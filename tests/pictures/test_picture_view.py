@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tropel.pictures import style
-from tropel.pictures.view import SIDE, fit_view
+from tropel.pictures.viewport import SIDE, fit_view
 
 lengths = st.floats(0.1, 500.0)
 places = st.floats(-1e4, 1e4)

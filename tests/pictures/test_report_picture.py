@@ -10,8 +10,7 @@ from recorded_runs import EAST, ROOM, MemoryTrajectory, at, pixel, scene, walk
 from tropel.analysis import evacuation_report
 from tropel.errors import RecordingError
 from tropel.pictures import draw_crowd_maps, draw_report
-from tropel.pictures.maps_picture import crowd_maps_figure
-from tropel.pictures.report_picture import report_figure
+from tropel.pictures.report import crowd_maps_figure, report_figure
 from tropel.recording import People, Trajectory
 
 

@@ -14,7 +14,7 @@ from recorded_runs import DOOR, EAST, ROOM, SHUT, TWO_ROOMS, MemoryTrajectory, a
 
 from tropel.errors import RecordingError
 from tropel.pictures import draw_run, style
-from tropel.pictures.run_picture import run_figure
+from tropel.pictures.run import run_figure
 from tropel.recording import RecordedEvent, Scene, open_trajectory, read_trajectory
 
 

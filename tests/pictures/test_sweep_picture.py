@@ -10,7 +10,7 @@ from recorded_runs import distance, pixel, rgb
 
 from tropel.errors import ParameterError
 from tropel.pictures import draw_sweep, style, sweep_statistics
-from tropel.pictures.sweep_picture import sweep_figure
+from tropel.pictures.sweep import sweep_figure
 
 
 def departures(runs: int, agents: int = 60) -> list[Any]:

@@ -9,7 +9,7 @@ from recorded_runs import ROOM
 
 from tropel.pictures import style
 from tropel.pictures.map import wall_width
-from tropel.pictures.view import fit_view
+from tropel.pictures.viewport import fit_view
 
 
 def test_a_few_walls_are_as_thick_as_ever() -> None:

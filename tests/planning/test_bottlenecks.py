@@ -14,11 +14,10 @@ from tropel import World
 from tropel._kernels.compile import threads_restored
 from tropel._kernels.grid_moves import FAR, all_moves
 from tropel.errors import ParameterError
-from tropel.planning.bottlenecks import Bottleneck, bottleneck_cells, find_bottlenecks
-from tropel.planning.flow_layer import FlowLayer
-from tropel.world.lattice_cells import lattice_cells
-from tropel.world.raster import Raster
-from tropel.world.terrain import Terrain
+from tropel.planning.flow.path_plan import FlowLayer
+from tropel.planning.path_plans.bottlenecks import Bottleneck, bottleneck_cells, find_bottlenecks
+from tropel.world.ground import Terrain
+from tropel.world.raster import Raster, lattice_cells
 
 Bools = NDArray[np.bool_]
 

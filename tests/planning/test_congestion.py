@@ -9,10 +9,10 @@ import pytest
 from numpy.typing import NDArray
 
 from tropel.errors import CheckpointError, ParameterError
-from tropel.planning.bottlenecks import Bottleneck
-from tropel.planning.congestion import Congestion, CongestionWatch, congestion_filter, filter_name
+from tropel.planning.path_plans.bottlenecks import Bottleneck
+from tropel.planning.path_plans.congestion import Congestion, CongestionWatch, congestion_filter, filter_name
+from tropel.world.ground import Terrain
 from tropel.world.raster import Raster
-from tropel.world.terrain import Terrain
 
 CELL = 0.4
 SHAPE = (60, 80)

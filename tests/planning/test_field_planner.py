@@ -11,9 +11,9 @@ import shapely
 from tropel import Door, Group, Obstacle, Simulation, Target, World, events
 from tropel.contracts import Guidance
 from tropel.errors import GeometryError, ParameterError
-from tropel.planning.field_planner import FieldPlanner
-from tropel.planning.flow_field import FlowField
-from tropel.planning.grid_field import GridField
+from tropel.planning.fields.field import GridField
+from tropel.planning.fields.planner import FieldPlanner
+from tropel.planning.flow.model import FlowField
 from tropel.planning.harmonic import Harmonic
 from tropel.world.raster import Raster
 

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from tropel import Direct, Group, Simulation, Target, World
 from tropel.contracts import Guidance
 from tropel.errors import GeometryError, ParameterError
-from tropel.planning.flow_field import FlowField
-from tropel.planning.flow_layer import MOVES, FlowLayer, solve_layers
+from tropel.planning.flow.model import FlowField
+from tropel.planning.flow.path_plan import MOVES, FlowLayer, solve_layers
 from tropel.testing import check_planner
 from tropel.world.raster import Raster
 

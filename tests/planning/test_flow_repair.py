@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tropel.errors import ParameterError
-from tropel.planning.flow_layer import FlowLayer
+from tropel.planning.flow.path_plan import FlowLayer
 
 
 def same_bits(layer: FlowLayer, **options: Any) -> None:

@@ -8,8 +8,8 @@ import shapely
 
 from tropel import World
 from tropel.errors import ParameterError
-from tropel.planning.flow_field import FlowField
-from tropel.planning.grid_field import GridField
+from tropel.planning.fields.field import GridField
+from tropel.planning.flow.model import FlowField
 from tropel.world.raster import Raster, rasterise
 
 

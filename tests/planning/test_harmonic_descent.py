@@ -12,8 +12,8 @@ from scipy import ndimage
 
 from tropel import Direct, Group, Seek, Simulation, World
 from tropel.errors import ParameterError
-from tropel.planning.field_goals import goal_cells
-from tropel.planning.grid_field import GridField
+from tropel.planning.fields.field import GridField
+from tropel.planning.fields.goals import goal_cells
 from tropel.planning.harmonic import Harmonic, solve_harmonic
 from tropel.planning.harmonic_vectors import best_neighbours, unit_vectors
 from tropel.testing import check_planner

@@ -11,13 +11,15 @@ import shapely
 from tropel import Blend, FlowField, Group, Harmonic, PathPlans, Simulation, World
 from tropel._kernels.grid_raster import fill_inside, fill_inside_part
 from tropel.errors import GeometryError
-from tropel.local.lattice_filters import filter_tiles
-from tropel.long_work import listening
-from tropel.planning import field_goals, flow_layer, harmonic, harmonic_fronts
-from tropel.planning.field_planner import FieldPlanner
+from tropel.foundation.long_work import listening
+from tropel.local.lattice.cells import filter_tiles
+from tropel.planning import harmonic, harmonic_fronts
+from tropel.planning.fields import goals as field_goals
+from tropel.planning.fields.planner import FieldPlanner
+from tropel.planning.flow import path_plan as flow_layer
+from tropel.world.ground import Filter, Terrain
 from tropel.world.raster import rasterise
 from tropel.world.shapes import segments_of
-from tropel.world.terrain import Filter, Terrain
 
 GOALS = 12
 
@@ -40,7 +42,7 @@ def test_fields_that_memory_cannot_hold_are_refused_before_one_is_solved(
     for kind in (FieldPlanner, FlowField, Harmonic):
         monkeypatch.setattr(kind, "solve_many", lambda *_: pytest.fail("a field was solved"))
     cells = 100.0 * 100.0
-    monkeypatch.setattr("tropel.memory.memory_available", lambda: cells * 300.0)
+    monkeypatch.setattr("tropel.foundation.memory.memory_available", lambda: cells * 300.0)
     with pytest.raises(
         GeometryError, match=r"fields to 12 goals on 100 × 100 cells of 0\.2 m would need .*cells of [\d.]+ m.*fewer"
     ):
@@ -138,9 +140,9 @@ def test_tiles_list_the_filters_that_reach_into_them_in_their_order() -> None:
 def test_layers_that_memory_cannot_hold_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     raster = rasterise(World(shapely.box(0, 0, 10, 10)), cell=0.5)
     ground = Terrain(raster=raster, moves=np.zeros(raster.shape, dtype=np.uint8), log_gamma=-0.5)
-    monkeypatch.setattr("tropel.world.terrain._UNASKED", 10_000)
-    monkeypatch.setattr("tropel.memory._UNASKED", 0.0)
-    monkeypatch.setattr("tropel.memory.memory_available", lambda: 100_000.0)
+    monkeypatch.setattr("tropel.world.ground._UNASKED", 10_000)
+    monkeypatch.setattr("tropel.foundation.memory._UNASKED", 0.0)
+    monkeypatch.setattr("tropel.foundation.memory.memory_available", lambda: 100_000.0)
 
     def lay_all() -> None:
         for number in range(100):

@@ -10,9 +10,9 @@ import pytest
 from numpy.typing import NDArray
 
 from tropel._kernels.grid_moves import all_moves
-from tropel.planning.bottlenecks import bottleneck_cells, onward_cells
-from tropel.planning.flow_layer import FlowLayer
-from tropel.planning.passages import Passage, Walls, narrowest_passage
+from tropel.planning.flow.path_plan import FlowLayer
+from tropel.planning.path_plans.bottlenecks import bottleneck_cells, onward_cells
+from tropel.planning.path_plans.passages import Passage, Walls, narrowest_passage
 
 NEAR, WIDEST = 3.0, 12.0
 

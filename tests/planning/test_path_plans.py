@@ -11,8 +11,8 @@ import shapely
 
 from tropel import Door, Group, Hazard, Lattice, Obstacle, PathPlans, Seek, Simulation, Target, World, events
 from tropel.errors import GeometryError
-from tropel.world.lattice_cells import lattice_cells
-from tropel.world.terrain import Filter, Terrain
+from tropel.world.ground import Filter, Terrain
+from tropel.world.raster import lattice_cells
 
 FAR = 1 << 62
 

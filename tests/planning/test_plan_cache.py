@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tropel.errors import ParameterError
-from tropel.planning import plan_cache
+from tropel.planning.fields import cache as plan_cache
 
 KEY = "0123456789abcdef" * 2
 OTHER = "fedcba9876543210" * 2
@@ -138,7 +138,7 @@ def test_a_plan_that_cannot_be_opened_now_is_kept(folder: Path) -> None:
     assert plan_cache.load(KEY) is not None
 
 
-@pytest.mark.parametrize("name", ["harmonic.py", "flow_field.py", "field_planner.py"])
+@pytest.mark.parametrize("name", ["harmonic.py", "planning/flow/model.py", "planning/fields/planner.py"])
 def test_plans_of_other_sources_are_not_found(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:

@@ -17,10 +17,8 @@ from tropel.agents.population import Population
 from tropel.agents.state import AgentState
 from tropel.contracts import Guidance, Moment, Planner
 from tropel.errors import GeometryError, ParameterError
-from tropel.planning.field_blend import Blend
-from tropel.planning.field_image import image_field
-from tropel.planning.painted_fields import ArrayField, FunctionField, PaintedField, Stroke
-from tropel.planning.vector_field import VectorField
+from tropel.planning.painted import ArrayField, FunctionField, PaintedField, Stroke, image_field
+from tropel.planning.vector_field import Blend, VectorField
 from tropel.testing import check_planner
 
 Floats = NDArray[np.float64]

@@ -11,17 +11,21 @@ import pytest
 from PIL import Image
 
 from tropel import cli
-from tropel.pictures.cells_picture import CellsPanel, draw_cells
-from tropel.pictures.congestion_plot import CrowdAtBottleneck
-from tropel.pictures.curves_picture import Band, Curve, CurvesPanel, draw_curves
-from tropel.planning.bottlenecks import find_bottlenecks
-from tropel.planning.congestion import CongestionWatch
-from tropel.planning.flow_layer import FlowLayer
-from tropel.planning.path_plans import PathPlans
-from tropel.scenario import load_builtin
-from tropel.scenario.crowd_figures import FIG7_HAZARDS, PLAIN_COUNTS, door_use, flow_panels, influence_panels
-from tropel.scenario.crowd_maps import best_moves, corner_goals, six_door_hall, value_iteration
-from tropel.scenario.crowd_measurements import (
+from tropel.figures.cells import CellsPanel, draw_cells
+from tropel.figures.congestion import CrowdAtBottleneck
+from tropel.figures.crowd import (
+    FIG7_HAZARDS,
+    PLAIN_COUNTS,
+    best_moves,
+    corner_goals,
+    door_use,
+    flow_panels,
+    influence_panels,
+    six_door_hall,
+    value_iteration,
+)
+from tropel.figures.curves import Band, Curve, CurvesPanel, draw_curves
+from tropel.figures.measurements import (
     crowd_in_the_middle,
     frame_rates,
     gamma_effect,
@@ -29,6 +33,11 @@ from tropel.scenario.crowd_measurements import (
     plan_times,
     speed_by_density,
 )
+from tropel.planning.flow.path_plan import FlowLayer
+from tropel.planning.path_plans.bottlenecks import find_bottlenecks
+from tropel.planning.path_plans.congestion import CongestionWatch
+from tropel.planning.path_plans.model import PathPlans
+from tropel.scenario import load_builtin
 from tropel.scenario.schema import LayerSpec
 from tropel.simulation import Simulation
 

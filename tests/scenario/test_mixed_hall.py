@@ -47,7 +47,7 @@ def test_stewards_walk_against_the_crowd_and_each_delays_the_other() -> None:
 
 
 def test_the_crowd_tramples_stewards_that_it_does_not_see(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tropel.local.lattice.mark_bodies", lambda *_: None)
+    monkeypatch.setattr("tropel.local.lattice.model.mark_bodies", lambda *_: None)
     assert run(with_counts(300, 12))[1] > 0.1
 
 

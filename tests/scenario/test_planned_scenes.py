@@ -11,9 +11,9 @@ import shapely
 from PIL import Image
 
 from tropel.errors import ScenarioError
-from tropel.planning import plan_cache
-from tropel.planning.field_planner import FieldPlanner
-from tropel.planning.grid_field import GridField
+from tropel.planning.fields import cache as plan_cache
+from tropel.planning.fields.field import GridField
+from tropel.planning.fields.planner import FieldPlanner
 from tropel.scenario import Scenario, load_builtin, parse_scenario
 from tropel.scenario.plan import Plan, draw_scenario_fields, make_plan, read_world
 from tropel.scenario.schema import LayerSpec

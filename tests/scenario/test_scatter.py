@@ -13,9 +13,9 @@ from tropel import Obstacle, World
 from tropel._kernels.philox import random_key, uniforms
 from tropel.agents.distributions import Uniform, draw
 from tropel.errors import GeometryError, ScenarioError
-from tropel.scenario import scatter as scattering
+from tropel.scenario import obstacles as scattering
 from tropel.scenario.loading import parse_scenario
-from tropel.scenario.scatter import scatter
+from tropel.scenario.obstacles import scatter
 from tropel.world.periodic import nearest_images
 
 

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tropel.scenario import execute as sweeps
 from tropel.scenario import load_builtin
-from tropel.scenario import sweep as sweeps
 
 
 class _Pool:

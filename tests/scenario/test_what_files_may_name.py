@@ -9,11 +9,10 @@ import pytest
 
 from cli.tropel_command import tropel
 from tropel.errors import ParameterError, ScenarioError
-from tropel.event_queue import event_from_json
-from tropel.planning.field_blend import Blend
-from tropel.planning.vector_field import VectorField
+from tropel.events.queue import event_from_json
+from tropel.planning.vector_field import Blend, VectorField
 from tropel.scenario import load_scenario, parse_scenario
-from tropel.scenario.sweep import sweep
+from tropel.scenario.execute import sweep
 
 ROOM = """
 name = "room"

@@ -23,7 +23,7 @@ from tropel.errors import ParameterError
 from tropel.local.collision_free_speed import CollisionFreeSpeed
 from tropel.local.seek import Seek
 from tropel.verification import corner, corridor, doors, fundamental_diagram
-from tropel.verification.gates import Gates
+from tropel.verification.walkers import Gates
 
 MODELS = [CollisionFreeSpeed, Seek]
 

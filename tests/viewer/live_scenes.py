@@ -8,7 +8,7 @@ from time import perf_counter
 from typing import Any
 
 from tropel import FlowField, Group, Hazard, Obstacle, Seek, Simulation, Target, World
-from tropel.viewer.live import FASTEST, LiveRun
+from tropel.viewer.live.run import FASTEST, LiveRun
 
 #: The walls between the two rooms stand here; the door is in the middle of them [m].
 DOOR = (10.0, 5.0)

@@ -13,7 +13,7 @@ from PIL import Image
 
 from tropel.recording import Scene
 from tropel.viewer.camera import PLAN_ANGLE, plan_pose
-from tropel.viewer.html_legend import first_view
+from tropel.viewer.replay.export import first_view
 
 
 def picture(page: Any) -> Any:

@@ -10,7 +10,7 @@ import shapely
 from numpy.typing import NDArray
 
 from tropel.recording import People, Scene, open_trajectory
-from tropel.recording.notes import deaths_note, hazards_note
+from tropel.recording.frames import deaths_note, hazards_note
 
 FPS = 10.0
 FRAMES = 60

@@ -7,10 +7,9 @@ import pytest
 from overlay_scenes import flyers, on_cells, school, steps, walkers
 
 from tropel import Simulation
-from tropel.viewer.overlays import overlays
-from tropel.viewer.overlays_links import LINKS, links_of
-from tropel.viewer.overlays_trails import TRAILS, Trails
-from tropel.viewer.selection import portrait
+from tropel.viewer.live.agent_tab import portrait
+from tropel.viewer.overlays.agents import LINKS, TRAILS, Trails, links_of
+from tropel.viewer.overlays.overlay import overlays
 
 
 @pytest.mark.parametrize("make", [walkers, flyers])

@@ -16,7 +16,7 @@ import pytest
 import tropel.viewer.camera
 from tropel.recording import Scene
 from tropel.viewer.camera import Framed, Pose, first_pose, free_pose, plan_pose
-from tropel.viewer.html_legend import address_of, first_view
+from tropel.viewer.replay.export import address_of, first_view
 
 WORLDS = [
     [[0.0, 0.0], [40.0, 20.0]],

@@ -13,9 +13,9 @@ import zstandard
 
 from tropel.errors import ParameterError, RecordingError
 from tropel.recording import Trajectory, open_trajectory, read_trajectory
-from tropel.viewer import export
-from tropel.viewer.export import chosen_frames, export_html
-from tropel.viewer.recorded_frames import RecordedFrames
+from tropel.viewer.replay import export
+from tropel.viewer.replay.export import chosen_frames, export_html
+from tropel.viewer.replay.frames import RecordedFrames
 
 
 @pytest.fixture(scope="module", params=["run.sqlite", "run.parquet"])

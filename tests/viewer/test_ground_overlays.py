@@ -11,13 +11,22 @@ from overlay_scenes import GAP, WALL_X, cells_of, flyers, on_cells, rooms, steps
 from tropel import Group, Hazard, Seek, Simulation, VectorField
 from tropel.recording import Scene
 from tropel.viewer.colours import time_to_exit
-from tropel.viewer.ground_picture import GroundPicture, draw_picture, picture_legend, pixels_of, shares
-from tropel.viewer.overlays import Canvas
-from tropel.viewer.overlays_bottlenecks import BOTTLENECKS, Bottlenecks
-from tropel.viewer.overlays_congestion import CONGESTION, congestion_picture
-from tropel.viewer.overlays_density import DENSITY, density_picture
-from tropel.viewer.overlays_field import ARROWS, COLOURS, field_arrows, field_picture
-from tropel.viewer.overlays_occupancy import OCCUPANCY, occupancy_picture
+from tropel.viewer.overlays.bottlenecks import BOTTLENECKS, Bottlenecks
+from tropel.viewer.overlays.cells import (
+    CONGESTION,
+    DENSITY,
+    OCCUPANCY,
+    GroundPicture,
+    congestion_picture,
+    density_picture,
+    draw_picture,
+    occupancy_picture,
+    picture_legend,
+    pixels_of,
+    shares,
+)
+from tropel.viewer.overlays.field import ARROWS, COLOURS, field_arrows, field_picture
+from tropel.viewer.overlays.overlay import Canvas
 from tropel.viewer.server import HOST, start_server, stop_server
 
 

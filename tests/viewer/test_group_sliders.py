@@ -12,7 +12,7 @@ from live_scenes import living, wait_for_step
 from overlay_scenes import on_cells, walkers
 
 from tropel import CollisionFreeSpeed, Dynamical, Flocking, Group, Simulation, World, events
-from tropel.viewer.group_sliders import given_back, in_force, middle_of, offered, reach_of
+from tropel.viewer.live.group_sliders import given_back, in_force, middle_of, offered, reach_of
 
 
 def two_flocks() -> Simulation:

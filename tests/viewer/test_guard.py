@@ -221,7 +221,7 @@ def test_every_message_that_is_none_is_found(server: Any) -> None:
 
     import viser._messages
 
-    from tropel.viewer.messages import trouble_with
+    from tropel.viewer.guard import trouble_with
 
     kinds = {kind.__name__: kind for kind in viser._messages.Message.get_subclasses()}
     look = partial(trouble_with, kinds=kinds, element=server.gui._gui_input_handle_from_uuid.get)

@@ -16,8 +16,8 @@ from PIL import Image
 
 from tropel.viewer import camera
 from tropel.viewer.camera import Pose, first_pose, plan_pose, take
-from tropel.viewer.tools import FIRE, SELECT
-from tropel.viewer.view import View, open_view
+from tropel.viewer.live.disturb_tab import FIRE, SELECT
+from tropel.viewer.live.view import View, open_view
 
 #: What this scene's window shows of the world besides itself (`camera._MARGIN`).
 MARGIN = 1.08

@@ -10,10 +10,9 @@ from live_scenes import living, two_rooms, wait_for_step
 
 from tropel import Simulation, events
 from tropel.errors import TropelError, ViewError
-from tropel.event_base import Event
-from tropel.observers import Observer
-from tropel.viewer import disturbances
-from tropel.viewer.live import Files, LiveRun
+from tropel.events.base import Event
+from tropel.run.observers import Observer
+from tropel.viewer.live.run import Files, LiveRun, disturbances
 
 
 def hash_after(sim: Simulation, steps: int, *, record: Path | None = None) -> str:
@@ -78,8 +77,8 @@ def test_events_written_as_lines_repeat_the_run_too(tmp_path: Path) -> None:
 def test_looking_changes_nothing() -> None:
     from tropel.viewer.colours import choices, values_of
     from tropel.viewer.frame import frame_of
-    from tropel.viewer.overlays import overlays
-    from tropel.viewer.selection import portrait
+    from tropel.viewer.live.agent_tab import portrait
+    from tropel.viewer.overlays.overlay import overlays
 
     def look(sim: Simulation) -> None:
         frame_of(sim)

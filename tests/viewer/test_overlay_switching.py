@@ -13,9 +13,9 @@ import pytest
 from overlay_scenes import on_cells, walkers
 
 from tropel.errors import ParameterError
-from tropel.viewer.live import LiveRun
-from tropel.viewer.overlays import Canvas, Overlay, forget_overlay, overlays, register_overlay
-from tropel.viewer.page import Page
+from tropel.viewer.live.page import Page
+from tropel.viewer.live.run import LiveRun
+from tropel.viewer.overlays.overlay import Canvas, Overlay, forget_overlay, overlays, register_overlay
 
 #: Never set: waiting for it leaves the other threads the processor.
 _PAUSE = Event()

@@ -10,8 +10,8 @@ import pytest
 from live_scenes import two_rooms, wait_for_step
 from test_in_browser import differing, eventually, picture, settled, show
 
-from tropel.viewer.overlays import Overlay, forget_overlay, register_overlay
-from tropel.viewer.view import View, open_view
+from tropel.viewer.live.view import View, open_view
+from tropel.viewer.overlays.overlay import Overlay, forget_overlay, register_overlay
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,7 @@ import pytest
 from overlay_scenes import rooms, steps, walkers
 
 from tropel import Group, Hazard, Seek, Simulation, World
-from tropel.viewer.plot_history import History, evacuated, exit_flows, mean_speed, shown_exits
+from tropel.viewer.live.plots_tab import History, evacuated, exit_flows, mean_speed, shown_exits
 
 
 def noted(sim: Simulation, count: int, most: int = 240) -> History:

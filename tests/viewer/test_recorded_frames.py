@@ -11,7 +11,7 @@ from tropel import Group, Orbit, Simulation, Target, World
 from tropel.errors import ParameterError, RecordingError
 from tropel.events import MoveTarget
 from tropel.recording import open_trajectory, read_trajectory
-from tropel.viewer.recorded_frames import RecordedFrames
+from tropel.viewer.replay.frames import RecordedFrames
 
 
 @pytest.fixture(params=["run.sqlite", "run.parquet"], scope="module")

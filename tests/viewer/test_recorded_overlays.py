@@ -10,8 +10,8 @@ import pytest
 import replay_runs as run
 
 from tropel.recording import read_trajectory
-from tropel.viewer.recorded_frames import RecordedFrames
-from tropel.viewer.recorded_overlays import DENSITY, TRAILS, PastTrails, RecordedOverlays
+from tropel.viewer.replay.frames import RecordedFrames
+from tropel.viewer.replay.panel import DENSITY, TRAILS, PastTrails, RecordedOverlays
 from tropel.viewer.server import HOST, start_server, stop_server
 
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from tropel.errors import ParameterError
-from tropel.viewer.player import Player
+from tropel.viewer.replay.page import Player
 
 
 def test_time_goes_on_at_the_chosen_speed_and_stops_at_the_end() -> None:

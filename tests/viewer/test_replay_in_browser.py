@@ -12,8 +12,8 @@ import replay_runs as run
 from replay_browser import place_of_guide, wait_until
 
 from tropel.recording import read_trajectory
-from tropel.viewer.export import export_html
-from tropel.viewer.replay import Replay, open_replay
+from tropel.viewer.replay.export import export_html
+from tropel.viewer.replay.page import Replay, open_replay
 
 #: Large enough that the note on software rendering, in a corner, hides nobody.
 SIZE = {"width": 1000, "height": 640}

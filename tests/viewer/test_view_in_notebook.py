@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tropel.viewer.notebook import frame_html, in_notebook
+from tropel.viewer.server import frame_html, in_notebook
 
 CELLS = [
     """

@@ -11,10 +11,10 @@ from tropel.errors import ParameterError
 from tropel.pictures import style
 from tropel.viewer import colours
 from tropel.viewer.agents_drawing import turned_to
+from tropel.viewer.colours import colour_bar, group_legend
 from tropel.viewer.frame import frame_of
-from tropel.viewer.legends import colour_bar, group_legend
-from tropel.viewer.overlays import Overlay, overlays, register_overlay
-from tropel.viewer.selection import described, planned_direction, portrait
+from tropel.viewer.live.agent_tab import described, planned_direction, portrait
+from tropel.viewer.overlays.overlay import Overlay, overlays, register_overlay
 
 
 def test_the_density_counts_who_is_in_the_squares_around() -> None:

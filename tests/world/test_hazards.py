@@ -13,8 +13,7 @@ import tropel
 from tropel import events
 from tropel.errors import GeometryError, ParameterError, ScenarioError
 from tropel.scenario.loading import parse_scenario
-from tropel.world.lattice_cells import lattice_cells
-from tropel.world.raster import rasterise, static_obstacles
+from tropel.world.raster import lattice_cells, rasterise, static_obstacles
 
 FIRE = tropel.Hazard(inner=1.0, position=(10, 5))
 

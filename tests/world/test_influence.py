@@ -13,10 +13,9 @@ from hypothesis import strategies as st
 
 import tropel
 from tropel.errors import ParameterError
+from tropel.world.ground import Terrain
 from tropel.world.influence import HazardLayers, influence_filter
-from tropel.world.lattice_cells import lattice_cells
-from tropel.world.raster import Raster
-from tropel.world.terrain import Terrain
+from tropel.world.raster import Raster, lattice_cells
 
 
 def naive_line(start, end):

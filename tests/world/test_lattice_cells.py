@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 
 from tropel import Door, Obstacle, Orbit, World
 from tropel.errors import GeometryError, ParameterError
-from tropel.world.lattice_cells import lattice_cells
-from tropel.world.raster import Raster
+from tropel.world.raster import Raster, lattice_cells
 
 CELL = 0.4
 SIZE = (12.0, 8.0)

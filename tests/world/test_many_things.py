@@ -13,11 +13,11 @@ import shapely
 from tropel import Hazard, Obstacle, Orbit, World
 from tropel._kernels import discs
 from tropel.errors import GeometryError, ParameterError
-from tropel.event_queue import step_at
+from tropel.events.queue import step_at
 from tropel.recording.recorder import steps_per_frame
 from tropel.scenario import schema
-from tropel.scenario.columns import add_columns
 from tropel.scenario.loading import Scenario, parse_scenario
+from tropel.scenario.obstacles import add_columns
 from tropel.world import hazards as hazard_module
 from tropel.world import obstacles as obstacle_module
 from tropel.world import wall_grid

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 import shapely
 
-from tropel.world import World, overlaps
-from tropel.world.overlaps import inside_discs
+from tropel.world import World
+from tropel.world import obstacles as overlaps
+from tropel.world.obstacles import inside_discs
 from tropel.world.periodic import nearest_images
 
 

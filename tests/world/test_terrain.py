@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from tropel.world.ground import Filter, Terrain, log_avoidance
 from tropel.world.raster import Raster
-from tropel.world.terrain import Filter, Terrain, log_avoidance
 
 
 def equation_4(distance: float, inner: float, outer: float, intensity: float) -> float:

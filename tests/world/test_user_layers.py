@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from tropel import Disc, Layer, Openness, Orbit, Waypoints
 from tropel.errors import ParameterError
+from tropel.world.ground import Filter
 from tropel.world.raster import Raster
-from tropel.world.terrain import Filter
 
 CELL = 0.5
 

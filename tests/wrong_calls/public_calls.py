@@ -21,10 +21,10 @@ from tropel import analysis, events, pictures, recording, testing
 from tropel.agents.placing import ANYWHERE
 from tropel.agents.state import Column
 from tropel.contracts import Follows, Moves
-from tropel.planning.congestion import Congestion
-from tropel.viewer.export import export_html
-from tropel.viewer.live import LiveRun
-from tropel.viewer.overlays import Overlay
+from tropel.planning.path_plans.congestion import Congestion
+from tropel.viewer.live.run import LiveRun
+from tropel.viewer.overlays.overlay import Overlay
+from tropel.viewer.replay.export import export_html
 from tropel.world import maps
 
 _ROOM = [[0.0, 0.0], [10.0, 0.0], [10.0, 10.0], [0.0, 10.0]]

@@ -34,7 +34,7 @@ from numba.core.caching import _Cache
 from numba.core.compiler import CompileResult
 from numba.core.serialize import dumps
 
-from tropel.private_directory import belongs_to_the_trusted, make_private, others_can_write, user_cache
+from tropel.foundation.files import belongs_to_the_trusted, make_private, others_can_write, user_cache
 
 VARIABLE = "NUMBA_CACHE_DIR"
 

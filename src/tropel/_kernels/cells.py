@@ -36,6 +36,7 @@ within the radius twice, nor is one's own image.
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -43,6 +44,27 @@ from numpy.typing import NDArray
 
 from tropel._kernels.compile import inlined_kernel
 from tropel._kernels.simd import TEST_WIDTH, bits_within_2d, bits_within_3d
+
+# Coordinates where space repeats: after a period one is back where one began.
+
+
+@inlined_kernel
+def wrapped(coordinate, low, high, period):
+    """The coordinate in [low, high) that is the same place; itself, bit by bit, when it is there already."""
+    if low <= coordinate < high or period == 0.0:
+        return coordinate
+    inside = coordinate - math.floor((coordinate - low) / period) * period
+    # Rounding may leave it a hair outside, on either side of the seam; both are the place at `low`.
+    return inside if low <= inside < high else low
+
+
+@inlined_kernel
+def nearest_image(offset, period):
+    """The shortest of all offsets that lead to the same place; the offset itself where the period is 0."""
+    if period == 0.0:
+        return offset
+    return offset - period * math.floor(offset / period + 0.5)
+
 
 #: How many agents `near_bits` looks at.
 BLOCK = np.uint64(TEST_WIDTH)

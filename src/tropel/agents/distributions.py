@@ -13,10 +13,10 @@ from pydantic import ConfigDict, Field, model_validator
 from pydantic.dataclasses import dataclass
 
 from tropel._kernels.philox import normals, random_key, uniforms
-from tropel.arguments import numbers_in
 from tropel.errors import ParameterError, readable_errors
-from tropel.field_types import Finite, NotNegative
-from tropel.quantities import Quantity, is_number
+from tropel.foundation.arguments import numbers_in
+from tropel.foundation.field_types import Finite, NotNegative
+from tropel.foundation.quantities import Quantity, is_number
 
 _MOST_REDRAWS = 200
 #: Nothing about an agent is larger; squares and sums of such values stay finite.

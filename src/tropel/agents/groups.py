@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import math
 import reprlib
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
-from typing import Annotated, Any
+from numbers import Integral
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tropel.agents.bonds import check_bonds
+from tropel._kernels.philox import normals, random_key, uniforms
 from tropel.agents.distributions import draw_quantity
-from tropel.agents.presets import Personality, draw_personality, shares_of
+from tropel.agents.personality import Personality, draw_personality, shares_of
 from tropel.agents.state import (
     DESIRED_SPEED,
     NEAREST_EXIT,
@@ -22,11 +24,99 @@ from tropel.agents.state import (
     SENSE_RADIUS,
     Column,
 )
-from tropel.arguments import CHECKED_ELSEWHERE, numbers_in
 from tropel.errors import ParameterError, is_finite, named_parameters, suggest
-from tropel.quantities import Quantity
+from tropel.foundation.arguments import CHECKED_ELSEWHERE, LATEST, numbers_in
+from tropel.foundation.quantities import Quantity, is_number
+from tropel.registry import MODELS
 from tropel.world import World
 from tropel.world.shapes import ShapeLike
+
+# Who belongs together: families, and those who follow somebody of another group.
+#
+# Models that care declare the columns `family` (a number its members share) and `leader` (an id), -1 for none. Here
+# they are filled in for groups that are declared with `families` or `follow`.
+
+
+#: Families that are cut here are numbered from this on, by the id of a member; lower numbers are free for one's own.
+FIRST_NUMBER = 1 << 30
+#: The columns that `families` and `follow` fill in.
+COLUMN_OF = {"families": "family", "follow": "leader"}
+
+
+def check_bonds(families: Any, follow: Any, parameters: Any, *, group: str, who: str) -> None:
+    """Raise when what is declared makes no sense; `who` begins the message."""
+    if families is not None and (isinstance(families, bool) or not isinstance(families, Integral) or families < 2):
+        raise ParameterError(f"{who}: families are given by how many people one has, at least 2, not {families!r}")
+    if follow is not None and (not isinstance(follow, str) or follow == group):
+        raise ParameterError(f"{who}: follow names another group, whose nearest agent is followed, not {follow!r}")
+    for told, column in COLUMN_OF.items():
+        if (families if told == "families" else follow) is not None and column in parameters:
+            raise ParameterError(f"{who}: give either {told} or the parameter {column}, which it sets")
+
+
+def check_no_circle(follows: Mapping[str, set[str]]) -> None:
+    """Raise when a group follows itself through others: nobody of them would lead."""
+    for begin in follows:
+        came_from: dict[str, str] = {}
+        waiting = [begin]
+        while waiting:
+            group = waiting.pop()
+            for leader in follows.get(group, ()):
+                if leader not in came_from:
+                    came_from[leader] = group
+                    waiting.append(leader)
+        if begin in came_from:
+            way = [begin, came_from[begin]]
+            while way[-1] != begin:
+                way.append(came_from[way[-1]])
+            circle = "', which follows '".join(reversed(way))
+            raise ParameterError(f"group '{circle}': one of them must lead; leave its follow out")
+
+
+def check_has_bonds(families: Any, follow: Any, *, group: str, model: str, columns: set[str]) -> None:
+    """Raise when the model that steers a group knows nothing of families or leaders."""
+    for told, given in (("families", families), ("follow", follow)):
+        if given is not None and COLUMN_OF[told] not in columns:
+            raise ParameterError(
+                f"group '{group}': {told} sets the column {COLUMN_OF[told]}, which its steering model {model} does not "
+                f"have; steer it by {_models_with(COLUMN_OF[told])}, or leave {told} out"
+            )
+
+
+def _models_with(column: str) -> str:
+    """Which of tropel's own models have a column."""
+    models = [entry.load() for entry in MODELS.values()]
+    return " or ".join(kind.__name__ for kind in models if column in {c.name for c in kind().declares.columns})
+
+
+def cut_into_families(position: NDArray[np.float64], size: int) -> NDArray[np.int64]:
+    """For each agent the row of its family's first member; neighbours go together, the last family may be smaller.
+
+    The agents are halved across the longer side of the room they take, again and again, between whole families.
+    """
+    first = np.empty(len(position), dtype=np.int64)
+    parts = [np.arange(len(position))] if len(position) else []
+    while parts:
+        rows = parts.pop()
+        families = -(-len(rows) // size)
+        if families == 1:
+            first[rows] = rows.min()
+            continue
+        axis = int(np.argmax(np.ptp(position[rows], axis=0)))
+        ordered = rows[np.argsort(position[rows, axis], kind="stable")]
+        middle = families // 2 * size
+        parts += [ordered[:middle], ordered[middle:]]
+    return first
+
+
+def nearest_of(
+    position: NDArray[np.float64], leaders: NDArray[np.float64], ids: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """For each place the id of the nearest leader."""
+    from scipy.spatial import cKDTree
+
+    return np.asarray(ids[cKDTree(leaders).query(position)[1]], dtype=np.int64)
+
 
 #: Goals that are not the name of an exit or a target.
 SPECIAL_GOALS = {"nearest exit": NEAREST_EXIT, "nearest target": NEAREST_TARGET, "none": NO_GOAL}
@@ -155,3 +245,88 @@ def goal_number(world: World, goal: str, who: str) -> int:
 def goal_name(world: World, number: int) -> str:
     """The name of a goal given by the value of the `goal` column."""
     return next(name for name, known in {**SPECIAL_GOALS, **world.goal_numbers}.items() if known == number)
+
+
+# Sources: agents that come in while the simulation runs.
+
+#: [1/s]; beyond it arrivals could not be counted.
+_HIGHEST_RATE = 1e9
+#: Poisson numbers of a mean above this are normal ones, to more digits than anybody counts.
+_NORMAL_FROM = 1e6
+#: Poisson numbers of a larger mean are summed from smaller ones: exp(-mean) must not vanish.
+_LARGEST_MEAN = 500.0
+
+
+@named_parameters
+@dataclass(frozen=True)
+class Source(Personal):
+    """Lets agents in at a rate [1/s], into a region, between two times [s], as long as there is room.
+
+    Who finds no room waits outside and comes in as soon as there is some. `arrivals` is "even" (one every 1/rate
+    seconds) or "random" (a Poisson process). `group` names the group the newcomers join.
+    """
+
+    group: str
+    _: KW_ONLY
+    rate: Annotated[float, CHECKED_ELSEWHERE]
+    region: Any
+    begin: float = 0.0
+    end: Annotated[float, CHECKED_ELSEWHERE] = math.inf
+    total: int | None = None
+    arrivals: Literal["even", "random"] = "even"
+
+    def __post_init__(self) -> None:
+        group = self.group
+        if not (is_finite(self.rate) and 0 < self.rate <= _HIGHEST_RATE):
+            raise ParameterError(
+                f"the source of '{group}': the rate must be positive and at most {_HIGHEST_RATE:g} per second, "
+                f"not {self.rate!r}"
+            )
+        if not (is_number(self.end) and not math.isnan(self.end) and abs(self.begin) <= LATEST):
+            raise ParameterError(
+                f"the source of '{group}': begin and end are times in seconds, not {self.begin!r} and {self.end!r}"
+            )
+        if not self.begin <= self.end:
+            raise ParameterError(f"the source of '{group}' ends ({self.end:g} s) before it begins ({self.begin:g} s)")
+        if self.total is not None and self.total < 0:
+            raise ParameterError(f"the source of '{group}': total must not be negative, got {self.total}")
+        if self.personality is not None:
+            shares_of(self.personality, f"the source of '{group}'")
+        if self.families is not None:
+            raise ParameterError(
+                f"the source of '{group}' lets people in one by one, not in families; add families with AddAgents"
+            )
+        check_bonds(None, self.follow, self.parameters, group=group, who=f"the source of '{group}'")
+
+    def arriving(self, *, seed: int, number: int, step: int, dt: float) -> int:
+        """How many arrive at the door during this step; a pure function of the step."""
+        begin, end = max(step * dt, self.begin), min((step + 1) * dt, self.end)
+        if end <= begin:
+            return 0
+        if self.arrivals == "even":
+            return _whole((end - self.begin) * self.rate) - _whole((begin - self.begin) * self.rate)
+        mean = self.rate * (end - begin)
+        parts = math.ceil(mean / _LARGEST_MEAN)
+        key, numbers = random_key(seed, f"source {number}"), np.array([number])
+        if mean > _NORMAL_FROM:
+            return max(round(mean + math.sqrt(mean) * float(normals(key, numbers, step=step)[0, 0])), 0)
+        return sum(
+            _poisson(mean / parts, float(uniforms(key, numbers, step=step, draw=part)[0, 0])) for part in range(parts)
+        )
+
+
+def _poisson(mean: float, u: float) -> int:
+    """The number with the cumulative probability u, by summing up probabilities."""
+    count, term = 0, math.exp(-mean)
+    total = term
+    # The terms vanish before a u next to one is reached, because their sum is rounded.
+    while u > total and (term > 0.0 or count < mean):
+        count += 1
+        term *= mean / count
+        total += term
+    return count
+
+
+def _whole(value: float) -> int:
+    # A rate such as 0.1 per second must not lose an arrival to rounding at t = 10 s.
+    return math.floor(value + 1e-9)

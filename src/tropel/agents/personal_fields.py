@@ -10,10 +10,10 @@ from pydantic_core import CoreSchema, core_schema
 
 from tropel.agents.distributions import Distribution
 from tropel.agents.groups import DELAY
-from tropel.agents.presets import PersonalityField
+from tropel.agents.personality import PersonalityField
 from tropel.agents.state import DESIRED_SPEED, RADIUS, SENSE_RADIUS
-from tropel.field_types import Finite, WholeNumber
-from tropel.quantities import Quantity
+from tropel.foundation.field_types import Finite, WholeNumber
+from tropel.foundation.quantities import Quantity
 
 #: A parameter: a number for all, or a distribution from which each agent draws its own.
 Value = Finite | Distribution

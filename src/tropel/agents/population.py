@@ -10,21 +10,27 @@ import numpy as np
 import shapely
 from numpy.typing import NDArray
 
-from tropel.agents.bonds import FIRST_NUMBER, check_no_circle, cut_into_families, nearest_of
-from tropel.agents.deaths import killed_now
 from tropel.agents.distributions import draw_quantity
-from tropel.agents.group_size import most_at_once, size_of
-from tropel.agents.groups import Group, Personal, goal_number
+from tropel.agents.groups import (
+    FIRST_NUMBER,
+    Group,
+    Personal,
+    Source,
+    check_no_circle,
+    cut_into_families,
+    goal_number,
+    nearest_of,
+)
+from tropel.agents.leaving import killed_now
 from tropel.agents.placing import ANYWHERE, Placing
 from tropel.agents.room import check_region
-from tropel.agents.sources import Source
-from tropel.agents.spawn import check_positions
+from tropel.agents.spawn import check_positions, most_at_once, size_of
 from tropel.agents.state import AgentState, Column
-from tropel.agents.stored_people import StoredPeople, read_people
+from tropel.agents.stored import StoredPeople, read_people
 from tropel.agents.towards_goal import towards_goal
-from tropel.arguments import is_whole_number
 from tropel.errors import ParameterError, suggest
-from tropel.quantities import is_number
+from tropel.foundation.arguments import is_whole_number
+from tropel.foundation.quantities import is_number
 from tropel.world import World, shapes
 
 #: Instead of a number: what agents have whom nothing is said of.

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from tropel.errors import ParameterError, SpawnError
 from tropel.world import World, shapes
-from tropel.world.overlaps import inside_discs
+from tropel.world.obstacles import inside_discs
 
 #: Straight pieces that stand for a quarter of a circle.
 _SEGMENTS = 16

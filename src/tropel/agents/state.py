@@ -19,13 +19,13 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from tropel._kernels.bulk import as_words, copy
+from tropel._kernels.arrays import as_words, copy
 from tropel._kernels.compile import kernel, parallel_kernel
-from tropel.arguments import LARGEST_LENGTH
 from tropel.errors import CheckpointError, ParameterError, suggest
-from tropel.quantities import Quantity
-from tropel.stored_arrays import taken
-from tropel.world.limits import FARTHEST
+from tropel.foundation.arguments import LARGEST_LENGTH
+from tropel.foundation.quantities import Quantity
+from tropel.foundation.stored_arrays import taken
+from tropel.world.shapes import FARTHEST
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

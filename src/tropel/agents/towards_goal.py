@@ -8,9 +8,9 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from tropel._kernels.cells import nearest_image
 from tropel._kernels.compile import inlined_kernel, kernel, parallel_kernel
-from tropel._kernels.periodic import nearest_image
-from tropel._kernels.polygons import inside_edges
+from tropel._kernels.predicates import inside_edges
 from tropel._kernels.walls import nearest_on_segment
 from tropel.agents.state import NEAREST_EXIT, NEAREST_TARGET
 from tropel.world.goals import GoalArrays

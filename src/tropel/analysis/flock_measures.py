@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tropel.analysis.flock_order import milling, nearest_distances, polarisation, subflocks
-from tropel.arguments import checked_arguments
 from tropel.errors import ParameterError, RecordingError
+from tropel.foundation.arguments import checked_arguments
 from tropel.recording import FrameData, Trajectory
 
 if TYPE_CHECKING:

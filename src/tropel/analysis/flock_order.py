@@ -1,16 +1,8 @@
-"""Measures of a flock at one moment: how parallel, how much of a mill, how close, and in how many pieces.
+"""Who hangs together: connected pieces of a cloud of points in which neighbours are at most a distance apart.
 
-| measure | is 1 (or least) for | formula |
-|---|---|---|
-| `polarisation` | a flock that flies in parallel | length of the mean of the unit headings u |
-| `milling` | a flock that circles round its middle | length of the mean of r × u, r the unit vector from the middle |
-| `nearest_distances` | | distance of everybody to the nearest other [m] |
-| `subflocks` | | who hangs together: steps from one to the next of at most `within` |
-
-The first two are those of Couzin et al., "Collective memory and spatial sorting in animal groups", J. theor. Biol. 2002
-(there p_group and m_group). All are for 2D and 3D. In periodic space give `period`, the length after which each axis
-repeats [m], 0 for an axis that does not: distances are then those to the nearest image, and the middle of the flock is
-the mean on a circle, along each axis.
+Points are sorted into cells so small that all of a cell hang together. So cells are joined, not points, and two cells
+are compared only until one pair of their points is near enough: a dense flock, in which everybody has thousands of
+neighbours, costs no more than a loose one. Listing all pairs (cKDTree.query_pairs) was rejected for that reason.
 """
 
 from __future__ import annotations
@@ -22,12 +14,155 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tropel.analysis.subflock_cells import connected
-from tropel.arguments import Length, checked_arguments, numbers_in
+from tropel._kernels.compile import inlined_kernel, kernel
 from tropel.errors import ParameterError
+from tropel.foundation.arguments import Length, checked_arguments, numbers_in
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+
+
+def connected(places: Floats, within: float, lengths: Floats) -> Ints:
+    """The number of the piece of every point (N, dim), in the order of their first points."""
+    count, dim = places.shape
+    if count == 0:
+        return np.empty(0, dtype=np.int64)
+    index, shape, reach = _cells_of(places, within, lengths)
+    key = index[:, dim - 1].copy()
+    for axis in range(dim - 2, -1, -1):
+        key = key * shape[axis] + index[:, axis]
+    order = np.argsort(key, kind="stable")
+    cells, first = np.unique(key[order], return_index=True)
+    first = np.append(first, count)
+    parent = np.arange(len(cells))
+    _join(cells, first, np.ascontiguousarray(places[order].T), shape, reach, lengths, within * within, parent)
+    piece = np.empty(count, dtype=np.int64)
+    piece[order] = np.repeat(parent, np.diff(first))
+    _, begins, numbers = np.unique(piece, return_index=True, return_inverse=True)
+    rank = np.empty(len(begins), dtype=np.int64)
+    rank[np.argsort(begins)] = np.arange(len(begins))
+    return np.asarray(rank[numbers.reshape(-1)])
+
+
+def _cells_of(places: Floats, within: float, lengths: Floats) -> tuple[Ints, Ints, Ints]:
+    """The cell of every point along each axis, how many cells there are, and how many of them `within` reaches over."""
+    dim = places.shape[1]
+    # A hair smaller, so that the diagonal stays below `within` when rounded.
+    side = within / math.sqrt(dim) * (1.0 - 1e-9)
+    index = np.empty(places.shape, dtype=np.int64)
+    shape, reach = np.ones(dim, dtype=np.int64), np.ones(dim, dtype=np.int64)
+    for axis in range(dim):
+        length = lengths[axis]
+        if length > 0.0:
+            shape[axis] = max(math.ceil(min(length / side, 2.0**40)), 1)
+            reach[axis] = math.ceil(within * shape[axis] / length)
+            around = np.floor(np.mod(places[:, axis], length) * (shape[axis] / length))
+            index[:, axis] = np.minimum(around, shape[axis] - 1)
+        else:
+            reach[axis] = 2
+            # Stretches without anybody are cut out, however long they are, down to a width that nobody reaches over.
+            found, number = np.unique(np.floor(places[:, axis] / side), return_inverse=True)
+            gaps = np.minimum(np.diff(found), 3.0).astype(np.int64)
+            index[:, axis] = np.concatenate([[0], np.cumsum(gaps)])[number.reshape(-1)]
+            shape[axis] = index[:, axis].max() + 1
+    if math.prod(shape.tolist()) >= 2**62:
+        raise ParameterError(f"sub-flocks within {within:g} m are too fine for a flock as wide as this; give more")
+    return index, shape, reach
+
+
+@inlined_kernel
+def _root(parent, cell):
+    while parent[cell] != cell:
+        parent[cell] = parent[parent[cell]]
+        cell = parent[cell]
+    return cell
+
+
+@kernel
+def _touch(a, b, first, points, lengths, limit):
+    """Whether any point of cell a is near enough to any point of cell b."""
+    dim = points.shape[0]
+    for i in range(first[a], first[a + 1]):
+        for j in range(first[b], first[b + 1]):
+            away2 = 0.0
+            for axis in range(dim):
+                gap = points[axis, i] - points[axis, j]
+                if lengths[axis] > 0.0:
+                    gap -= lengths[axis] * np.round(gap / lengths[axis])
+                away2 += gap * gap
+            if away2 <= limit:
+                return True
+    return False
+
+
+@kernel
+def _join_with_span(a, low, high, cells, first, points, lengths, limit, parent):
+    """Join cell a with all cells from one key to another that it touches."""
+    b = np.searchsorted(cells, low)
+    while b < cells.size and cells[b] <= high:
+        root_a, root_b = _root(parent, a), _root(parent, b)
+        # The lower number stays, so that the result does not depend on the order of joining.
+        if root_a != root_b and _touch(a, b, first, points, lengths, limit):
+            parent[max(root_a, root_b)] = min(root_a, root_b)
+        b += 1
+
+
+@kernel
+def _join_with_row(a, x, row, reach, across, around, cells, first, points, lengths, limit, parent):
+    """Join cell a with those around column x of a row of cells, which begins at the key `row`."""
+    low, high = x - reach, x + reach
+    if not around or 2 * reach + 1 >= across:
+        low, high = max(low, 0) if not around else 0, min(high, across - 1) if not around else across - 1
+        _join_with_span(a, row + low, row + high, cells, first, points, lengths, limit, parent)
+        return
+    _join_with_span(a, row + max(low, 0), row + min(high, across - 1), cells, first, points, lengths, limit, parent)
+    if low < 0:
+        _join_with_span(a, row + low + across, row + across - 1, cells, first, points, lengths, limit, parent)
+    if high >= across:
+        _join_with_span(a, row, row + high - across, cells, first, points, lengths, limit, parent)
+
+
+@kernel
+def _join(cells, first, points, shape, reach, lengths, limit, parent):
+    """Join all occupied cells (ascending keys) that touch; afterwards `parent` is the lowest cell of each piece."""
+    dim = points.shape[0]
+    for a in range(cells.size):
+        x, rest = cells[a] % shape[0], cells[a] // shape[0]
+        y, z = rest % shape[1], rest // shape[1]
+        # Half of the rows around are enough: from the others the same pairs of cells are met.
+        for dz in range(reach[2] + 1 if dim == 3 else 1):
+            cz = z + dz
+            if dim == 3 and cz >= shape[2]:
+                if lengths[2] == 0.0:
+                    continue
+                cz %= shape[2]
+            for dy in range(-reach[1] if dz > 0 else 0, reach[1] + 1):
+                cy = y + dy
+                if cy < 0 or cy >= shape[1]:
+                    if lengths[1] == 0.0:
+                        continue
+                    cy %= shape[1]
+                row = (cz * shape[1] + cy) * shape[0]
+                _join_with_row(a, x, row, reach[0], shape[0], lengths[0] > 0.0, cells, first, points, lengths, limit,
+                               parent)  # fmt: skip
+    for a in range(cells.size):
+        parent[a] = _root(parent, a)
+
+
+# Measures of a flock at one moment: how parallel, how much of a mill, how close, and in how many pieces.
+#
+# | measure | is 1 (or least) for | formula |
+# |---|---|---|
+# | `polarisation` | a flock that flies in parallel | length of the mean of the unit headings u |
+# | `milling` | a flock that circles round its middle | length of the mean of r × u, r the unit vector from the middle |
+# | `nearest_distances` | | distance of everybody to the nearest other [m] |
+# | `subflocks` | | who hangs together: steps from one to the next of at most `within` |
+#
+# The first two are those of Couzin et al., "Collective memory and spatial sorting in animal groups", J. theor. Biol.
+# 2002 (there p_group and m_group). All are for 2D and 3D. In periodic space give `period`, the length after which each
+# axis repeats [m], 0 for an axis that does not: distances are then those to the nearest image, and the middle of the
+# flock is the mean on a circle, along each axis.
+
 Period = Sequence[float] | Floats | None
 
 

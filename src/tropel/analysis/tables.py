@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tropel.analysis.evacuation import EvacuationReport, ExitUse
-from tropel.arguments import checked_arguments
 from tropel.errors import ParameterError, RecordingError, suggest
+from tropel.foundation.arguments import checked_arguments
 from tropel.recording.atomic import replacing
 from tropel.recording.parquet_writer import arrow_column
 

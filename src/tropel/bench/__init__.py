@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import importlib
 
-from tropel.arguments import checked_arguments
 from tropel.bench.result import BenchResult, Progress
 from tropel.errors import ParameterError, suggest
+from tropel.foundation.arguments import checked_arguments
 
 __all__ = ["BenchResult", "Progress", "names", "run"]
 

@@ -25,18 +25,20 @@ import numpy as np
 from tropel._kernels.compile import threads_restored, use_threads
 from tropel.agents.groups import Group
 from tropel.agents.state import Floats
-from tropel.bench.flock_reference import SUMS, NumpyFlock, bare_sums
-from tropel.bench.flock_sequential import (
+from tropel.bench.flock_peers import (
     PUBLIC_SETTINGS,
+    SUMS,
+    NumpyFlock,
     PublicSetting,
+    bare_sums,
     mesa_seconds,
+    mesa_version,
     sequential_row,
     sequential_seconds,
 )
-from tropel.bench.peer_mesa import mesa_version
 from tropel.bench.result import BenchResult, Progress, Row
 from tropel.errors import ModelError
-from tropel.local.flocking import Flocking
+from tropel.local.flocking.model import Flocking
 from tropel.simulation import Simulation
 from tropel.world import World
 

@@ -18,12 +18,11 @@ from numpy.typing import NDArray
 from tropel._kernels.compile import threads_restored
 from tropel.bench.planning_maps import blocks_map, changed_cells, distances_by_scipy, long_maze, usable_share
 from tropel.bench.planning_maps import potential_by_scipy as direct_solution
-from tropel.bench.planning_sampling import measure_sampling
-from tropel.bench.planning_times import in_turns, pair_row, timed
+from tropel.bench.planning_sampling import in_turns, measure_sampling, pair_row, timed
 from tropel.bench.result import BenchResult, Progress
 from tropel.errors import ModelError
-from tropel.planning.flow_field import FlowField
-from tropel.planning.flow_layer import FlowLayer
+from tropel.planning.flow.model import FlowField
+from tropel.planning.flow.path_plan import FlowLayer
 from tropel.planning.harmonic import Harmonic
 from tropel.world import World
 from tropel.world.raster import Raster

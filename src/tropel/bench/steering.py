@@ -1,21 +1,119 @@
-"""Steering: how fast a step is, next to JuPedSim, and how well crowds get through four difficult scenes.
-
-The scenes' measures and parameters are the same in both parts: default models, people of radius 0.2 m who notice others
-up to ten radii away. An RVO2 library needed 886 s for the circle and let bodies overlap by a fifth; that is a figure
-from another run, of simulated time, which does not depend on the machine.
-"""
+"""How well a steering model copes with a scene: who arrives, when, by what detours, and who touched whom."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
+from typing import Any
+
+import numpy as np
+from scipy.spatial import cKDTree
 
 from tropel._kernels.compile import threads_restored
+from tropel.agents.state import Floats
 from tropel.bench.result import BenchResult, Progress
-from tropel.bench.steering_models import MODELS, OURS
-from tropel.bench.steering_quality import Quality, watch
-from tropel.bench.steering_scenes import SCENES, SceneMaker
-from tropel.bench.steering_speed import CASES, ROUNDS, Case, Contest, flatness
+from tropel.bench.steering_scenes import SCENES, Scene, SceneMaker
+from tropel.bench.steering_speed import CASES, MODELS, OURS, ROUNDS, Case, Contest, flatness
+
+#: Steps between two words about progress.
+_TELL_EVERY = 50
+
+
+@dataclass(frozen=True, kw_only=True)
+class Quality:
+    """What became of a scene."""
+
+    arrived: float  #: share of the agents that were at their goals in the end
+    finish: float | None  #: when everybody was there [s]; none when that did not happen within the scene's limit
+    path_over_shortest: float | None  #: mean over those who arrived; none when nobody did
+    closest_approach: float  #: least distance of two centres at any time, over the sum of their radii
+    overlapping_pairs: float  #: share of all pairs of agents that ever overlapped
+    deepest_overlap: float  #: of two agents [m]
+
+    def row(self) -> dict[str, Any]:
+        """Column names with units."""
+        return {
+            "arrived": self.arrived,
+            "finish_s": self.finish,
+            "path_over_shortest": self.path_over_shortest,
+            "closest_approach": self.closest_approach,
+            "overlapping_pairs": self.overlapping_pairs,
+            "deepest_overlap_m": self.deepest_overlap,
+        }
+
+
+def watch(scene: Scene, told: Callable[[float], None] | None = None) -> Quality:
+    """Run a scene until everybody has arrived, or to its limit; `told` hears the simulated time [s] now and then."""
+    sim = scene.sim
+    agents = len(scene.shortest)
+    radius = sim.agents.radius.copy()
+    walked, at_arrival = np.zeros(agents), np.full(agents, math.nan)
+    approach = ClosestApproach()
+    there = scene.arrived()
+    while not there.all() and sim.time < scene.limit:
+        ids, before = sim.agents.id.copy(), sim.agents.position.copy()
+        move = sim.dt * np.linalg.norm(sim.agents.velocity, axis=1)
+        sim.guarded_step()
+        stayed = np.isin(ids, sim.agents.id, assume_unique=True)
+        after = sim.agents.position
+        # The last move of those who have just left is gone with them; it was about as long as the one before.
+        move[stayed] = np.linalg.norm(after - before[stayed], axis=1)
+        walked[ids] += move
+        approach.look(before[stayed], after, sim.agents.radius)
+        there = scene.arrived()
+        fresh = there & np.isnan(at_arrival)
+        at_arrival[fresh] = walked[fresh]
+        if told is not None and sim.step_number % _TELL_EVERY == 0:
+            told(sim.time)
+    detour = (at_arrival / scene.shortest)[there]
+    log = sim.collisions
+    met = log.id_b >= 0
+    a, b, depth = log.id_a[met], log.id_b[met], log.depth[met]
+    in_touch = 1.0 - depth / (radius[a] + radius[b])
+    return Quality(
+        arrived=float(there.mean()),
+        finish=sim.time if there.all() else None,
+        path_over_shortest=float(detour.mean()) if len(detour) else None,
+        closest_approach=min(approach.closest, float(in_touch.min(initial=math.inf))),
+        overlapping_pairs=len(np.unique(np.column_stack([a, b]), axis=0)) / max(agents * (agents - 1) // 2, 1),
+        deepest_overlap=float(depth.max(initial=0.0)),
+    )
+
+
+class ClosestApproach:
+    """Least distance of two centres over the sum of their radii, at any time of steps in which all move evenly."""
+
+    def __init__(self) -> None:
+        self.closest = math.inf
+
+    def look(self, before: Floats, after: Floats, radius: Floats) -> None:
+        """Take a step into account. Only pairs that may come closer than all before are looked at."""
+        if len(before) < 2:
+            return
+        move = after - before
+        longest = float(np.linalg.norm(move, axis=1).max())
+        if math.isinf(self.closest):
+            a, b = np.triu_indices(len(before), k=1)
+        else:
+            reach = self.closest * 2.0 * float(radius.max()) + 2.0 * longest
+            a, b = cKDTree(before).query_pairs(reach, output_type="ndarray").T
+        if len(a) == 0:
+            return
+        apart, drift = before[b] - before[a], move[b] - move[a]
+        drift2 = (drift * drift).sum(axis=1)
+        toward = -(apart * drift).sum(axis=1)
+        when = np.clip(np.divide(toward, drift2, out=np.zeros(len(a)), where=drift2 > 0.0), 0.0, 1.0)
+        nearest = np.linalg.norm(apart + when[:, None] * drift, axis=1) / (radius[a] + radius[b])
+        self.closest = min(self.closest, float(nearest.min()))
+
+
+# Steering: how fast a step is, next to JuPedSim, and how well crowds get through four difficult scenes.
+#
+# The scenes' measures and parameters are the same in both parts: default models, people of radius 0.2 m who notice
+# others up to ten radii away. An RVO2 library needed 886 s for the circle and let bodies overlap by a fifth; that is a
+# figure from another run, of simulated time, which does not depend on the machine.
 
 #: Simulated time that an RVO2 library needed until everybody had changed places on the circle [s].
 _RVO2_CIRCLE = 886.0

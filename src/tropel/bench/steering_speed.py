@@ -8,6 +8,7 @@ of each is shown; ratios are medians over the rounds, so that a machine that is 
 
 from __future__ import annotations
 
+import importlib
 import math
 import time
 from collections.abc import Callable, Sequence
@@ -20,12 +21,83 @@ import shapely
 
 from tropel.agents.groups import Group
 from tropel.agents.state import AgentState, Floats
-from tropel.bench.peer_jupedsim import JuPedSimCrowd
-from tropel.bench.steering_models import MODELS, OURS, SAME_MODEL
 from tropel.bench.steering_scenes import BODY, SENSE_RADII, usual_speeds
+from tropel.contracts import Model
 from tropel.errors import MissingExtraError, ModelError
+from tropel.local.collision_free_speed import CollisionFreeSpeed
+from tropel.local.dynamical.model import Dynamical
 from tropel.simulation import Simulation
 from tropel.world import Target, World
+
+# The steering models that are compared, by the names that the tables show.
+
+
+OURS = "dynamical"
+PAPERS = "dynamical as in the papers"
+#: The collision-free speed model, which JuPedSim has as well.
+SAME_MODEL = "CFSM"
+
+
+def _as_in_the_papers() -> Dynamical:
+    """Without what was added to the papers' equations."""
+    return Dynamical(anticipation=0.0, weight_memory=0.0, crowding="all", solid_bodies=False)
+
+
+#: Each makes a fresh model, with its default parameters.
+MODELS: dict[str, Callable[[], Model]] = {
+    OURS: Dynamical,
+    PAPERS: _as_in_the_papers,
+    SAME_MODEL: CollisionFreeSpeed,
+}
+
+
+# JuPedSim's collision-free speed model, walking through the same place with the same agents as one of our simulations.
+#
+# JuPedSim is an optional extra: `pip install 'tropel[bench]'`.
+
+
+class JuPedSimCrowd:
+    """The agents of a state with JuPedSim's default model parameters, all on the way to one place.
+
+    JuPedSim finds the way round obstacles by itself, anew in every step.
+    """
+
+    def __init__(self, agents: AgentState, *, walkable: shapely.Polygon, goal: tuple[float, float], dt: float) -> None:
+        jupedsim = _jupedsim()
+        self._sim = jupedsim.Simulation(model=jupedsim.CollisionFreeSpeedModel(), geometry=walkable, dt=dt)
+        stage = self._sim.add_direct_steering_stage()
+        journey = self._sim.add_journey(jupedsim.JourneyDescription([stage]))
+        self._ids = []
+        for place, speed, radius in zip(agents.position, agents.desired_speed, agents.radius, strict=True):
+            agent = jupedsim.CollisionFreeSpeedModelAgentParameters(
+                position=(float(place[0]), float(place[1])),
+                desired_speed=float(speed),
+                radius=float(radius),
+                journey_id=journey,
+                stage_id=stage,
+            )
+            self._ids.append(self._sim.add_agent(agent))
+            self._sim.agent(self._ids[-1]).target = goal
+
+    def __len__(self) -> int:
+        return len(self._ids)
+
+    def step(self) -> None:
+        """Move everybody forward by dt."""
+        self._sim.iterate()
+
+    @property
+    def position(self) -> Floats:
+        """(N, 2), in the order of the state that the agents came from [m]."""
+        return np.array([self._sim.agent(number).position for number in self._ids])
+
+
+def _jupedsim() -> Any:
+    try:
+        return importlib.import_module("jupedsim")
+    except ImportError as error:
+        raise MissingExtraError("the comparison with JuPedSim", "bench") from error
+
 
 _DT = 0.05
 #: Steps before the first round. Kernels are compiled in them, and the quick catch up with the slow: in a crowd that

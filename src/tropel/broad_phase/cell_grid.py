@@ -13,10 +13,10 @@ from tropel._kernels.compile import kernel
 from tropel.agents.state import AgentState, Floats
 from tropel.broad_phase.cell_sort import CellSort
 from tropel.errors import CheckpointError, ModelError
-from tropel.reductions import ONE_PROCESS, Reductions
-from tropel.stored_arrays import taken
+from tropel.foundation.reductions import ONE_PROCESS, Reductions
+from tropel.foundation.stored_arrays import taken
 from tropel.world import World
-from tropel.world.limits import FARTHEST
+from tropel.world.shapes import FARTHEST
 
 #: Going through an empty cell costs a fraction of a nanosecond, so many of them are better than a few crowded ones;
 #: the first number is for worlds with few agents, the last bounds the memory (64 MiB).

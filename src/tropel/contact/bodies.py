@@ -2,7 +2,7 @@
 
 Steering models see where others stand, not what walls and obstacles will make of their moves. So the moves of a step
 may still bring two bodies together. Before walls are looked at, wanted moves become moves that go together
-(`pressing.py`). When walls and obstacles have had their say, moves that still collide are shortened (`giving_way.py`).
+(`solver.py`). After contact with walls and obstacles, moves that still collide are shortened (`giving_way.py`).
 
 Both are iterations. Each round looks at the moves of the round before, so the result does not depend on order or
 threads, and ends at one point, where the rows of other processes can be brought up to date.
@@ -21,10 +21,10 @@ from tropel.agents.state import AgentState, Steered
 from tropel.broad_phase import CellGrid
 from tropel.contact.contacts import Contacts, find_contacts
 from tropel.contact.giving_way import lengths_of, shorten_moves
-from tropel.contact.moves import HowTheyMove
-from tropel.contact.pressing import under_pressure
-from tropel.movement import Moves
-from tropel.reductions import ONE_PROCESS, Reductions
+from tropel.contact.solver import under_pressure
+from tropel.contact.wanted import HowTheyMove
+from tropel.contracts.declarations import Moves
+from tropel.foundation.reductions import ONE_PROCESS, Reductions
 
 #: Called at the end of each round with the contacts and the working table (`Pressing` or `GivingWay`).
 RoundEnd = Callable[[Contacts, Any], None]

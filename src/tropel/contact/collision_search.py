@@ -29,11 +29,11 @@ from tropel._kernels.cells import (
     count_runs,
     crosses_seam,
     height,
+    nearest_image,
     wrapping_run,
     wrapping_window,
 )
 from tropel._kernels.compile import inlined_kernel, kernel, parallel_kernel
-from tropel._kernels.periodic import nearest_image
 from tropel.agents.state import AgentState
 from tropel.world import World
 from tropel.world.periodic import images_of_discs

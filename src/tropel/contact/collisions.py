@@ -13,7 +13,7 @@ from tropel._kernels.cells import CellList
 from tropel.agents.state import AgentState
 from tropel.contact.collision_search import TOLERANCE, CollisionSearch, Found
 from tropel.errors import CheckpointError
-from tropel.stored_arrays import taken
+from tropel.foundation.stored_arrays import taken
 from tropel.world import World
 
 #: How many of the deepest collisions a report names.

@@ -14,8 +14,8 @@ from tropel._kernels.compile import inlined_kernel, kernel, parallel_kernel
 from tropel._kernels.simd import trailing_zeros
 from tropel.agents.state import AgentState
 from tropel.broad_phase import CellGrid
-from tropel.contact.moves import HowTheyMove, codes_of
-from tropel.movement import Moves
+from tropel.contact.wanted import HowTheyMove, codes_of
+from tropel.contracts.declarations import Moves
 
 #: Bodies that press keep this share of their contact distance between them, to have room for what the rounds leave.
 SLACK = 5e-4
@@ -39,7 +39,7 @@ class Contacts(NamedTuple):
     position: NDArray[np.float64]  #: (N, dim)
     radius: NDArray[np.float64]  #: (N,)
     id: NDArray[np.int64]  #: (N,)
-    codes: NDArray[np.uint8]  #: (N,) or (1,): how agents move, see `moves.py`
+    codes: NDArray[np.uint8]  #: (N,) or (1,): how agents move, see `wanted.py`
     rows: NDArray[np.uint32]  #: the agents that have others close, in the order of their cells
     how_many: NDArray[np.uint32]  #: (N,): how many others are close to each agent
     close: NDArray[np.uint32]  #: (N, room): their rows

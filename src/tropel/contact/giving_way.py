@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from tropel._kernels.compile import allocating_kernel, inlined_kernel, kernel, parallel_kernel
 from tropel._kernels.philox import uniform
 from tropel.contact.contacts import CHUNK, Contacts
-from tropel.contact.moves import EXACTLY, code_of
+from tropel.contact.wanted import EXACTLY, code_of
 
 #: How far moves go in the rounds of giving way.
 _SHARES = np.array([1.0, 0.5, 0.25, 0.0])

@@ -11,11 +11,10 @@ know is declared, as `declares = ModelDeclaration(solid_bodies=True)`: declarati
 names that they do not know. `tropel.testing` checks that a layer keeps its promises.
 """
 
-from tropel.contracts.declarations import Declaration, EnvironmentDeclaration, Follows, ModelDeclaration
+from tropel.contracts.declarations import Declaration, EnvironmentDeclaration, Follows, ModelDeclaration, Moves
 from tropel.contracts.layers import Environment, Layer, Model, Planner
 from tropel.contracts.moment import Guidance, Moment, Rows
 from tropel.contracts.near import Near
-from tropel.movement import Moves
 
 __all__ = [
     "Declaration",

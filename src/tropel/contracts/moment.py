@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 from tropel.agents.state import AgentState, Floats
 from tropel.broad_phase import CellGrid
 from tropel.errors import ModelError
-from tropel.reductions import ONE_PROCESS, Reductions
+from tropel.foundation.reductions import ONE_PROCESS, Reductions
 from tropel.world import World
 
 if TYPE_CHECKING:
     from tropel.contracts.layers import Environment
     from tropel.contracts.near import Near
-    from tropel.world.terrain import Terrain
+    from tropel.world.ground import Terrain
 
 Rows = NDArray[np.int64]
 

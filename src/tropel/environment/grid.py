@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from tropel._kernels.csr import Csr
+from tropel._kernels.arrays import Csr
 from tropel._kernels.neighbours import Neighbours
 from tropel.agents.state import Floats
-from tropel.arguments import Length, checked_arguments
 from tropel.contracts import Environment, EnvironmentDeclaration, Moment, Near
 from tropel.contracts.near import runs_of_cells
 from tropel.environment.neighbour_lists import NeighbourLists
+from tropel.foundation.arguments import Length, checked_arguments
 
 
 class Grid(Environment):

@@ -15,6 +15,7 @@ import numba
 import numpy as np
 from numba import prange
 
+from tropel._kernels.arrays import Csr
 from tropel._kernels.cells import (
     BLOCK,
     CellList,
@@ -27,7 +28,6 @@ from tropel._kernels.cells import (
     wrapping_window,
 )
 from tropel._kernels.compile import inlined_kernel, kernel, parallel_kernel
-from tropel._kernels.csr import Csr
 from tropel._kernels.simd import (
     COPY_WIDTH,
     TEST_WIDTH,

@@ -8,8 +8,8 @@ from __future__ import annotations
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-from tropel.arguments import checked_arguments
 from tropel.errors import MissingExtraError, RecordingError
+from tropel.foundation.arguments import checked_arguments
 from tropel.recording.trajectory import Trajectory
 
 if TYPE_CHECKING:

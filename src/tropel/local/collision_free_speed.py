@@ -33,7 +33,6 @@ from typing import Any, NamedTuple
 import numba
 import numpy as np
 
-from tropel import quantities
 from tropel._kernels.compile import allocating_kernel, kernel, parallel_kernel
 from tropel._kernels.discs import disc_cell
 from tropel._kernels.neighbours import count_runs, run_of, view_of
@@ -41,6 +40,7 @@ from tropel._kernels.walls import cell_at, chord_blocked, nearest_on_segment
 from tropel.agents.state import Column, Steered
 from tropel.contracts import Model, ModelDeclaration, Moment
 from tropel.errors import ParameterError, named_parameters
+from tropel.foundation import quantities
 
 #: Agents per unit of parallel work; each unit has its own list of who is in sight.
 _CHUNK = 64

@@ -15,7 +15,7 @@ The smallest honest model, and the template for your own. It follows the two rul
 
 Walls do not slow down: `integrate` lets bodies slide along them, also where a planner that sees none leads into one.
 Added to the paper: who has no room at all presses on a little. Bodies here are solid and move those they press on
-(`pressing.py`); without pressing, three of them in a door can hold each other for ever.
+(`contact/solver.py`); without pressing, three of them in a door can hold each other for ever.
 
 Bodies are disks in 2D and balls in 3D, where the fan opens to four sides.
 """
@@ -36,7 +36,7 @@ from tropel._kernels.walls import free_of_walls
 from tropel.agents.state import Steered
 from tropel.contracts import Model, ModelDeclaration, Moment
 from tropel.errors import ParameterError, named_parameters
-from tropel.quantities import number
+from tropel.foundation.quantities import number
 
 #: Agents per unit of parallel work; each unit has its own list of who is in sight.
 _CHUNK = 64

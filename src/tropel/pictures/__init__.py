@@ -3,14 +3,12 @@
 matplotlib and Pillow are loaded when the first picture is drawn.
 """
 
-from tropel.pictures.animation import animate_run, draw_moment
-from tropel.pictures.flock_picture import draw_flock
-from tropel.pictures.maps_picture import draw_crowd_maps
-from tropel.pictures.movie import film_run
-from tropel.pictures.report_picture import draw_report
-from tropel.pictures.run_picture import draw_run
-from tropel.pictures.sweep_picture import draw_sweep
-from tropel.pictures.sweep_statistics import SweepStatistics, sweep_statistics
+from tropel.pictures.flock import draw_flock
+from tropel.pictures.gif import animate_run, draw_moment
+from tropel.pictures.mp4 import film_run
+from tropel.pictures.report import draw_crowd_maps, draw_report
+from tropel.pictures.run import draw_run
+from tropel.pictures.sweep import SweepStatistics, draw_sweep, sweep_statistics
 
 __all__ = [
     "SweepStatistics",

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from tropel.pictures import style
 from tropel.pictures.map import draw_map, margin_for
-from tropel.pictures.moments import Moment
-from tropel.pictures.view import SIDE, TOP, View, fit_view, walls_around
+from tropel.pictures.recorded_world import Moment
+from tropel.pictures.viewport import SIDE, TOP, View, fit_view, walls_around
 from tropel.recording import Scene
 
 if TYPE_CHECKING:

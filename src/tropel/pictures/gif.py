@@ -1,15 +1,30 @@
-"""Writing animated GIFs with one palette for all frames, so that nothing flickers."""
+"""A run as a short animated GIF."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import math
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tropel.pictures.saving import picture_file
+import numpy as np
+from numpy.typing import NDArray
+
+from tropel.errors import ParameterError
+from tropel.foundation.arguments import Seconds, checked_arguments
+from tropel.pictures import style
+from tropel.pictures.frames import Film
+from tropel.pictures.paths import sampled_frames
+from tropel.pictures.style import picture_file, picture_path
+from tropel.recording import Trajectory
 
 if TYPE_CHECKING:
     from PIL.Image import Image
+
+
+# Writing animated GIFs with one palette for all frames, so that nothing flickers.
+
 
 Colour = tuple[int, int, int]
 
@@ -75,3 +90,95 @@ def _bytes(colours: Iterable[Colour]) -> bytes:
 
 def _rgb(parts: Sequence[int]) -> Colour:
     return (parts[0], parts[1], parts[2])
+
+
+Progress = Callable[[int, int], None]
+
+#: How long an animation lasts and how many frames it has, unless told otherwise.
+_SECONDS = 10.0
+_MOST_FRAMES = 120
+#: The last frame stays longer, so that one sees how it ended [s].
+_REST = 1.5
+#: GIFs count time in hundredths of a second, and browsers slow down what is faster than two of them.
+_SHORTEST, _LONGEST = 0.02, 0.5
+
+
+@checked_arguments
+def animate_run(
+    trajectory: Trajectory,
+    path: str | os.PathLike[str],
+    *,
+    seconds: Seconds | None = None,
+    fps: float = 12.0,
+    width: int = 800,
+    colours: str | None = None,
+    progress: Progress | None = None,
+) -> Path:
+    """Draw a run as an animated GIF of at most `width` pixels across.
+
+    The whole run plays within `seconds` at `fps` frames a second; left out, in ten seconds or, if it was shorter, in
+    real time. No recorded frame is shown twice, and none but the last for more than half a second.
+
+    `colours` is what agents are coloured by: "group", "speed" or "heading" (in 3D as seen from above). Left out, it is
+    what the scene says, or else the group, or the speed if there is only one group.
+
+    `progress(current, total)` is called after each frame.
+    """
+    target = picture_path(path, ".gif")
+    _check(seconds, fps, width)
+    frames, delay = _choose_frames(trajectory, seconds, fps)
+    film = Film(trajectory, frames, width, delay, colours)
+    samples = [film.draw(int(k)) for k in frames[np.unique(np.linspace(0, len(frames) - 1, 5).round().astype(int))]]
+    palette = shared_palette(samples, [*film.key.colours, *style.map_colours()])
+    durations = [round(100 * delay) * 10] * len(frames)
+    durations[-1] += round(1000 * _REST)
+
+    def drawn() -> Iterator[Image]:
+        for number, k in enumerate(frames, start=1):
+            yield film.draw(int(k))
+            if progress is not None:
+                progress(number, len(frames))
+
+    return write_gif(target, drawn(), palette, durations)
+
+
+@checked_arguments
+def draw_moment(
+    trajectory: Trajectory,
+    path: str | os.PathLike[str],
+    *,
+    time: float,
+    width: int = 1200,
+    colours: str | None = None,
+) -> Path:
+    """Draw the recorded frame nearest to a time [s] as a PNG: everybody where it is, coloured as in `animate_run`."""
+    target = picture_path(path, ".png")
+    _check(None, 1.0, width)
+    if not math.isfinite(time):
+        raise ParameterError(f"time must be a number of seconds, not {time!r}")
+    frames = sampled_frames(trajectory, len(trajectory.frames))
+    nearest = int(np.argmin([abs(trajectory.time(int(k)) - time) for k in frames]))
+    film = Film(trajectory, frames[nearest : nearest + 1], width, _SHORTEST, colours)
+    with picture_file(target) as file:
+        film.draw(int(frames[nearest])).save(file, format="PNG", optimize=True)
+    return target
+
+
+def _check(seconds: float | None, fps: float, width: int) -> None:
+    if seconds is not None and not (math.isfinite(seconds) and seconds > 0):
+        raise ParameterError(f"seconds must be a positive number, how long the animation plays, not {seconds!r}")
+    if not (math.isfinite(fps) and 0 < fps <= 1 / _SHORTEST):
+        raise ParameterError(f"fps must be above 0 and at most {1 / _SHORTEST:g} frames a second, not {fps!r}")
+    if not 160 <= width <= 4000:
+        raise ParameterError(f"width must be between 160 and 4000 pixels, not {width!r}")
+
+
+def _choose_frames(trajectory: Trajectory, seconds: float | None, fps: float) -> tuple[NDArray[np.int64], float]:
+    """Which recorded frames are shown, and for how long each [s]: a whole number of hundredths of a second."""
+    every = sampled_frames(trajectory, len(trajectory.frames))
+    simulated = trajectory.time(int(every[-1])) - trajectory.time(int(every[0]))
+    if seconds is None:
+        seconds = min(_SECONDS, simulated)
+        fps = min(fps, _MOST_FRAMES / _SECONDS)
+    frames = sampled_frames(trajectory, max(2, round(seconds * fps)))
+    return frames, round(float(np.clip(seconds / len(frames), _SHORTEST, _LONGEST)), 2)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tropel.pictures import style
-from tropel.pictures.view import View
+from tropel.pictures.viewport import View
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

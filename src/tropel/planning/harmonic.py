@@ -23,11 +23,11 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tropel.arguments import Length, checked_arguments
 from tropel.errors import GeometryError, ParameterError, suggest
-from tropel.memory import memory_limit, require_memory
-from tropel.planning.field_planner import Clearance, FieldPlanner
-from tropel.planning.grid_field import GridField
+from tropel.foundation.arguments import Length, checked_arguments
+from tropel.foundation.memory import memory_limit, require_memory
+from tropel.planning.fields.field import GridField
+from tropel.planning.fields.planner import Clearance, FieldPlanner
 from tropel.planning.harmonic_dissection import Dissection, dissect
 from tropel.planning.harmonic_fronts import solve_scaled
 from tropel.planning.harmonic_grid import Unknowns, find_unknowns, first_estimate, log_sweep

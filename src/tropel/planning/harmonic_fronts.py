@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tropel._kernels.compile import kernel, parallel_kernel
-from tropel.long_work import report
+from tropel.foundation.long_work import report
 from tropel.planning.harmonic_dissection import Dissection
 
 #: In how many parts fronts are eliminated, to say after each how far it is.

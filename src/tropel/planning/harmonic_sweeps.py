@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tropel._kernels.compile import kernel
-from tropel.long_work import report
+from tropel.foundation.long_work import report
 from tropel.planning.harmonic_grid import Unknowns
 
 #: Largest relative residual of any cell when the sweeps end.

@@ -7,9 +7,11 @@ import itertools
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from types import ModuleType
 from typing import IO
 
-from tropel.errors import ParameterError
+from tropel.errors import ParameterError, RecordingError
+from tropel.recording.parquet_format import SCENE
 
 _number = itertools.count()
 
@@ -54,3 +56,34 @@ def sync_directory(directory: Path) -> None:
             os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+# One writer at a time in a Parquet directory. The lock ends with the process that holds it, however it ends.
+
+fcntl: ModuleType | None
+try:
+    import fcntl
+except ImportError:  # Windows, where a directory with open files cannot be replaced anyway
+    fcntl = None
+
+
+class DirectoryLock:
+    """Held from construction to `release`. It is on the scene file, which every trajectory has, and leaves no trace."""
+
+    def __init__(self, directory: Path) -> None:
+        self._descriptor = os.open(directory / SCENE, os.O_RDWR)
+        if fcntl is None:
+            return
+        try:
+            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            os.close(self._descriptor)
+            raise RecordingError(
+                f"{directory} is being written by another program: wait for it, or record to another name"
+            ) from error
+        except OSError:
+            # A file system without locks; there the user has to take care.
+            return
+
+    def release(self) -> None:
+        os.close(self._descriptor)

@@ -15,8 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tropel.errors import GeometryError, RecordingError, is_finite
-from tropel.recording.frames import AXES, Ints, RecordedEvent
-from tropel.recording.notes import DEATHS, HAZARDS
+from tropel.recording.frames import AXES, DEATHS, HAZARDS, Ints, RecordedEvent
 
 #: Frames and steps have numbers up to this one, and runs last at most so long [s]: three years.
 LAST_NUMBER = 1 << 50
@@ -53,7 +52,7 @@ def check_frames(frames: Ints, fps: float) -> None:
 
 def check_rows(columns: Mapping[str, NDArray[Any] | None], *, groups: int) -> None:
     """The columns of agents: finite places, headings and sizes, and groups that there are."""
-    from tropel.world.limits import FARTHEST
+    from tropel.world.shapes import FARTHEST
 
     count = len(columns["id"]) if columns["id"] is not None else 0
     for name, column in columns.items():
@@ -95,8 +94,8 @@ def check_wkt(text: str, what: str, kinds: str = _AREAS) -> None:
     """A shape of one of these kinds that can be drawn and measured."""
     import shapely
 
-    from tropel.arguments import LARGEST_LENGTH
-    from tropel.world.shape_text import read_wkt
+    from tropel.foundation.arguments import LARGEST_LENGTH
+    from tropel.world.shapes import read_wkt
 
     try:
         geometry = read_wkt(text, what)
@@ -124,7 +123,7 @@ def check_size(value: Any, what: str) -> None:
 
 
 def _is_length(value: Any) -> bool:
-    from tropel.world.limits import FARTHEST
+    from tropel.world.shapes import FARTHEST
 
     return not isinstance(value, bool) and is_finite(value) and abs(value) <= FARTHEST
 
@@ -138,7 +137,7 @@ def table_of(value: Any, what: str) -> dict[str, Any]:
 
 def check_scene(told: Mapping[str, Any]) -> None:
     """The entries of a scene, beyond what `Scene` itself checks."""
-    from tropel.arguments import LARGEST_LENGTH
+    from tropel.foundation.arguments import LARGEST_LENGTH
 
     dim = told.get("dim")
     bounds = told.get("bounds")

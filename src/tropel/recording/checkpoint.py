@@ -21,12 +21,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tropel import __version__
-from tropel.arguments import checked_arguments
 from tropel.errors import CheckpointError
-from tropel.input_files import LARGEST_CHECKPOINT, open_input
+from tropel.foundation.arguments import checked_arguments
+from tropel.foundation.files import LARGEST_CHECKPOINT, open_input
+from tropel.foundation.stored_arrays import check_members, read_arrays
 from tropel.recording.atomic import replacing
 from tropel.recording.plain import plain_data
-from tropel.stored_arrays import check_members, read_arrays
 
 VERSION = 1
 #: Where a loaded meta says what the checkpoint was written with.

@@ -1,12 +1,21 @@
-"""What is written and read per frame."""
+"""What the engine notes by itself during a run: who died, and where hazards were.
+
+Notes lie among the events of a file, so that a run that is cut back and resumed treats both alike.
+"""
 
 from __future__ import annotations
 
+import bisect
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+# What is written and read per frame.
+
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -65,3 +74,45 @@ class RecordedFrame:
         """Bytes held while the frame waits to be written."""
         arrays = (self.id, self.position, self.heading, self.group, self.radius, self.speed)
         return sum(array.nbytes for array in arrays)
+
+
+DEATHS = "noted_deaths"
+HAZARDS = "noted_hazards"
+
+
+def deaths_note(ids: Sequence[int]) -> str:
+    """That these agents died at the beginning of the step it is noted for."""
+    return json.dumps({"kind": DEATHS, "ids": [int(number) for number in ids]})
+
+
+def hazards_note(hazards: Mapping[str, Mapping[str, Any]]) -> str:
+    """That from the frame it is noted for there were these hazards: name → kind, position, inner and outer."""
+    return json.dumps({"kind": HAZARDS, "hazards": hazards}, ensure_ascii=False)
+
+
+def is_note(entry: RecordedEvent) -> bool:
+    return _kind(entry) in (DEATHS, HAZARDS)
+
+
+def _kind(entry: RecordedEvent) -> Any:
+    return entry.event.get("kind") if isinstance(entry.event, dict) else None
+
+
+class Notes:
+    """The notes of a trajectory, looked up by frame."""
+
+    def __init__(self, entries: Sequence[RecordedEvent], *, dt: float) -> None:
+        died = [(number, entry) for entry in entries if _kind(entry) == DEATHS for number in entry.event["ids"]]
+        self.deaths: dict[str, NDArray[Any]] = {
+            "id": np.array([number for number, _ in died], dtype=np.int64),
+            "time": np.array([entry.step * dt for _, entry in died], dtype=np.float64),
+            "frame": np.array([entry.frame for _, entry in died], dtype=np.int64),
+        }
+        seen = [entry for entry in entries if _kind(entry) == HAZARDS]
+        self._frames = [entry.frame for entry in seen]
+        self._hazards: list[dict[str, dict[str, Any]]] = [entry.event["hazards"] for entry in seen]
+
+    def hazards(self, frame: int) -> dict[str, dict[str, Any]]:
+        """The hazards in a frame, as the last note not after it says."""
+        last = bisect.bisect_right(self._frames, frame) - 1
+        return self._hazards[last] if last >= 0 else {}

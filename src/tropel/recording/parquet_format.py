@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from tropel.errors import RecordingError
-from tropel.input_files import (
+from tropel.foundation.files import (
     LARGEST_GEOMETRY,
     LARGEST_RECORD,
     LARGEST_TRAJECTORY,

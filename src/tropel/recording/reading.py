@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from tropel.arguments import checked_arguments
 from tropel.errors import RecordingError
+from tropel.foundation.arguments import checked_arguments
 from tropel.recording import sqlite_format
 from tropel.recording.trajectory import Trajectory
 

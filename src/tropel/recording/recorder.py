@@ -9,17 +9,17 @@ import numpy as np
 import shapely
 from numpy.typing import NDArray
 
-from tropel.arguments import checked_arguments
-from tropel.observers import Every, Observer
-from tropel.quantities import Quantity
-from tropel.recording.notes import deaths_note, hazards_note
+from tropel.foundation.arguments import checked_arguments
+from tropel.foundation.quantities import Quantity
+from tropel.recording.frames import deaths_note, hazards_note
 from tropel.recording.people import DIED, LEFT, NOWHERE, REMOVED, THERE, People
 from tropel.recording.scene import Scene
 from tropel.recording.writing import TrajectoryWriter, open_trajectory
+from tropel.run.observers import Every, Observer
 from tropel.world.motion import stored_motion
 
 if TYPE_CHECKING:
-    from tropel.running import Summary
+    from tropel.run.loop import Summary
     from tropel.simulation import Simulation
 
 #: So many steps between two frames mean that there is only the first.

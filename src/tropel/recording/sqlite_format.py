@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tropel.errors import RecordingError
-from tropel.input_files import LARGEST_GEOMETRY, LARGEST_TRAJECTORY, check_input, open_input
+from tropel.foundation.files import LARGEST_GEOMETRY, LARGEST_TRAJECTORY, check_input, open_input
 
 VERSION = 2
 #: Of the tropel_ tables.

@@ -231,7 +231,7 @@ class SqliteTrajectory(Trajectory):
             value = float(self._metadata[key])
         except (KeyError, ValueError, TypeError) as error:
             raise RecordingError(f"{self.path}: the metadata has no usable '{key}': it is damaged") from error
-        from tropel.arguments import LARGEST_LENGTH
+        from tropel.foundation.arguments import LARGEST_LENGTH
 
         if key == "fps":
             return check_rate(value, "fps")

@@ -14,11 +14,10 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from tropel.arguments import is_whole_number
 from tropel.errors import ParameterError, RecordingError
+from tropel.foundation.arguments import is_whole_number
 from tropel.recording.checked import axes_of, check_rows
-from tropel.recording.frames import AXES, FrameData, Ints, RecordedEvent
-from tropel.recording.notes import Notes, is_note
+from tropel.recording.frames import AXES, FrameData, Ints, Notes, RecordedEvent, is_note
 from tropel.recording.people import People
 from tropel.recording.scene import Scene
 

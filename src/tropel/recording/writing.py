@@ -15,8 +15,8 @@ from typing import Annotated, Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tropel.arguments import CHECKED_ELSEWHERE, checked_arguments
 from tropel.errors import RecordingError, is_finite
+from tropel.foundation.arguments import CHECKED_ELSEWHERE, checked_arguments
 from tropel.recording.background import Background, Sink
 from tropel.recording.frames import RecordedEvent, RecordedFrame, RecordedObstacles
 from tropel.recording.people import People

@@ -17,7 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field, GetJsonSchemaHandler, create_
 from pydantic.errors import PydanticInvalidForJsonSchema, PydanticSchemaGenerationError
 from pydantic_core import CoreSchema
 
-from tropel.quantities import Quantity, quantity_of
+from tropel.foundation.quantities import Quantity, quantity_of
 from tropel.registry import Entry, Kind
 
 _OWN_CLASS = {

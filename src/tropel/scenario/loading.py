@@ -14,12 +14,11 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
-from tropel.agents.groups import Group
-from tropel.agents.sources import Source
-from tropel.arguments import PathLike, checked_arguments
+from tropel.agents.groups import Group, Source
 from tropel.errors import ParameterError, ScenarioError, TropelError, suggest
-from tropel.event_queue import due_step, foreseen_problems
-from tropel.input_files import LARGEST_SCENARIO, read_text
+from tropel.events.queue import due_step, foreseen_problems
+from tropel.foundation.arguments import PathLike, checked_arguments
+from tropel.foundation.files import LARGEST_SCENARIO, read_text
 from tropel.registry import ENVIRONMENTS, MODELS, PLANNERS, Kind
 from tropel.scenario import schema
 from tropel.scenario.locate import dotted, line_of

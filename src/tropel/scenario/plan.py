@@ -15,19 +15,19 @@ import numpy as np
 from tropel.agents.groups import goal_number
 from tropel.agents.state import NO_GOAL, AgentState
 from tropel.contracts import Moment
+from tropel.contracts.offers import FieldOnRaster, OfferedField, offered
 from tropel.errors import ParameterError, ScenarioError, suggest
-from tropel.offers import FieldOnRaster, OfferedField, offered
 from tropel.registry import PLANNERS
 from tropel.scenario.loading import Scenario, builtin_names, load_builtin, load_scenario
 from tropel.simulation import Simulation
 from tropel.world import Target, World, shapes
 from tropel.world.maps import read_plan
-from tropel.world.shape_text import read_shape_file
+from tropel.world.shapes import read_shape_file
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from tropel.pictures.field_picture import FieldLayer
+    from tropel.pictures.field import FieldLayer
     from tropel.recording import Scene
 
 #: Planners that `tropel plan` knows: those that solve a field from the map alone.
@@ -172,7 +172,7 @@ def _fitting_cell(world: World) -> float:
 
 def draw_plan(plan: Plan, path: Path) -> Path:
     """Draw a planned field over its world."""
-    from tropel.pictures.field_picture import draw_field
+    from tropel.pictures.field import draw_field
 
     if plan.world.dim != 2:
         raise ParameterError("only fields in the plane can be drawn")
@@ -181,7 +181,7 @@ def draw_plan(plan: Plan, path: Path) -> Path:
 
 def layer_of(field: FieldOnRaster) -> FieldLayer:
     """A field as pictures see it: coloured by the way that is left, or by the logarithm that the solver gives."""
-    from tropel.pictures.field_picture import FieldLayer
+    from tropel.pictures.field import FieldLayer
 
     length = field.length
     far, means = (-field.value, "how far from the goal:  −ln u") if length is None else (length, "way to the goal [m]")
@@ -205,7 +205,7 @@ def draw_scenario_fields(scenario: Scenario, folder: Path) -> list[Path]:
     Fields within a blend, or behind a painted field, are drawn as they are; equal ones once. A scenario without such a
     planner has none. Fields that are kept in the cache come from there.
     """
-    from tropel.pictures.field_picture import draw_field
+    from tropel.pictures.field import draw_field
 
     own = [group.planning.model for group in scenario.spec.groups if group.planning is not None]
     if {scenario.spec.planning.model, *own} == {"direct"}:

@@ -9,8 +9,8 @@ import shapely
 from pydantic import BaseModel, ConfigDict, Field, create_model, model_validator
 
 from tropel.agents.personal_fields import PersonalFields, Value
-from tropel.budget import Budget
-from tropel.field_types import (
+from tropel.events.ground import HazardFields
+from tropel.foundation.field_types import (
     EndTime,
     NotNegative,
     NotNegativeWhole,
@@ -19,13 +19,12 @@ from tropel.field_types import (
     Time,
     WholeNumber,
 )
-from tropel.hazard_events import HazardFields
 from tropel.registry import ENVIRONMENTS, EVENTS, MODELS, PLANNERS
+from tropel.run.budget import Budget
 from tropel.scenario.layer_tables import layer_tables
-from tropel.world.limits import Coordinate, Length, PositiveLength
 from tropel.world.maps import FloorPlan, read_plan
 from tropel.world.motion import Motion, PointField
-from tropel.world.shape_text import read_shape_file
+from tropel.world.shapes import Coordinate, Length, PositiveLength, read_shape_file
 
 XY = tuple[Coordinate, Coordinate]
 _Corners = tuple[Coordinate, Coordinate, Coordinate, Coordinate]

@@ -9,9 +9,8 @@ import shapely
 
 from tropel.errors import TropelError
 from tropel.scenario import schema
-from tropel.scenario.columns import add_columns
 from tropel.scenario.locate import dotted
-from tropel.scenario.scatter import scatter
+from tropel.scenario.obstacles import add_columns, scatter
 from tropel.world import Door, Hazard, Obstacle, Target, World, shapes
 from tropel.world.maps import FloorPlan
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from tropel._kernels.compile import threads_restored
 from tropel.contracts import Layer, Rows
 from tropel.simulation import Simulation
-from tropel.testing.moments import Maker, Situation
+from tropel.testing.situations import Maker, Situation
 from tropel.testing.violation import (
     Arrays,
     Case,

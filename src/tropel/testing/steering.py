@@ -9,15 +9,12 @@ from typing import Annotated, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tropel.agents.groups import Group
-from tropel.agents.sources import Source
+from tropel.agents.groups import Group, Source
 from tropel.agents.state import Steered
-from tropel.arguments import checked_arguments
 from tropel.contracts import Environment, Model, Moves, Planner, Rows
-from tropel.phases import follows_ground
+from tropel.foundation.arguments import checked_arguments
+from tropel.run.phases import follows_ground
 from tropel.simulation import STEP, Simulation
-from tropel.testing.moments import Maker, Situation, maker, with_columns
-from tropel.testing.scenes import Scene, scenes
 from tropel.testing.shared import (
     Subject,
     check_finite,
@@ -34,6 +31,7 @@ from tropel.testing.shared import (
     most,
     strangers,
 )
+from tropel.testing.situations import Maker, Scene, Situation, maker, scenes, with_columns
 from tropel.testing.violation import Case, copied, row_of
 from tropel.world import World
 

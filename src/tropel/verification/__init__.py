@@ -10,10 +10,10 @@ import importlib
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from tropel.arguments import checked_arguments
 from tropel.errors import ParameterError, suggest
-from tropel.verification.models import Model, model_names, named_model
+from tropel.foundation.arguments import checked_arguments
 from tropel.verification.verdict import Verdict, verdict_table
+from tropel.verification.walkers import Model, model_names, named_model
 
 __all__ = ["Model", "Verdict", "model_names", "names", "run", "verdict_table"]
 

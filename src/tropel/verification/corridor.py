@@ -9,12 +9,10 @@ import shapely
 
 from tropel.agents.groups import Group
 from tropel.pictures import style
-from tropel.pictures.saving import save_figure
+from tropel.pictures.style import save_figure
 from tropel.simulation import Simulation
-from tropel.verification.figure import add_legend, verdict_figure
-from tropel.verification.gates import Gates
-from tropel.verification.models import Model
-from tropel.verification.verdict import Verdict
+from tropel.verification.verdict import Verdict, add_legend, verdict_figure
+from tropel.verification.walkers import Gates, Model
 from tropel.world import World
 
 LENGTH = 40.0  #: [m]

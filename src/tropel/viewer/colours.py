@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 from tropel.agents.groups import goal_name
 from tropel.agents.state import NEAREST_EXIT, NO_GOAL, Column
 from tropel.contracts import Planner
-from tropel.offers import OfferedField, offered
+from tropel.contracts.offers import OfferedField, offered
 from tropel.pictures import style
 from tropel.viewer.frame import Frame
 from tropel.viewer.shapes3d import rgb_array
@@ -20,6 +21,7 @@ from tropel.world.periodic import nearest_images
 
 if TYPE_CHECKING:
     from tropel.simulation import Simulation
+
 
 Floats = NDArray[np.float64]
 Colours = NDArray[np.uint8]
@@ -148,3 +150,31 @@ def _way_left(sim: Simulation, planner: Planner, goal: int, position: Floats) ->
             away = np.linalg.norm(offset, axis=1) - goals.radius[number]
         nearest = np.minimum(nearest, np.maximum(away, 0.0))
     return nearest
+
+
+# What colours mean, as little texts for the panel.
+
+#: Groups beyond these are not listed.
+_MOST_GROUPS = 12
+
+
+def group_legend(groups: Sequence[str]) -> str:
+    """A coloured square for each group."""
+    lines = [
+        f'<span style="color:{colour}">■</span> {plain(name)}'
+        for colour, name in zip(style.group_colours(len(groups)), groups, strict=True)
+    ]
+    more = [f"and {len(lines) - _MOST_GROUPS} more"] if len(lines) > _MOST_GROUPS else []
+    return "  \n".join(lines[:_MOST_GROUPS] + more)
+
+
+def colour_bar(scale: Scale) -> str:
+    """The colours from low to high between the two numbers."""
+    colours = [style.hex_colour(style.time_colours()(k / 11.0)) for k in range(12)]
+    bar = "".join(f'<span style="color:{colour}">█</span>' for colour in colours)
+    return f"{scale.low:.3g} {bar} {scale.high:.3g} {scale.unit}"
+
+
+def plain(text: str) -> str:
+    """Text that is not taken for markup."""
+    return "".join(f"\\{letter}" if letter in "\\`*_{}[]()#+-.!<>|~" else letter for letter in text)

@@ -10,17 +10,55 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import functools
+import html
 import importlib
 import socket
+import sys
 import threading
 import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from tropel.errors import ParameterError, ViewError
-from tropel.viewer.extra import import_viser
-from tropel.viewer.guard import LARGEST_MESSAGE, Guard, is_loopback
-from tropel.viewer.messages import trouble_with
+from tropel.errors import MissingExtraError, ParameterError, ViewError
+from tropel.viewer.guard import LARGEST_MESSAGE, Guard, is_loopback, trouble_with
+
+# viser, which comes with the extra `view`.
+
+
+def import_viser() -> Any:
+    """The module viser, or an error that says which extra to install."""
+    try:
+        return importlib.import_module("viser")
+    except ImportError as error:
+        raise MissingExtraError("the browser viewer", "view") from error
+
+
+# Pages inside notebooks: a frame in the cell's output that shows the page of a server of the kernel.
+
+#: Of the frame in a notebook [pixels].
+_HEIGHT = 560
+
+
+def in_notebook() -> bool:
+    """Whether this process is the kernel of a notebook (not a terminal, and not IPython in one)."""
+    # Who runs in a kernel has imported IPython already.
+    ipython = sys.modules.get("IPython")
+    shell = ipython.get_ipython() if ipython is not None else None
+    return shell is not None and getattr(shell, "kernel", None) is not None
+
+
+def frame_html(address: str, *, closed: bool = False, height: int = _HEIGHT) -> str:
+    """What a notebook shows for a page: the page itself, or that it is closed."""
+    if closed:
+        return "<p>This page has been closed; view it again to open a new one.</p>"
+    place = html.escape(address, quote=True)
+    return (
+        f'<iframe src="{place}" title="tropel" width="100%" height="{height}" '
+        f'style="border:1px solid #ccc"></iframe>'
+        f'<p style="font-size:smaller">Also at <a href="{place}" target="_blank">{place}</a>, '
+        f"on the machine that the kernel runs on.</p>"
+    )
+
 
 HOST = "127.0.0.1"
 PORT = 8080

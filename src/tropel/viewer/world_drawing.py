@@ -1,8 +1,9 @@
-"""What of the world never changes: the ground, walls, exits' and regions' places, the box of a 3D world."""
+"""What of the world changes: doors, exits, obstacles, hazards, targets. Each is drawn anew only when it has changed."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,18 +11,28 @@ import shapely
 
 from tropel.pictures import style
 from tropel.recording.scene import Scene
+from tropel.viewer.frame import Discs, Frame, in_space
 from tropel.viewer.shapes3d import (
     EXITS,
     GROUND,
+    HAZARDS,
     REGIONS,
+    TARGETS,
     along_lines,
     filled,
     instance_colours,
     lines_of,
+    no_turns,
     rgb,
     rgb_array,
+    unit_ball,
     unit_box,
+    unit_prism,
+    unit_ring,
 )
+
+# What of the world never changes: the ground, walls, exits' and regions' places, the box of a 3D world.
+
 
 #: Walls, as thick and as high as they are drawn, in parts of the world's extent, at most so many metres, and at most in
 #: parts of the room between walls: those of rows of seats would hide who sits there.
@@ -132,3 +143,167 @@ def add_boxes(server: Any, name: str, turns: Any, places: Any, sizes: Any, colou
 def _part(name: str) -> str:
     """A name as one part of a path in the scene's tree."""
     return name.replace("/", "∕")
+
+
+#: Labels of obstacles, hazards and targets are left out beyond so many.
+_MOST_LABELS = 60
+
+
+class ThingsDrawing:
+    """Keeps the changing things on a page up to date. `draggable` is told every node that may be dragged."""
+
+    def __init__(
+        self, server: Any, scene: Scene, *, draggable: Callable[[Any, str, list[str]], None] | None = None
+    ) -> None:
+        self._server = server
+        self._scene = scene
+        self._wall_width, self._wall_height = wall_width(scene), wall_height(scene)
+        self._draggable = draggable
+        self._drawn: dict[str, Any] = {}
+        self._labels: dict[str, tuple[list[str], list[Any]]] = {}  # texts and their nodes, by what they name
+        self._exit_shapes = {name: shapely.from_wkt(wkt) for name, wkt in scene.exits.items()}
+        self._door_lines = {name: lines_of(shapely.from_wkt(door["wkt"])) for name, door in scene.doors.items()}
+        self._batches: dict[str, tuple[Any, Any]] = {}  # what a node stands for, and the node
+        self._drags: dict[str, tuple[Any, Any]] = {}
+
+    def draw(self, frame: Frame) -> None:
+        if self._changed("doors", frame.doors):
+            self._draw_doors(frame.doors)
+        if self._changed("exits", frame.exits):
+            self._draw_exits(frame.exits)
+        for what, discs, draw in (
+            ("obstacles", frame.obstacles, self._draw_obstacles),
+            ("hazards", frame.hazards, self._draw_hazards),
+            ("targets", frame.targets, self._draw_targets),
+        ):
+            if self._changed(what, _key(discs)):
+                draw(discs)
+
+    def _changed(self, what: str, now: Any) -> bool:
+        changed: bool = self._drawn.get(what) != now
+        self._drawn[what] = now
+        return changed
+
+    def _draw_doors(self, doors: dict[str, bool]) -> None:
+        lines, colours, high = [], [], []
+        for name, is_open in doors.items():
+            pieces = self._door_lines[name]
+            lines.append(pieces)
+            colours += [style.OPEN_DOOR if is_open else style.CLOSED_DOOR] * len(pieces)
+            # An open door is a threshold, a closed one a leaf as high as the walls: colour is not the only sign.
+            high += [0.08 if is_open else 1.2] * len(pieces)
+        if not lines:
+            return
+        turns, places, sizes = along_lines(np.concatenate(lines), width=1.6 * self._wall_width, height=1.0)
+        sizes[:, 2] = np.array(high) * self._wall_height
+        add_boxes(self._server, "/world/doors", turns, places, sizes, rgb_array(colours))
+
+    def _draw_exits(self, exits: dict[str, bool]) -> None:
+        for number, (name, is_open) in enumerate(exits.items()):
+            colour = style.exit_fill(style.EXIT if is_open else style.CLOSED_EXIT)
+            add_filled(self._server, f"/world/exits/{number}", self._exit_shapes[name], EXITS, colour)
+
+    def _draw_obstacles(self, discs: Discs) -> None:
+        colours = rgb_array([style.OBSTACLE] * len(discs.names))
+        node = self._add_round("/things/obstacles", discs, discs.radius, colours, height=self._wall_height)
+        self._let_drag(node, "obstacle", discs)
+
+    def _draw_hazards(self, discs: Discs) -> None:
+        kinds = [style.HAZARDS.get(kind, style.OTHER_HAZARD) for kind in discs.kinds]
+        flat = self._scene.dim == 2
+        node = self._add_round("/things/hazards", discs, discs.radius, rgb_array(kinds), height=0.1)
+        self._let_drag(node, "hazard", discs)
+        if discs.outer is not None:
+            mesh = unit_ring(inner=0.97) if flat else unit_ball()
+            self._add_batch(
+                "/things/hazards outer", mesh, discs, discs.outer, rgb_array(kinds), opacity=None if flat else 0.15
+            )
+        self._label("hazards", discs, [f"{name}" for name in discs.names])
+
+    def _draw_targets(self, discs: Discs) -> None:
+        least = 0.006 * extent(self._scene)
+        colours = rgb_array([style.TARGET] * len(discs.names))
+        mesh = unit_ring(inner=0.7) if self._scene.dim == 2 else unit_ball()
+        node = self._add_batch("/things/targets", mesh, discs, np.maximum(discs.radius, least), colours, lift=TARGETS)
+        self._let_drag(node, "target", discs)
+        self._label("targets", discs, list(discs.names))
+
+    def _add_round(self, name: str, discs: Discs, radius: Any, colours: Any, *, height: float) -> Any:
+        """Balls in space, low columns in a plan."""
+        if self._scene.dim == 3:
+            return self._add_batch(name, unit_ball(), discs, radius, colours)
+        return self._add_batch(name, unit_prism(), discs, radius, colours, height=height)
+
+    def _add_batch(
+        self,
+        name: str,
+        mesh: Any,
+        discs: Discs,
+        radius: Any,
+        colours: Any,
+        *,
+        height: float | None = None,
+        lift: float = HAZARDS,
+        opacity: float | None = None,
+    ) -> Any:
+        if not len(discs.names):
+            self._server.scene.remove_by_name(name)
+            self._batches.pop(name, None)
+            return None
+        places = in_space(discs.position).copy()
+        sizes = np.repeat(np.asarray(radius, dtype=np.float32)[:, None], 3, axis=1)
+        if self._scene.dim == 2:
+            places[:, 2] = 0.0 if height is not None else lift
+            sizes[:, 2] = 1.0 if height is None else height
+        stands_for = (tuple(discs.names), colours.tobytes())
+        before, node = self._batches.get(name, (None, None))
+        if before == stands_for:
+            # What only moves or grows stays the same node: one that is being dragged would be lost otherwise.
+            node.batched_positions, node.batched_scales = places, sizes
+            return node
+        node = self._server.scene.add_batched_meshes_simple(
+            name,
+            *mesh,
+            batched_wxyzs=no_turns(len(places)),
+            batched_positions=places,
+            batched_scales=sizes,
+            batched_colors=instance_colours(colours),
+            opacity=opacity,
+            lod="off",
+            cast_shadow=False,
+            receive_shadow=False,
+            side="double",
+        )
+        self._batches[name] = stands_for, node
+        return node
+
+    def _let_drag(self, node: Any, what: str, discs: Discs) -> None:
+        names = tuple(discs.names)
+        if node is not None and self._draggable is not None and self._drags.get(what) != (node, names):
+            self._drags[what] = node, names
+            self._draggable(node, what, list(names))
+
+    def _label(self, what: str, discs: Discs, texts: list[str]) -> None:
+        parent = f"/things/{what} names"
+        places = in_space(discs.position)
+        texts = texts[:_MOST_LABELS]
+        before, labels = self._labels.get(what, ([], []))
+        if before == texts:
+            for label, place in zip(labels, places, strict=False):
+                label.position = place
+            return
+        self._server.scene.remove_by_name(parent)
+        self._labels[what] = (
+            texts,
+            [
+                self._server.scene.add_label(
+                    f"{parent}/{number}", text, position=place, anchor="center-center", font_screen_scale=0.8
+                )
+                for number, (text, place) in enumerate(zip(texts, places, strict=False))
+            ],
+        )
+
+
+def _key(discs: Discs) -> tuple[Any, ...]:
+    outer = b"" if discs.outer is None else discs.outer.tobytes()
+    return tuple(discs.names), tuple(discs.kinds), discs.position.tobytes(), discs.radius.tobytes(), outer

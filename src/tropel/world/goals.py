@@ -10,12 +10,11 @@ import numpy as np
 import shapely
 from numpy.typing import NDArray
 
-from tropel.arguments import LARGEST_LENGTH
 from tropel.errors import GeometryError, ParameterError, named_parameters
-from tropel.world.limits import is_length
+from tropel.foundation.arguments import LARGEST_LENGTH
 from tropel.world.motion import MotionLike, Place, restored_motion, stored_motion
 from tropel.world.periodic import images_of_segments
-from tropel.world.shapes import Polygonal, segments_of
+from tropel.world.shapes import Polygonal, is_length, segments_of
 
 
 @named_parameters

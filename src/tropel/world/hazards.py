@@ -4,7 +4,7 @@ After Banerjee, Abukmail & Kraemer (SIMULATION 85, 2009, section 5): a hazard is
 the distance d from its centre is worth 0 up to r_i, ((d - r_i) / (r_o - r_i))^a up to r_o, and 1 beyond. `influence.py`
 turns that into a sub-layer for crowds on a lattice. For all other models the inner disc is one more round obstacle of
 the type `kind` (`ObstacleSet.grid`) with one difference: it stops who walks into it, but it pushes nobody. Where fire
-comes over somebody, that one dies (`agents/deaths.py`) and is not shoved along.
+comes over somebody, that one dies (`agents/leaving.py`) and is not shoved along.
 
 Sizes are functions of time, like motions: a resumed run finds every hazard as large as it was.
 """
@@ -18,12 +18,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tropel.arguments import LARGEST_LENGTH, checked_arguments
 from tropel.errors import GeometryError, named_parameters
-from tropel.world.limits import is_length
+from tropel.foundation.arguments import LARGEST_LENGTH, checked_arguments
+from tropel.world.declared import NamedSet
 from tropel.world.motion import MotionLike, Place, position_at, stored_motion
-from tropel.world.named_set import NamedSet
-from tropel.world.shapes import point
+from tropel.world.shapes import is_length, point
 
 #: The outer radius of those who give none, in inner radii (the default of the paper).
 OUTER_PER_INNER = 4.0

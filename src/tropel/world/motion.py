@@ -15,10 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, model_validator
 
-from tropel.arguments import CHECKED_ELSEWHERE, LARGEST_LENGTH
 from tropel.errors import GeometryError, readable_errors
-from tropel.field_types import Finite
-from tropel.world.limits import Coordinate, PositiveLength
+from tropel.foundation.arguments import CHECKED_ELSEWHERE, LARGEST_LENGTH
+from tropel.foundation.field_types import Finite
+from tropel.world.shapes import Coordinate, PositiveLength
 
 Point = tuple[float, ...]
 #: Of an orbit [s]; the angles of shorter ones would overflow.

@@ -15,8 +15,8 @@ import numpy as np
 import shapely
 from numpy.typing import NDArray
 
+from tropel._kernels.cells import wrapped
 from tropel._kernels.compile import kernel
-from tropel._kernels.periodic import wrapped
 from tropel.errors import GeometryError
 
 if TYPE_CHECKING:

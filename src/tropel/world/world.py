@@ -2,7 +2,7 @@
 
 Shapely geometries come in and are checked; arrays go out to the kernels. 2D worlds are a walkable polygon with walls,
 doors, exits and regions; 3D worlds are a box. Both may have round obstacles and targets, static or moving. Either may
-be open (space goes on without end) or periodic (opposite sides are joined, `periodic.py`) instead of walled.
+be open (space goes on without end) or periodic (opposite sides are joined, `_kernels/cells.py`) instead of walled.
 """
 
 from __future__ import annotations
@@ -18,12 +18,13 @@ import shapely
 from numpy.typing import NDArray
 
 from tropel._kernels.walls import WallGrid
-from tropel.arguments import CHECKED_ELSEWHERE, LARGEST_LENGTH, Length, checked_arguments, numbers_in
 from tropel.errors import GeometryError, ParameterError, suggest
+from tropel.foundation.arguments import CHECKED_ELSEWHERE, LARGEST_LENGTH, Length, checked_arguments, numbers_in
 from tropel.world import shapes
 from tropel.world.declared import (
     Box,
     Door,
+    ReadOnlyNames,
     as_door,
     box_corners,
     named_doors,
@@ -33,14 +34,12 @@ from tropel.world.declared import (
 )
 from tropel.world.goals import Exit, GoalArrays, Target, goal_arrays, target_state
 from tropel.world.hazards import Hazard, HazardSet
-from tropel.world.limits import ALLOWED, check_level
 from tropel.world.motion import Place, position_at
-from tropel.world.named_set import ReadOnlyNames
 from tropel.world.obstacles import Obstacle, ObstacleSet
 from tropel.world.periodic import check_within_sides, images_of_segments, periods, sides_across, wrap_places
-from tropel.world.shapes import Polygonal, ShapeLike
+from tropel.world.shapes import ALLOWED, Polygonal, ShapeLike, check_level
+from tropel.world.stored import WorldState, read_world_state
 from tropel.world.wall_grid import build_wall_grid, quantised
-from tropel.world.world_state import WorldState, read_world_state
 
 
 class World:

@@ -1,0 +1,68 @@
+"""Whole arrays copied and cleared, large ones by all threads: one alone does not get all that memory can deliver."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+
+from tropel._kernels.compile import kernel, parallel_kernel
+
+# Lists of different lengths, one per agent, laid end to end.
+
+
+class Csr(NamedTuple):
+    """The list of row i is indices[indptr[i] : indptr[i + 1]]."""
+
+    indptr: NDArray[np.int64]
+    indices: NDArray[np.int32]
+
+
+@kernel
+def sum_up(length, indptr):
+    """Fill indptr from the lengths of the lists; returns the length of all together."""
+    total = 0
+    indptr[0] = 0
+    for i in range(length.shape[0]):
+        total += length[i]
+        indptr[i + 1] = total
+    return total
+
+
+#: From so many bytes on several threads are faster than one [bytes].
+_LARGE = 1 << 20
+
+
+@parallel_kernel
+def _copy(words, out):
+    for k in numba.prange(words.size):
+        out[k] = words[k]
+
+
+@parallel_kernel
+def _clear(out):
+    for k in numba.prange(out.size):
+        out[k] = 0
+
+
+def as_words(array: NDArray[Any]) -> NDArray[Any]:
+    """The same memory as unsigned numbers of at most eight bytes, so that one kernel serves many types."""
+    return array.reshape(-1).view(f"u{min(array.dtype.itemsize, 8)}")
+
+
+def copy(array: NDArray[Any], out: NDArray[Any]) -> None:
+    """Write an array over another of the same type and shape."""
+    if array.nbytes < _LARGE:
+        np.copyto(out, array)
+    else:
+        _copy(as_words(array), as_words(out))
+
+
+def clear(out: NDArray[Any]) -> None:
+    """Make all of an array zero."""
+    if out.nbytes < _LARGE:
+        out.fill(0)
+    else:
+        _clear(as_words(out))

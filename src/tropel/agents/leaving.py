@@ -1,0 +1,127 @@
+"""Who has arrived at a goal that takes people out: an open exit, or a target that absorbs."""
+
+from __future__ import annotations
+
+import math
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+
+from tropel._kernels.cells import nearest_image
+from tropel._kernels.compile import inlined_kernel, kernel, parallel_kernel
+from tropel._kernels.predicates import inside_edges
+from tropel.agents.state import NEAREST_EXIT, NEAREST_TARGET, NO_GOAL, AgentState
+from tropel.world import World
+
+STAYS = -1
+
+#: Agents per unit of parallel work.
+_CHUNK = 512
+
+
+@kernel
+def _write_boxes(goals, box):
+    """Write the bounding box of every exit: x_min, y_min, x_max, y_max."""
+    for g in range(goals.is_exit.size):
+        box[g, 0] = box[g, 1] = math.inf
+        box[g, 2] = box[g, 3] = -math.inf
+        for e in range(goals.edge_start[g], goals.edge_start[g + 1]):
+            box[g, 0] = min(box[g, 0], goals.edges[e, 0])
+            box[g, 1] = min(box[g, 1], goals.edges[e, 1])
+            box[g, 2] = max(box[g, 2], goals.edges[e, 0])
+            box[g, 3] = max(box[g, 3], goals.edges[e, 1])
+
+
+@inlined_kernel
+def _is_at(g, i, position, goals, box):
+    """Whether somebody is at a goal."""
+    if goals.is_exit[g]:
+        # Exact tests of all edges of sixteen gates cost fifty thousand people more than walking does.
+        x, y = position[i, 0], position[i, 1]
+        if x < box[g, 0] or y < box[g, 1] or x > box[g, 2] or y > box[g, 3]:
+            return False
+        return inside_edges(x, y, goals.edges, goals.edge_start[g], goals.edge_start[g + 1])
+    away2 = 0.0
+    for axis in range(position.shape[1]):
+        along = nearest_image(position[i, axis] - goals.position[g, axis], goals.period[axis])
+        if abs(along) > goals.radius[g]:
+            return False
+        away2 += along**2
+    return math.sqrt(away2) <= goals.radius[g]
+
+
+@kernel
+def _arrived_some(first, last, position, goal, dead, goals, takes_out, box, out):
+    leaving = 0
+    for i in range(np.uint64(first), np.uint64(last)):
+        out[i] = STAYS
+        wanted = np.int64(goal[i])
+        if dead[i] or wanted == NO_GOAL:
+            continue
+        for g in range(max(wanted, 0), min(wanted + 1, takes_out.size) if wanted >= 0 else takes_out.size):
+            means = wanted >= 0 or wanted == (NEAREST_EXIT if goals.is_exit[g] else NEAREST_TARGET)
+            if takes_out[g] and means and _is_at(g, i, position, goals, box):
+                out[i] = g
+                leaving += 1
+                break
+    return leaving
+
+
+@parallel_kernel
+def _arrived(position, goal, dead, goals, takes_out, box, out):
+    """Write through which goal everybody leaves; returns how many do."""
+    leaving = 0
+    count = position.shape[0]
+    _write_boxes(goals, box)
+    for chunk in numba.prange((count + _CHUNK - 1) // _CHUNK):
+        leaving += _arrived_some(chunk * _CHUNK, min((chunk + 1) * _CHUNK, count), position, goal, dead, goals,
+                                 takes_out, box, out)  # fmt: skip
+    return leaving
+
+
+def arrived(state: AgentState, world: World) -> NDArray[np.int32] | None:
+    """For each agent the number of the goal through which it leaves now, or STAYS; None when nobody leaves.
+
+    The dead leave nowhere.
+    """
+    goals = world.goals()
+    takes_out = goals.absorbs & goals.usable
+    if not np.count_nonzero(takes_out):
+        return None
+    out = np.empty(len(state), dtype=np.int32)
+    box = np.empty((goals.is_exit.size, 4))
+    return out if _arrived(state.position, state.goal, state.dead, goals, takes_out, box, out) else None
+
+
+# Who dies: whoever stands within the inner radius of a deadly hazard.
+
+
+@kernel
+def _note_killed(position, dead, centre, reach, period, out):
+    """Write whom hazards kill now; returns how many these are."""
+    found = 0
+    for i in range(position.shape[0]):
+        out[i] = False
+        if dead[i]:
+            continue
+        for h in range(reach.size):
+            away2 = 0.0
+            for axis in range(position.shape[1]):
+                away2 += nearest_image(position[i, axis] - centre[h, axis], period[axis]) ** 2
+            if away2 <= reach[h] * reach[h]:
+                out[i] = True
+                found += 1
+                break
+    return found
+
+
+def killed_now(state: AgentState, world: World) -> NDArray[np.int64] | None:
+    """Rows of the living who are within the inner radius of a deadly hazard; None when nobody is."""
+    rows = world.hazards.rows_where("deadly") if len(world.hazards) else ()
+    if not len(rows):
+        return None
+    out = np.empty(len(state), dtype=np.bool_)
+    hazards = world.hazards
+    found = _note_killed(state.position, state.dead, hazards.position[rows], hazards.inner[rows], world.period, out)
+    return np.flatnonzero(out) if found else None

@@ -1,0 +1,113 @@
+"""What a checkpoint says of everybody, read and checked before any of it is put back."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from numpy.typing import NDArray
+
+from tropel.errors import CheckpointError
+from tropel.foundation.stored_arrays import taken
+from tropel.world.shapes import FARTHEST
+
+if TYPE_CHECKING:
+    from tropel.agents.population import Population
+
+#: A source has sent at most so many times what its rate says, and so many more: arrivals may be random.
+_MANY_TIMES = 4.0
+_MANY_MORE = 1000.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class StoredPeople:
+    """Everything about the agents that a checkpoint holds, as `Population.put_back` takes it."""
+
+    columns: dict[str, NDArray[Any]]
+    next_id: int
+    came: tuple[list[int], list[int], list[float]]  #: how many, of which group, when
+    left: dict[str, NDArray[Any]]  #: id, number of the goal, time
+    died: dict[str, NDArray[Any]]
+    waiting: list[int]
+    emitted: list[int]
+
+
+def read_people(
+    population: Population, arrays: Mapping[str, NDArray[Any]], *, goals: int, time: float = math.inf
+) -> StoredPeople:
+    """What `Population.stored` gave, in a world with so many goals, at a time [s] of the run."""
+    own = {name.removeprefix("agents/"): array for name, array in arrays.items() if name.startswith("agents/")}
+    columns, next_id = population.state.read(own)
+    groups = len(population.groups)
+    if len(columns["group"]) and columns["group"].max() >= groups:
+        raise CheckpointError(f"'agents/group' in it holds {columns['group'].max()}; there are {groups} groups")
+    if len(columns["goal"]) and columns["goal"].max() >= goals:
+        raise CheckpointError(f"'agents/goal' in it holds {columns['goal'].max()}; the world has {goals} goals")
+    _check_inside(population, columns["position"])
+    # Times are multiples of dt, rounded in other places than this one.
+    latest = time * (1.0 + 1e-9)
+    return StoredPeople(
+        columns=columns,
+        next_id=next_id,
+        came=_came(arrays, groups, next_id, latest),
+        left=_left(arrays, goals, next_id, latest),
+        died=_died(arrays, population.state.dim, next_id, latest),
+        waiting=_sent(population, arrays, "waiting", next_id, time),
+        emitted=_sent(population, arrays, "emitted", next_id, time),
+    )
+
+
+def _check_inside(population: Population, position: NDArray[Any]) -> None:
+    """Nobody gets out of a world along axes with walls, also where they are not reached by any model."""
+    world = population.world
+    outside = ((position < world.bounds[0]) | (position > world.bounds[1])) & world.walled
+    if outside.any():
+        place = position[outside.any(axis=1)][0].tolist()
+        raise CheckpointError(f"'agents/position' in it holds {place}, which is outside of the walls of this world")
+
+
+def _came(
+    arrays: Mapping[str, NDArray[Any]], groups: int, next_id: int, latest: float
+) -> tuple[list[int], list[int], list[float]]:
+    count = taken(arrays, "came/count", dtype="int64", shape=(None,), low=0, high=next_id)
+    if sum(count.tolist()) != next_id:
+        raise CheckpointError(f"'came/count' in it adds up to {sum(count.tolist())}, but {next_id} have come")
+    group = taken(arrays, "came/group", dtype="int32", shape=count.shape, low=0, high=groups - 1)
+    time = taken(arrays, "came/time", dtype="float64", shape=count.shape, low=0.0, high=latest)
+    return count.tolist(), group.tolist(), time.tolist()
+
+
+def _left(arrays: Mapping[str, NDArray[Any]], goals: int, next_id: int, latest: float) -> dict[str, NDArray[Any]]:
+    ids = taken(arrays, "left/id", dtype="int64", shape=(None,), low=0, high=next_id - 1)
+    return {
+        "id": ids,
+        "goal": taken(arrays, "left/goal", dtype="int32", shape=ids.shape, low=0, high=goals - 1),
+        "time": taken(arrays, "left/time", dtype="float64", shape=ids.shape, low=0.0, high=latest),
+    }
+
+
+def _died(arrays: Mapping[str, NDArray[Any]], dim: int, next_id: int, latest: float) -> dict[str, NDArray[Any]]:
+    ids = taken(arrays, "died/id", dtype="int64", shape=(None,), low=0, high=next_id - 1)
+    return {
+        "id": ids,
+        "time": taken(arrays, "died/time", dtype="float64", shape=ids.shape, low=0.0, high=latest),
+        "position": taken(
+            arrays, "died/position", dtype="float64", shape=(len(ids), dim), low=-FARTHEST, high=FARTHEST
+        ),
+    }
+
+
+def _sent(
+    population: Population, arrays: Mapping[str, NDArray[Any]], what: str, next_id: int, time: float
+) -> list[int]:
+    """How many of each source wait, or have come in: no more than it can have sent, for a place is sought for each."""
+    name = f"sources/{what}"
+    counts = taken(arrays, name, dtype="int64", shape=(len(population.sources),), low=0).tolist()
+    for source, count in zip(population.sources, counts, strict=True):
+        span = max(min(time, source.end) - source.begin, 0.0)
+        most = min(_MANY_TIMES * source.rate * span + _MANY_MORE, math.inf if source.total is None else source.total)
+        if count > (next_id if what == "emitted" else most):
+            raise CheckpointError(f"'{name}' in it holds {count}, more than the source of '{source.group}' has sent")
+    return counts

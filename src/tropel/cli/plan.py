@@ -1,0 +1,48 @@
+"""`tropel plan`: from a map to a picture of the way to a goal."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tropel.cli.options import NoCache, Quiet, naming, picture_file, show
+
+
+def plan(
+    source: Annotated[
+        str,
+        typer.Argument(
+            metavar="MAP", help="A .map (Moving AI), a floor plan (.png), a .wkt, .geojson or scenario file, or a name."
+        ),
+    ],
+    goal: Annotated[str, typer.Option(help="Where to: x,y in metres; the nearest exit when left out.")] = "",
+    out: Annotated[Path, typer.Option("--out", "-o", help="PNG file, or folder, for the picture.")] = Path("field.png"),
+    planner: Annotated[str, typer.Option(help="flow_field or harmonic.")] = "flow_field",
+    cell: Annotated[float | None, typer.Option(help="Size of the cells in metres; 0.2, more on large maps.")] = None,
+    clearance: Annotated[float, typer.Option(help="Distance kept from walls in metres.")] = 0.2,
+    scale: Annotated[float | None, typer.Option(help="Metres per cell of a .map or per pixel of a .png.")] = None,
+    no_cache: NoCache = False,
+    quiet: Quiet = False,
+) -> None:
+    """Plan the way to a goal from everywhere on a map, and draw it."""
+    from tropel.foundation.long_work import listening
+    from tropel.run.progress import counting
+    from tropel.scenario import plan as planning
+
+    place = planning.parse_place(goal) if goal else None
+    picture = picture_file(out, "field")
+    with counting("planning", 3, quiet=quiet) as told:
+        told(0, f"reading {source}")
+        world, title = planning.read_world(source, scale=scale)
+        told(1, f"solving the {planner.replace('_', ' ')}")
+        with naming(source), listening(lambda what, done, total: told(1, f"{what}: {done / total:.0%}")):
+            planned = planning.make_plan(
+                world, planner=planner, goal=place, cell=cell, clearance=clearance, title=title
+            )
+        told(2, f"drawing {picture.name}")
+        planning.draw_plan(planned, picture)
+        told(3, "")
+    show(planned.table())
+    show(f"wrote {picture}")

@@ -1,0 +1,126 @@
+"""`tropel plot`: pictures of recorded runs, and plots by name that need none."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tropel.cli.list import CROWD_PLOTS, PHASE_PLOTS, PLOTS
+from tropel.cli.options import Quiet, picture_file, show
+from tropel.errors import TropelError, suggest
+
+
+def plot(
+    run: Annotated[
+        Path,
+        typer.Argument(
+            metavar="RUN", help="The folder of a run, a trajectory file, or a plot by name (see `tropel list`)."
+        ),
+    ],
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", help="Folder, or PNG file, for the pictures; beside the run if left out."),
+    ] = None,
+    png: Annotated[bool, typer.Option(help="Draw the PNG.")] = True,
+    gif: Annotated[bool, typer.Option(help="Draw the animated GIF.")] = True,
+    at: Annotated[
+        list[float] | None,
+        typer.Option(metavar="SECONDS", help="Draw a moment as a PNG instead; may be given several times."),
+    ] = None,
+    colours: Annotated[
+        str | None, typer.Option(help="What agents are coloured by in moments and GIFs: group, speed or heading.")
+    ] = None,
+    quiet: Quiet = False,
+) -> None:
+    """Draw a recorded run as PNG and animated GIF, or a plot that needs no recorded run.
+
+    A phase plot shows how fast an agent turns (φ′) over the way it faces (φ):
+
+    game_fig2: before a narrow, a critical and a wide gap.
+
+    game_fig3: with a target behind a gap that is too narrow, without and with the competition of behaviours.
+
+    crowd_fig3, 4, 7, 9, 10 and 11, crowd_gamma and crowd_density are about lattice crowds.
+    """
+    from tropel.scenario.execute import trajectory_in
+
+    if not run.exists() and not run.suffix:
+        for path in _draw_by_name(str(run), out, quiet):
+            show(f"wrote {path}")
+        return
+    trajectory = trajectory_in(run)
+    stem = "run" if trajectory.stem == "trajectory" else trajectory.stem
+    beside = run if run.is_dir() and run.suffix != ".parquet" else trajectory.parent
+    picture = picture_file(out or beside, stem)
+    if at:
+        drawn = _draw_moments(trajectory, picture, at, colours)
+    else:
+        drawn = draw_recorded(
+            trajectory, picture, picture.with_suffix(".gif"), png=png, gif=gif, colours=colours, quiet=quiet
+        )
+    for path in drawn:
+        show(f"wrote {path}")
+
+
+def _draw_moments(trajectory: Path, picture: Path, times: list[float], colours: str | None) -> list[Path]:
+    """A PNG of each moment, named after the picture and the time."""
+    from tropel.pictures import draw_moment
+    from tropel.recording import read_trajectory
+
+    with read_trajectory(trajectory) as recorded:
+        return [
+            draw_moment(recorded, picture.with_stem(f"{picture.stem}-{time:g}s"), time=time, colours=colours)
+            for time in times
+        ]
+
+
+def _draw_by_name(name: str, out: Path | None, quiet: bool) -> list[Path]:
+    if name not in PLOTS:
+        near = suggest(name, PLOTS)
+        raise TropelError(f"there is no {name}; give the folder of a run, a trajectory file or a plot by name ({near})")
+    picture = picture_file(out or Path("out"), name)
+    if name in CROWD_PLOTS:
+        from tropel.figures.catalogue import draw_crowd_plot
+        from tropel.run.progress import counting
+
+        with counting(name, 1, quiet=quiet) as told:
+            return draw_crowd_plot(name, picture, lambda what, done, total: told(done, what, total))
+    from tropel.figures.phase_plot import draw_phase_plot
+    from tropel.figures.phase_portraits import competition_portraits, gap_portraits
+
+    portraits = gap_portraits() if name == "game_fig2" else competition_portraits()
+    return [draw_phase_plot(portraits, picture, title=PHASE_PLOTS[name])]
+
+
+def draw_recorded(
+    trajectory: Path,
+    picture: Path,
+    animation: Path,
+    *,
+    png: bool,
+    gif: bool,
+    colours: str | None = None,
+    quiet: bool,
+) -> list[Path]:
+    """The pictures of a recorded run; returns what was written."""
+    from tropel.pictures import animate_run, draw_run
+    from tropel.recording import read_trajectory
+    from tropel.run.progress import counting
+
+    drawn = []
+    with read_trajectory(trajectory) as recorded:
+        if png:
+            drawn.append(draw_run(recorded, picture))
+        if gif:
+            with counting("drawing", 1, quiet=quiet) as told:
+                drawn.append(
+                    animate_run(
+                        recorded,
+                        animation,
+                        colours=colours,
+                        progress=lambda done, total: told(done, animation.name, total),
+                    )
+                )
+    return drawn

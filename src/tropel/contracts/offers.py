@@ -1,0 +1,149 @@
+"""What layers offer to look at, so that overlays and pictures need not know their classes.
+
+A layer that has something to show has a method `offers()`, which returns a tuple of such objects. Making them costs
+nothing: whatever takes time is a function that is called when somebody looks. A planner that contains others passes on
+what those offer (`inner_offers`). This module knows no layers; they and whoever looks meet here.
+
+Two offers of one layer are equal, because functions are methods of the layer: what is offered twice is shown once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from tropel.world import World
+    from tropel.world.ground import Filter
+    from tropel.world.raster import Raster
+
+_T = TypeVar("_T")
+Floats = NDArray[np.float64]
+Point = tuple[float, float]
+
+
+# Ways to a goal -------------------------------------------------------------------------------------------------
+
+
+class Described(Protocol):
+    """Something with a name and parameters, such as a planner."""
+
+    def describe(self) -> str: ...
+
+
+class FieldOnRaster(Protocol):
+    """The field to one goal, with a value and a vector per cell; `planning/fields/field.py` says what they mean."""
+
+    @property
+    def raster(self) -> Raster: ...
+    @property
+    def goal(self) -> NDArray[np.bool_]: ...
+    @property
+    def value(self) -> Floats: ...
+    @property
+    def vectors(self) -> Floats: ...
+    @property
+    def metres_per_value(self) -> float: ...
+    @property
+    def reachable(self) -> NDArray[np.bool_]: ...
+    @property
+    def length(self) -> Floats | None: ...
+    def directions(self) -> NDArray[np.floating[Any]]: ...
+    def unreachable(self) -> Any: ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class OfferedField:
+    """A field on a raster for each goal."""
+
+    planner: Described = field(compare=False)  #: whose field it is, for its name and parameters
+    goals: Callable[[], Sequence[str]]  #: names of the goals that have a field by now
+    field: Callable[[str], FieldOnRaster]  #: the field to a goal by name, which is solved if there is none yet
+    draw: Callable[[World], Raster]  #: the cells of a world as it is now
+    alone: bool = True  #: agents follow this and nothing else; it is not part of a blend or a fallback
+
+
+@dataclass(frozen=True, kw_only=True)
+class OfferedPainting:
+    """Directions that somebody has painted."""
+
+    at: Callable[[Floats], Floats]  #: vectors at points (N, dim), zero where nothing is painted
+    alone: bool = True  #: as in `OfferedField`; a fallback where nothing is painted does not count
+
+
+# The ground of a crowd on cells ---------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True)
+class OfferedOccupancy:
+    """Which cells are taken, as a crowd on cells reads it."""
+
+    raster: Callable[[], Raster]
+    occupied: Callable[[], NDArray[np.bool_]]  #: (ny, nx), after the last step
+
+
+class BottleneckPlace(Protocol):
+    """Where a way narrows."""
+
+    @property
+    def position(self) -> Point: ...
+    @property
+    def width(self) -> float: ...
+    @property
+    def passage(self) -> tuple[Point, Point] | None: ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class OfferedBottlenecks:
+    """Bottlenecks of the ways to all goals."""
+
+    version: Callable[[], object]  #: another one when there may be other bottlenecks
+    find: Callable[[], Sequence[BottleneckPlace]]  #: takes a moment
+
+
+@dataclass(frozen=True, kw_only=True)
+class CountedBottleneck:
+    """A bottleneck that is watched."""
+
+    bottleneck: BottleneckPlace
+    count: int  #: people, when it was last looked at
+    full: float  #: a congestion begins above it [people]
+    congested: bool
+    area: float  #: side of the square that is watched [m]
+
+
+@dataclass(frozen=True, kw_only=True)
+class OfferedCongestion:
+    """Bottlenecks that are watched, and shunned while they are full."""
+
+    raster: Callable[[], Raster]
+    counted: Callable[[], Sequence[CountedBottleneck]]
+    filters: Callable[[], Sequence[Filter]]  #: what congestions make of cells now
+
+
+# Collecting them ------------------------------------------------------------------------------------------------
+
+
+class Offering(Protocol):
+    """Something that may offer things to look at, such as a layer."""
+
+    def offers(self) -> tuple[object, ...]: ...
+
+
+def offered(layers: Iterable[Offering], kind: type[_T]) -> list[_T]:
+    """All different offers of a kind that layers make, in their order."""
+    found = (offer for layer in layers for offer in layer.offers() if isinstance(offer, kind))
+    return list(dict.fromkeys(found))
+
+
+def inner_offers(layers: Iterable[Offering]) -> tuple[object, ...]:
+    """What layers offer that are part of another one."""
+    return tuple(
+        replace(offer, alone=False) if isinstance(offer, OfferedField | OfferedPainting) else offer
+        for layer in layers
+        for offer in layer.offers()
+    )

@@ -1,0 +1,197 @@
+"""Parameters that change little by little: drifts, surges, and the fatigue and alarm made of them."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Annotated, Literal, cast
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field, model_validator
+
+from tropel.agents.distributions import draw
+from tropel.agents.personal_fields import Value
+from tropel.agents.personality import PERSONALITY
+from tropel.errors import ParameterError
+from tropel.events.base import Event, GroupName, Named
+from tropel.foundation.field_types import Finite, PositiveFinite
+
+if TYPE_CHECKING:
+    from tropel.simulation import Simulation
+
+
+class _Shift(Event):
+    """A parameter that moves along a course of time: the gap between what each agent has and `to` is multiplied by it.
+
+    Each step multiplies by `left(t) / left(t - dt)`, so the agents' own values and the time since the beginning are all
+    that is needed: nothing depends on dt, a checkpoint holds it all, and shifts of one parameter can overlap.
+    """
+
+    name: Annotated[str, Named("parameter")]
+    to: Annotated[Value | None, Field(description="a number or a distribution")] = None
+    share: Annotated[
+        float | None, Field(gt=0.0, le=1.0, description="of the way from the agent's own value to `to`")
+    ] = None
+    factor: Annotated[PositiveFinite | None, Field(description="instead of `to`: times the agent's own value")] = None
+    group: GroupName = None
+
+    @model_validator(mode="after")
+    def _said_once(self) -> _Shift:
+        if (self.to is None) == (self.factor is None):
+            raise ValueError("give either to or factor")
+        if self.factor is not None and self.share is not None:
+            raise ValueError("share goes with to, not with factor")
+        return self
+
+    def check(self, sim: Simulation, step: int) -> None:
+        if _is_trait(self.name, sim) and self.factor is not None and self.factor > 1.0:
+            raise ParameterError(f"{self.name} lies between 0 and 1; raise it with to = 1 and a share, not by a factor")
+        if isinstance(self.to, float):
+            _check_values(self.name, np.array([self.to]), sim)
+
+    def apply(self, sim: Simulation) -> None:
+        shift = cast("Drift | Surge", self)
+        UnderWay(shift=shift, since=sim.step_number, newest=sim.agents.next_id).apply(sim)
+
+    @property
+    def reach(self) -> float:
+        """The part of the gap that is closed when the course is furthest from where it began."""
+        return (self.share or 1.0) if self.factor is None else 1.0 - self.factor
+
+    def left(self, elapsed: float) -> float:
+        """What is left of the gap after so many seconds, as a share of that before the beginning."""
+        raise TypeError(f"{type(self).__name__} does not say how it goes on")
+
+    def over_after(self, elapsed: float) -> bool:
+        raise TypeError(f"{type(self).__name__} does not say when it is over")
+
+
+class Drift(_Shift):
+    """Move a parameter evenly, in `over` seconds, to a value (or a share of the way there), or to a multiple."""
+
+    kind: Literal["drift"] = "drift"
+    over: PositiveFinite
+
+    def left(self, elapsed: float) -> float:
+        return 1.0 - self.reach * min(elapsed / self.over, 1.0)
+
+    def over_after(self, elapsed: float) -> bool:
+        return elapsed / self.over >= 1.0
+
+
+class Surge(_Shift):
+    """Change a parameter at once, then let it fade back to what each agent had, with the time constant `fade` [s]."""
+
+    kind: Literal["surge"] = "surge"
+    fade: PositiveFinite
+
+    @model_validator(mode="after")
+    def _way_back(self) -> Surge:
+        if self.factor is None and (self.share is None or self.share > _LARGEST_SURGE):
+            raise ValueError(
+                f"to needs a share of at most {_LARGEST_SURGE}: with all agents alike none could find back"
+            )
+        return self
+
+    def left(self, elapsed: float) -> float:
+        return 1.0 if self.over_after(elapsed) else 1.0 - self.reach * math.exp(-elapsed / self.fade)
+
+    def over_after(self, elapsed: float) -> bool:
+        return elapsed > _FADED * self.fade
+
+
+#: Beyond this share of the way, rounding would show in the values that come back.
+_LARGEST_SURGE = 0.99
+#: Time constants after which nothing is left of a surge: exp(-30) is 1e-13.
+_FADED = 30.0
+
+
+class UnderWay(Event):
+    """A shift that has begun, as it waits for the next step. It concerns those who were there when it began."""
+
+    kind: Literal["under_way"] = "under_way"
+    shift: Annotated[Drift | Surge, Field(discriminator="kind")]
+    since: int  #: step
+    newest: int  #: the first id that was not there
+
+    def apply(self, sim: Simulation) -> None:
+        shift = self.shift
+        steps = sim.step_number - self.since
+        elapsed = steps * sim.dt
+        before = shift.left((steps - 1) * sim.dt) if steps else 1.0
+        rows = sim.population.members([sim.groups.index(shift.group)] if shift.group else range(len(sim.groups)))
+        ids = sim.agents.id[rows]
+        rows, ids = rows[ids < self.newest], ids[ids < self.newest]
+        goal = np.zeros(len(rows))
+        if shift.to is not None:
+            purpose = f"{shift.group or 'everybody'}/{shift.name}/{self.since}"
+            goal = draw(shift.to, seed=sim.seed, purpose=purpose, ids=ids)
+            _check_values(shift.name, goal, sim)
+        column = sim.agents.columns[shift.name]
+        moved = goal + (column[rows] - goal) * (shift.left(elapsed) / before)
+        # On the way back to its least value, rounding may pass it.
+        column[rows] = np.maximum(moved, sim.agents.declared[shift.name].low)
+        if not shift.over_after(elapsed):
+            sim.events.add(sim.step_number + 1, self)
+
+
+class _State(Event):
+    """A state of body or mind that shifts the desired speed, and the traits of models that have them."""
+
+    group: GroupName = None
+
+    def apply(self, sim: Simulation) -> None:
+        for shift in self.shifts():
+            if shift.name == "desired_speed" or _is_trait(shift.name, sim):
+                shift.apply(sim)
+
+    def shifts(self) -> list[Drift] | list[Surge]:
+        raise TypeError(f"{type(self).__name__} does not say what it shifts")
+
+
+class Tire(_State):
+    """Fatigue: within `over` seconds people become slower, and slower to change their speed."""
+
+    kind: Literal["tire"] = "tire"
+    over: PositiveFinite
+    speed: Annotated[Finite, Field(gt=0.0, le=1.0, description="what is left of the desired speed")] = 0.6
+    mass: Annotated[Finite, Field(ge=0.0, le=1.0, description="share of the way to a mass of 1")] = 0.5
+
+    def shifts(self) -> list[Drift]:
+        slower = Drift(name="desired_speed", factor=self.speed, over=self.over, group=self.group)
+        heavier = [Drift(name="mass", to=1.0, share=self.mass, over=self.over, group=self.group)] if self.mass else []
+        return [slower, *heavier]
+
+
+class Alarm(_State):
+    """Adrenaline: people are faster, braver and more agile at once, and calm down with the time constant `fade` [s]."""
+
+    kind: Literal["alarm"] = "alarm"
+    fade: PositiveFinite = 30.0
+    speed: Annotated[Finite, Field(ge=1.0, description="times the desired speed")] = 1.5
+    courage: Annotated[Finite, Field(ge=0.0, le=_LARGEST_SURGE, description="share of the way to a courage of 1")] = 0.6
+    agility: Annotated[Finite, Field(ge=0.0, le=_LARGEST_SURGE, description="share of the way to an agility of 1")] = (
+        0.6
+    )
+
+    def shifts(self) -> list[Surge]:
+        faster = Surge(name="desired_speed", factor=self.speed, fade=self.fade, group=self.group)
+        shares = {"courage": self.courage, "agility": self.agility}
+        return [faster] + [
+            Surge(name=name, to=1.0, share=share, fade=self.fade, group=self.group)
+            for name, share in shares.items()
+            if share
+        ]
+
+
+def _check_values(name: str, values: NDArray[np.float64], sim: Simulation) -> None:
+    """Raise when one of the values to move to is none that the parameter can have."""
+    column = sim.agents.declared[name]
+    wrong = column.is_wrong(values)
+    if wrong.any():
+        raise ParameterError(f"{name} must be {column.allowed}, so it cannot become {values[np.argmax(wrong)]:g}")
+
+
+def _is_trait(name: str, sim: Simulation) -> bool:
+    # By the whole declaration: a model of one's own may have a column `mass` in kilograms.
+    return sim.agents.declared.get(name) in PERSONALITY

@@ -1,0 +1,244 @@
+"""What changes while the simulation runs: doors, exits, obstacles, hazards, targets, agents and their parameters.
+
+Events are applied at step boundaries, in the order (step, sequence). Each is a small frozen model, so that the same
+definition serves Python (`sim.at(20.0, events.CloseDoor(door="main"))`), scenario files (`kind = "close_door"`), the
+record of a run and its checkpoints. A Python function of the simulation is an event too, but a file cannot hold it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from pydantic import Field
+
+from tropel.agents.groups import Group
+from tropel.agents.personal_fields import PersonalFields, Value
+from tropel.agents.room import check_region
+from tropel.errors import ParameterError
+from tropel.events.base import Event, GroupName, Named
+from tropel.foundation.field_types import PositiveWhole
+from tropel.world import Obstacle, Target, World
+from tropel.world.motion import Motion, PointField
+from tropel.world.shapes import Length, PositiveLength
+
+if TYPE_CHECKING:
+    from tropel.simulation import Simulation
+
+
+class OpenDoor(Event):
+    """Open a door."""
+
+    kind: Literal["open_door"] = "open_door"
+    door: Annotated[str, Named("door")]
+
+    def apply(self, sim: Simulation) -> None:
+        sim.world.set_door(self.door, open=True)
+
+
+class CloseDoor(Event):
+    """Close a door; people stay on the side they are on."""
+
+    kind: Literal["close_door"] = "close_door"
+    door: Annotated[str, Named("door")]
+
+    def apply(self, sim: Simulation) -> None:
+        if sim.world.doors[self.door].open:
+            sim.clear_doorway(self.door)
+        sim.world.set_door(self.door, open=False)
+
+
+class OpenExit(Event):
+    """Let people out through an exit again."""
+
+    kind: Literal["open_exit"] = "open_exit"
+    exit: Annotated[str, Named("exit")]
+
+    def apply(self, sim: Simulation) -> None:
+        sim.world.set_exit(self.exit, open=True)
+
+
+class CloseExit(Event):
+    """Take an exit out of use: nobody leaves through it, and "nearest exit" means another one."""
+
+    kind: Literal["close_exit"] = "close_exit"
+    exit: Annotated[str, Named("exit")]
+
+    def apply(self, sim: Simulation) -> None:
+        sim.world.set_exit(self.exit, open=False)
+
+
+class AddObstacle(Event):
+    """Put a round obstacle into the world, standing or moving."""
+
+    kind: Literal["add_obstacle"] = "add_obstacle"
+    name: Annotated[str, Named("obstacle", "adds")]
+    radius: PositiveLength
+    position: PointField | None = None
+    motion: Motion | None = None
+    type: str = "obstacle"
+
+    def check(self, sim: Simulation, step: int) -> None:
+        sim.world.check_obstacle(self.name, self.made(), time=step * sim.dt)
+
+    def apply(self, sim: Simulation) -> None:
+        sim.world.obstacles.add(self.name, self.made(), time=sim.time, dt=sim.dt)
+
+    def made(self) -> Obstacle:
+        return Obstacle(radius=self.radius, position=self.position, motion=self.motion, type=self.type)
+
+
+class MoveObstacle(Event):
+    """Put an obstacle elsewhere; it stays there."""
+
+    kind: Literal["move_obstacle"] = "move_obstacle"
+    name: Annotated[str, Named("obstacle")]
+    position: PointField
+
+    def check(self, sim: Simulation, step: int) -> None:
+        moved = sim.events.foreseen("obstacle", self.name, step, sim.world.obstacles)
+        if moved is not None:
+            sim.world.check_obstacle(self.name, replace(moved, position=self.position, motion=None))
+
+    def apply(self, sim: Simulation) -> None:
+        sim.world.obstacles.move(self.name, self.position)
+
+
+class RemoveObstacle(Event):
+    """Take an obstacle away."""
+
+    kind: Literal["remove_obstacle"] = "remove_obstacle"
+    name: Annotated[str, Named("obstacle", "removes")]
+
+    def apply(self, sim: Simulation) -> None:
+        sim.world.obstacles.remove(self.name)
+
+
+class AddTarget(Event):
+    """Add a target that agents may be sent to."""
+
+    kind: Literal["add_target"] = "add_target"
+    name: Annotated[str, Named("target", "adds")]
+    position: PointField | None = None
+    motion: Motion | None = None
+    radius: Length = 0.5
+    absorbs: bool = False
+
+    def check(self, sim: Simulation, step: int) -> None:
+        sim.world.check_target(self.name, self._target(), time=step * sim.dt)
+
+    def apply(self, sim: Simulation) -> None:
+        sim.world.add_target(self.name, self._target())
+
+    def _target(self) -> Target:
+        return Target(position=self.position, motion=self.motion, radius=self.radius, absorbs=self.absorbs)
+
+
+class MoveTarget(Event):
+    """Put a target elsewhere; it stays there."""
+
+    kind: Literal["move_target"] = "move_target"
+    name: Annotated[str, Named("target")]
+    position: PointField
+
+    def check(self, sim: Simulation, step: int) -> None:
+        sim.world.check_target(self.name, Target(position=self.position))
+
+    def apply(self, sim: Simulation) -> None:
+        sim.world.move_target(self.name, self.position)
+
+
+class RemoveTarget(Event):
+    """Take a target away.
+
+    Who was on the way to it goes where its group was sent when it was declared; where that was this very target, it has
+    no goal. Newcomers that would be sent there have none either, until there is a target of that name again.
+    """
+
+    kind: Literal["remove_target"] = "remove_target"
+    name: Annotated[str, Named("target", "removes")]
+
+    def apply(self, sim: Simulation) -> None:
+        sim.world.remove_target(self.name)
+        sim.population.give_up(self.name)
+
+
+class SetGoal(Event):
+    """Send a group (everybody when left out) to an exit or target, "nearest exit", "nearest target" or "none"."""
+
+    kind: Literal["set_goal"] = "set_goal"
+    goal: Annotated[str, Named("goal")]
+    group: GroupName = None
+
+    def apply(self, sim: Simulation) -> None:
+        sim.set_goal(self.goal, group=self.group)
+
+
+class SetParameter(Event):
+    """Give a group (everybody when left out) a new value of a parameter: a number, a distribution, or "default"."""
+
+    kind: Literal["set_parameter"] = "set_parameter"
+    name: Annotated[str, Named("parameter")]
+    value: Annotated[
+        Value | Literal["default"], Field(description='"default": as for whom nothing is said, such as a flock\'s own')
+    ]
+    group: GroupName = None
+
+    def check(self, sim: Simulation, step: int) -> None:
+        sim.check_parameter(self.name, self.value)
+
+    def apply(self, sim: Simulation) -> None:
+        sim.set_parameter(self.name, self.value, group=self.group)
+
+
+class SetBehaviour(Event):
+    """Switch a behaviour of the layers off or on, such as "congestion" or "hazard influence"."""
+
+    kind: Literal["set_behaviour"] = "set_behaviour"
+    name: Annotated[str, Named("behaviour")]
+    on: bool
+    by: Annotated[
+        Literal["hand", "budget"], Field(description="who decided; a budget undoes only its own decisions")
+    ] = "hand"
+
+    def apply(self, sim: Simulation) -> None:
+        sim.set_behaviour(self.name, self.on, by_budget=self.by == "budget")
+
+
+class AddAgents(Event, PersonalFields):
+    """Let agents appear in a region, where there is room for them."""
+
+    kind: Literal["add_agents"] = "add_agents"
+    group: Annotated[str, Named("group")]
+    count: PositiveWhole
+    region: Annotated[str | None, Named("region")] = None
+    around: Annotated[PointField | None, Field(description="a place, instead of a region")] = None
+    within: Annotated[PositiveLength, Field(description="how far from that place they appear [m]")] = 2.0
+    goal: Annotated[str, Named("goal", even_gone=True)] = "nearest exit"
+    follow: Annotated[str | None, Named("group"), Field(description="a group, whose nearest agent is followed")] = None
+
+    def check(self, sim: Simulation, step: int) -> None:
+        sim.check_newcomers(self, group=self.group)
+        if self.region is not None and self.around is not None:
+            raise ParameterError("agents appear in a region or around a place; give one of the two")
+        newcomers = Group(self.group, **self.what(sim.world))
+        check_region(sim.world, newcomers.region, f"the newcomers of group '{self.group}'")
+
+    def apply(self, sim: Simulation) -> None:
+        sim.add_agents(self.group, **self.what(sim.world))
+
+    def what(self, world: World) -> dict[str, Any]:
+        """The fields of the `Group` that is added."""
+        region = self.region if self.around is None else world.disc(self.around, self.within)
+        return {**self.personal(), "count": self.count, "region": region}
+
+
+class RemoveAgents(Event):
+    """Take agents out: a group, those in a region, or both conditions together."""
+
+    kind: Literal["remove_agents"] = "remove_agents"
+    group: GroupName = None
+    region: Annotated[str | None, Named("region")] = None
+
+    def apply(self, sim: Simulation) -> None:
+        sim.remove_agents(group=self.group, region=self.region)

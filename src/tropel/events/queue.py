@@ -1,0 +1,286 @@
+"""Events waiting for their step: their order, their text in records and checkpoints, and how they are applied."""
+
+from __future__ import annotations
+
+import bisect
+import json
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Annotated, Any, Union
+
+from pydantic import Field, TypeAdapter, ValidationError
+
+from tropel.errors import EventError, ParameterError, TropelError
+from tropel.events import AddAgents
+from tropel.events.base import Event
+from tropel.events.gradual import UnderWay
+from tropel.events.names import Calendar, Moment
+from tropel.foundation.arguments import CHECKED_ELSEWHERE
+from tropel.registry import EVENTS
+
+if TYPE_CHECKING:
+    from tropel.simulation import Simulation
+
+EventLike = Annotated[Event | Callable[["Simulation"], None], CHECKED_ELSEWHERE]
+
+# Built at run time, which type checkers do not follow.
+_AnyEvent: Any = Annotated[Union[(*(entry.load() for entry in EVENTS.values()), UnderWay)], Field(discriminator="kind")]
+_any_event: Any = TypeAdapter(_AnyEvent)
+
+
+@dataclass(frozen=True)
+class Repeated:
+    """A function of the simulation that is called at `begin` [s] and every so many seconds after."""
+
+    function: Callable[[Simulation], None]
+    begin: float
+    seconds: float
+    turn: int = 0
+
+    def __call__(self, sim: Simulation) -> None:
+        # First the next turn, so that a checkpoint written by the function holds it.
+        following = replace(self, turn=self.turn + 1)
+        sim.events.add(step_at(self.begin + following.turn * self.seconds, sim.dt), following)
+        self.function(sim)
+
+    def stored(self) -> dict[str, Any]:
+        return {**_stored_function(self.function), "begin": self.begin, "every": self.seconds, "turn": self.turn}
+
+    def is_stored_as(self, stored: dict[str, Any]) -> bool:
+        turn = stored.get("turn")
+        return type(turn) is int and turn >= 0 and {**self.stored(), "turn": turn} == stored
+
+
+def _stored_function(function: Callable[..., Any]) -> dict[str, Any]:
+    return {"kind": "function", "name": getattr(function, "__qualname__", repr(type(function)))}
+
+
+def event_json(event: EventLike) -> str:
+    """An event as it is written into records and checkpoints."""
+    if isinstance(event, Event):
+        return event.model_dump_json()
+    return json.dumps(event.stored() if isinstance(event, Repeated) else _stored_function(event))
+
+
+def is_news(event: EventLike) -> bool:
+    """Whether an event belongs into the record of a run; what only goes on with an earlier one does not."""
+    return not (isinstance(event, UnderWay) or (isinstance(event, Repeated) and event.turn > 0))
+
+
+def event_from_json(text: str) -> Any:
+    """The event a record or checkpoint holds; functions cannot be read back."""
+    return _any_event.validate_json(text)
+
+
+#: Events by when they are due.
+Waiting = dict[Moment, EventLike]
+
+
+class EventQueue:
+    """Events waiting for their step."""
+
+    def __init__(self) -> None:
+        self._keys: list[Moment] = []
+        self._events: dict[Moment, EventLike] = {}
+        self._calendar = Calendar(self._events)
+
+    def __len__(self) -> int:
+        return len(self._keys)
+
+    def __iter__(self) -> Iterator[tuple[int, int, EventLike]]:
+        return ((key.step, key.sequence, self._events[key]) for key in self._keys)
+
+    def add(self, step: int, event: EventLike) -> Moment:
+        """Schedule an event after all others of the same step; returns when it is due."""
+        place = bisect.bisect_left(self._keys, Moment(step + 1, 0))
+        last = self._keys[place - 1] if place else None
+        # Numbered within the step, so that a resumed run needs no counter to go on with the same numbers.
+        key = Moment(step, last.sequence + 1 if last is not None and last.step == step else 0)
+        self._keys.insert(place, key)
+        self._events[key] = event
+        self._calendar.note(key)
+        return key
+
+    def take_out(self, moment: Moment) -> EventLike:
+        """Forget an event, as if it had never been scheduled."""
+        del self._keys[bisect.bisect_left(self._keys, moment)]
+        event = self._events.pop(moment)
+        self._calendar.forget(moment, event)
+        return event
+
+    def problems(self, moment: Moment, sim: Simulation) -> Iterator[tuple[str, str]]:
+        """Names in a scheduled event that are not there when it is due, or are taken: fields, and what is wrong."""
+        return self._calendar.problems(moment, sim)
+
+    def foreseen(self, kind: str, name: str, step: int, there: Any) -> Any:
+        """A thing as it is made before the end of a step, by an event or of those `there` now; None if not known."""
+        return self._calendar.foreseen(kind, name, step, there)
+
+    def due(self, step: int) -> Iterator[EventLike]:
+        """Take out, in order, what is due at or before a step."""
+        while self._keys and self._keys[0].step <= step:
+            yield self.take_out(self._keys[0])
+
+    def drop_last(self, step: int, count: int) -> None:
+        """Forget the last so many events of a step, as if they had never been scheduled."""
+        for _ in range(count):
+            if (last := max((key for key in self._keys if key.step == step), default=None)) is not None:
+                self.take_out(last)
+
+    def adds_agents(self) -> bool:
+        """Whether an event that is still to come may bring somebody in.
+
+        A function may do anything; those that are called again and again do not count, or no run would end.
+        """
+        return any(
+            not isinstance(event, Event | Repeated) or isinstance(event, AddAgents) for event in self._events.values()
+        )
+
+    def state(self) -> list[list[Any]]:
+        return [[step, sequence, event_json(event)] for step, sequence, event in self]
+
+    def restore(self, stored: list[list[Any]]) -> None:
+        """Put back what was waiting; nothing is changed when it cannot be read."""
+        self.put_back(self.read(stored))
+
+    def read(self, stored: Any) -> Waiting:
+        """What `state` gave; functions are found again among what the script has scheduled."""
+        functions = {(k.step, k.sequence): e for k, e in self._events.items() if not isinstance(e, Event)}
+        repeated = [event for _, _, event in self if isinstance(event, Repeated)]
+        events: Waiting = {}
+        for entry in stored if isinstance(stored, list) else [stored]:
+            key, what, text = _entry(entry)
+            if key in events:
+                raise EventError(f"two events are the number {key.sequence} of step {key.step}")
+            if "every" in what:
+                events[key] = _found_again(what, repeated)
+            elif what.get("kind") == "function":
+                if (at := (key.step, key.sequence)) not in functions or event_json(functions[at]) != text:
+                    raise EventError(
+                        f"the function '{what.get('name')}', due at step {key.step}, is not scheduled by this script"
+                    )
+                events[key] = functions[at]
+            else:
+                events[key] = _read_event(text, key.step)
+        return events
+
+    @property
+    def waiting(self) -> Waiting:
+        return dict(self._events)
+
+    def put_back(self, events: Waiting) -> None:
+        """Have these events waiting, and no others."""
+        self._keys, self._events = sorted(events), dict(events)
+        self._calendar = Calendar(self._events)
+        for key in self._keys:
+            self._calendar.note(key)
+
+
+def _entry(entry: Any) -> tuple[Moment, dict[str, Any], str]:
+    """When an event of a checkpoint is due, what it is, and its text."""
+    try:
+        step, sequence, text = entry
+        what = json.loads(text)
+        whole = type(step) is int and type(sequence) is int and step >= 0 and sequence >= 0
+        if not whole or not isinstance(what, dict):
+            raise ValueError("it must be a step, a number within the step, and the text of an event")
+    except (ValueError, TypeError, RecursionError) as error:
+        raise EventError(f"what waits as {entry!r:.60} is no event ({error})") from error
+    return Moment(step, sequence), what, text
+
+
+def _read_event(text: str, step: int) -> Event:
+    try:
+        event: Event = event_from_json(text)
+    except ValidationError as error:
+        why = error.errors()[0]["msg"]
+        raise EventError(f"what waits for step {step} is no event: {text[:60]} ({why})") from error
+    if isinstance(event, UnderWay) and not 0 <= event.since <= step:
+        raise EventError(f"what waits for step {step} began at step {event.since}")
+    return event
+
+
+def _found_again(stored: dict[str, Any], repeated: list[Repeated]) -> Repeated:
+    """The repeated function that a checkpoint means, taken out of those that the script has scheduled."""
+    for known in repeated:
+        if known.is_stored_as(stored):
+            repeated.remove(known)
+            return replace(known, turn=int(stored["turn"]))
+    name = stored.get("name")
+    call = f"every({stored['every']!r:.20}, {name!s:.60}, begin={stored.get('begin')!r:.20})"
+    raise EventError(f"the function '{name!s:.60}' is not scheduled by this script; schedule it with  {call}")
+
+
+def step_at(time: float, dt: float) -> int:
+    """The first step whose time, step · dt, is at or after `time` [s], up to a billionth of a step."""
+    if math.isinf(time / dt):
+        raise ParameterError(f"t = {time:g} s is more steps of dt = {dt:g} s away than can be counted; use a larger dt")
+    step = max(math.ceil(time / dt - 1e-9), 0)
+    # The quotient is rounded, in runs of millions of steps by more than that; the steps' own times decide.
+    around = range(max(step - 2, 0), step + 3)
+    return next((k for k in around if k * dt >= time - 1e-9 * dt), step)
+
+
+def due_step(time: float, sim: Simulation) -> int:
+    """The step at which an event of the time [s] is due; raises when that is over, or no time."""
+    step = step_at(time, sim.dt)
+    if step < sim.step_number:
+        raise ParameterError(f"t = {time:g} s is over already (it is {sim.time:g} s now)")
+    return step
+
+
+def schedule(sim: Simulation, step: int, *events: EventLike) -> None:
+    """Schedule events for a step; when it can be seen that one of them cannot happen, raise and schedule none."""
+    for event in events:
+        if not isinstance(event, Event) and (not callable(event) or isinstance(event, type)):
+            raise ParameterError(f"an event is one of tropel.events or a function of the simulation, not {event!r}")
+    moments = [sim.events.add(step, event) for event in events]
+    try:
+        for moment, event in zip(moments, events, strict=True):
+            for _, wrong in sim.events.problems(moment, sim):
+                raise ParameterError(wrong)
+            if isinstance(event, Event):
+                event.check(sim, step)
+    except BaseException:
+        for moment in moments:
+            sim.events.take_out(moment)
+        raise
+
+
+def foreseen_problems(sim: Simulation, step: int, event: EventLike) -> Iterator[tuple[tuple[str, ...], str]]:
+    """Schedule an event in any case; what is wrong with it, by the fields that it is about.
+
+    So one wrong event is not the reason for what is said of those after it.
+    """
+    moment = sim.events.add(step, event)
+    fine = True
+    for field, message in sim.events.problems(moment, sim):
+        fine = False
+        yield (field,), message
+    if fine and isinstance(event, Event):
+        try:
+            event.check(sim, step)
+        except TropelError as error:
+            yield (), str(error)
+
+
+def repeated(function: Callable[[Simulation], None], *, begin: float, seconds: float, dt: float) -> Repeated:
+    """A function to be called every so many seconds, which no step must miss."""
+    if not seconds > dt * (1.0 - 1e-9):
+        raise ParameterError(f"every: the time between two calls must be at least dt = {dt:g} s, not {seconds!r}")
+    if not callable(function) or isinstance(function, type):
+        raise ParameterError(f"every: expected a function of the simulation, not {function!r}")
+    return Repeated(function, begin=begin, seconds=float(seconds))
+
+
+def apply_event(event: EventLike, sim: Simulation) -> None:
+    """Apply one event; whatever goes wrong says which event it was and when."""
+    try:
+        if isinstance(event, Event):
+            event.apply(sim)
+        else:
+            event(sim)
+    except Exception as error:
+        what = str(error) if isinstance(error, TropelError) else f"{type(error).__name__}: {error}"
+        raise EventError(f"event {event_json(event)} at t = {sim.time:g} s: {what}") from error

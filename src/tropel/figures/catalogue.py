@@ -1,0 +1,30 @@
+"""What `tropel plot crowd_…` draws, by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from tropel.figures import crowd as crowd_figures
+from tropel.figures import measurements as crowd_measurements
+from tropel.figures.measurements import Told
+
+AT_ONCE: dict[str, Callable[[Path], list[Path]]] = {
+    "crowd_fig3": crowd_figures.draw_flow_fields,
+    "crowd_fig7": crowd_figures.draw_influences,
+    "crowd_fig9": crowd_figures.draw_bottleneck_maps,
+    "crowd_fig10": crowd_figures.draw_door_use,
+}
+MEASURED: dict[str, Callable[[Path, Told], list[Path]]] = {
+    "crowd_fig4": crowd_measurements.draw_plan_times,
+    "crowd_fig11": crowd_measurements.draw_frame_rates,
+    "crowd_gamma": crowd_measurements.draw_gamma_effect,
+    "crowd_density": crowd_measurements.draw_speed_by_density,
+}
+
+
+def draw_crowd_plot(name: str, path: Path, told: Told) -> list[Path]:
+    """Draw a plot into a PNG (several beside it, numbered, where there are more); returns what was written."""
+    if name in AT_ONCE:
+        return AT_ONCE[name](path)
+    return MEASURED[name](path, told)

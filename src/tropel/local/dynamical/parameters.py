@@ -1,0 +1,174 @@
+"""Parameters of the dynamical model, as users give them and as kernels see them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Annotated, Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tropel.errors import ParameterError, named_parameters, suggest
+from tropel.foundation.arguments import CHECKED_ELSEWHERE
+from tropel.foundation.quantities import number
+
+#: Rows of the parameters of types of obstacles; named types of round obstacles come after them.
+AGENTS, OBSTACLES, WALLS = 0, 1, 2
+_TYPES = ("agents", "obstacles", "walls")
+
+_LAWS = {"constant": 0, "time_to_contact": 1, "derivative": 2}
+
+
+@named_parameters
+@dataclass(frozen=True, kw_only=True)
+class Repulsion:
+    """How one type of obstacle repels: a fire pit is worse than a wall."""
+
+    strength: float = number(1.0, low=0.0, about="factor on the repeller")
+    reach: float = number(1.0, above=0.0, about="factor on d0")
+    margin: float = number(0.8, above=0.0, below=math.pi, unit="rad", about="safety margin delta of the window")
+
+
+#: Files give it as a table.
+_Told = Annotated[Repulsion, CHECKED_ELSEWHERE]
+
+
+@named_parameters
+@dataclass(frozen=True, kw_only=True)
+class DynamicalParameters:
+    """Parameters of `Dynamical`; the papers' values where they give any."""
+
+    attraction: float = number(1.0, above=0.0, unit="1/s", about="a of GAME eq. 2")
+    d0_base: float = number(0.3, above=0.0, unit="m", about="distance at which obstacles are felt, for courage ½")
+    agents: _Told = field(default_factory=Repulsion)
+    obstacles: _Told = field(default_factory=Repulsion)  #: round ones, if nothing is said for their type
+    walls: _Told = field(default_factory=Repulsion)
+    types: Mapping[str, _Told] = field(default_factory=dict)  #: round obstacles by their `type`, such as "fire"
+    #: What competes with the target together: all as "one", each type "apart", or lists of types, as in
+    #: [["agents"], ["walls", "obstacles"], ["fire"]]
+    classes: Literal["one", "apart"] | Sequence[Sequence[str]] = "one"
+    competition: bool = True  #: off: all weights are 1
+    crowding: Literal["ahead", "all"] = "ahead"  #: "all" is the print's sum of D
+    c1: float = number(1.0, above=0.0, about="c1 of GAME")
+    c2: float = number(2.5, above=0.0, about="c2 of GAME")
+    speed_law: Literal["constant", "time_to_contact", "derivative"] = "time_to_contact"
+    time_to_contact: float = number(1.0, above=0.0, unit="s", about="t2c, kept to what is in front")
+    front: float = number(1.0, above=0.0, about="width of what counts as in front, as a share of the two bodies")
+    safety: float | None = number(
+        None, unit="m", about="d0vel of LAYERS eq. 10, for courage up to ½; d0_base when left out"
+    )
+    speed_factor: float = number(1.0, low=0.0, about="on the result of the speed law (0.8 in GAME figure 6)")
+    retreat: float = number(0.5, low=0.0, about="fastest way backwards, as a share of the desired speed")
+    noise: float = number(0.05, low=0.0, unit="rad/√s", about="of the heading")
+    anticipation: float = number(1.0, low=0.0, about="share of others' velocity that is reckoned with, 0 to 1")
+    weight_memory: float = number(0.5, low=0.0, unit="s", about="how long weights take to follow the fixed point")
+    solid_bodies: bool = True  #: whether bodies never push into each other
+
+    def __post_init__(self) -> None:
+        for name in _TYPES:
+            object.__setattr__(self, name, _repulsion(name, getattr(self, name)))
+        for name in self.types:
+            if name in _TYPES:
+                raise ParameterError(f"Dynamical: types has '{name}', which is a parameter of its own")
+        types = {name: _repulsion(f"types.{name}", given) for name, given in self.types.items()}
+        object.__setattr__(self, "types", types)
+        self.class_of_types()
+
+    @property
+    def all_types(self) -> tuple[str, ...]:
+        """All types of obstacles that have parameters, in the order of the kernels' rows."""
+        return (*_TYPES, *self.types)
+
+    def class_of_types(self) -> list[int]:
+        """The number of the class of every type, in the order of `all_types`."""
+        if self.classes == "one":
+            return [0] * len(self.all_types)
+        if self.classes == "apart":
+            return list(range(len(self.all_types)))
+        number: dict[str, int] = {}
+        for place, part in enumerate(self.classes):
+            for name in part:
+                if name not in self.all_types:
+                    raise ParameterError(f"Dynamical: classes names '{name}'; {suggest(name, self.all_types)}")
+                if name in number:
+                    raise ParameterError(f"Dynamical: classes names '{name}' twice")
+                number[name] = place
+        missing = [name for name in self.all_types if name not in number]
+        if missing:
+            raise ParameterError(f"Dynamical: classes leaves out '{missing[0]}'; put it into one of them")
+        return [number[name] for name in self.all_types]
+
+
+def _repulsion(name: str, given: Any) -> Repulsion:
+    """A table of a scenario file, such as { strength = 2.0 }, as what it means."""
+    if isinstance(given, Repulsion):
+        return given
+    if not isinstance(given, Mapping) or not all(isinstance(key, str) for key in given):
+        raise ParameterError(f"Dynamical: {name} is a Repulsion or a table such as {{ strength = 2.0 }}, not {given!r}")
+    return Repulsion(**given)
+
+
+class Rules(NamedTuple):
+    """Parameters as kernels see them."""
+
+    attraction: float
+    d0_base: float
+    strength: NDArray[np.float64]  #: of every type of obstacles
+    reach: NDArray[np.float64]  #: likewise
+    cos_margin: NDArray[np.float64]
+    sin_margin: NDArray[np.float64]
+    class_of: NDArray[np.int64]  #: class of every type
+    row_of_type: NDArray[np.int64]  #: row of every type of obstacles, as the world numbers them
+    classes: int
+    competition: bool
+    all_round: float  #: 1 when what is behind counts in the sum of D, else 0
+    c1: float
+    c2: float
+    law: int
+    time_to_contact: float
+    front: float
+    safety: float
+    brakes: float  #: nobody slows down for what is further off than this [m]
+    speed_factor: float
+    retreat: float
+    noise: float
+    anticipation: float
+    weight_memory: float
+    key: np.uint64
+
+
+def rules_of(parameters: DynamicalParameters, key: np.uint64, types: Sequence[str] = ()) -> Rules:
+    """The parameters in the form that kernels take; `types` are those of the obstacles in the world, by number."""
+    p = parameters
+    repulsion = [getattr(p, name) for name in _TYPES] + list(p.types.values())
+    class_of = p.class_of_types()
+    safety = float(p.d0_base if p.safety is None else p.safety)
+    rows = [p.all_types.index(name) if name in p.types else OBSTACLES for name in types]
+    return Rules(
+        attraction=float(p.attraction),
+        d0_base=float(p.d0_base),
+        strength=np.array([float(r.strength) for r in repulsion]),
+        reach=np.array([float(r.reach) for r in repulsion]),
+        cos_margin=np.array([math.cos(r.margin) for r in repulsion]),
+        sin_margin=np.array([math.sin(r.margin) for r in repulsion]),
+        class_of=np.array(class_of, dtype=np.int64),
+        row_of_type=np.array(rows or [OBSTACLES], dtype=np.int64),
+        classes=max(class_of) + 1,
+        competition=bool(p.competition),
+        all_round=1.0 if p.crowding == "all" else 0.0,
+        c1=float(p.c1),
+        c2=float(p.c2),
+        law=_LAWS[p.speed_law],
+        time_to_contact=float(p.time_to_contact),
+        front=float(p.front),
+        safety=safety,
+        brakes=max(safety, 0.0) if p.speed_law == "time_to_contact" else 0.0,
+        speed_factor=float(p.speed_factor),
+        retreat=float(p.retreat),
+        noise=float(p.noise),
+        anticipation=float(p.anticipation),
+        weight_memory=float(p.weight_memory),
+        key=np.uint64(key),
+    )

@@ -1,0 +1,5 @@
+"""Lattice: people on square cells, one each (CROWD)."""
+
+from tropel.local.lattice.model import Lattice
+
+__all__ = ["Lattice"]

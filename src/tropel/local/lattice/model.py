@@ -1,0 +1,356 @@
+"""The lattice crowd: people on square cells, one each, who step where the layers of the ground are worth most.
+
+Banerjee, Abukmail & Kraemer, "Layered intelligence for agent-based crowd simulation", SIMULATION 85 (2009), 621–633.
+Numbers in brackets are the paper's equations. All layers are logarithms, so that products are sums.
+
+An agent looks at the eight cells around it and takes the one where the product of all layers is largest (1):
+
+- the path-plan layer of its goal, gamma^(length of the way);
+- the occupancy layer (2): 0 where somebody stands, else separation^k with k agents in the nine cells around it
+  (`separation` is ½ in the paper). Its own cell counts as occupied: it stays only when all others are vetoed, for
+  otherwise the crowd freezes;
+- the filters that reach there: hazards, congestions, layers of the user's own (`world/ground.py`);
+- its bonds to family or leader (`bonds.py`).
+
+Of equally good cells the nearer ones count, and of those one is drawn at random. (The paper draws among all. Then
+people zigzag towards wide goals, to which neighbouring cells are equally near, and need up to a sixth longer.)
+
+**Time.** Agents have real speeds in m/s. Each keeps a time credit, which grows by dt a step; a move costs its length
+over the agent's speed, and what is left is kept. Who is blocked saves up no more than one move. So dt times the largest
+speed must not exceed a cell. Along the lattice's eight directions ways are true; between them the shortest way over
+cells is up to 8 % longer than the straight line, which no model on such cells can avoid.
+
+**Conflicts.** All agents decide by the same frozen occupancy, and only for cells that are free in it. So nobody enters
+a cell in the step in which it is left, two can never swap places, and the decision does not depend on the order of
+agents. Where several want one cell, or two want to cross each other's diagonal way, each draws a random number, a
+function of seed, agent and step alone: whoever has the lowest among all it is in conflict with goes, the others stay.
+Nobody has an advantage from its number, place, direction, thread or an earlier draw, so each of n has the chance 1/n:
+that is what makes it fair. (Random sequential updates are as fair, but not parallel; a fixed order is neither.)
+
+**Others.** Agents of other models are bodies, not cells: where somebody of a cell's width would overlap them, or the
+way they make in this step if they go on like that, a cell counts as occupied. The same holds for the dead and for
+moving obstacles. This crowd moves before the others do (`run/phases.py`), who then keep clear of it.
+
+**Velocity.** Positions jump from cell to cell. `velocity` does not: from one move on it is the agent's speed in the
+direction of that move, and when the time for the next has come and there is none, it is zero. So each move counts for
+its true time, and velocities add up to the way.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tropel._kernels.grid_moves import STRAIGHT
+from tropel._kernels.philox import random_key
+from tropel.agents.state import NEAREST_EXIT, NEAREST_TARGET, NO_GOAL, AgentState, Column, Steered
+from tropel.agents.towards_goal import offset_to_goal
+from tropel.contracts import Follows, Model, ModelDeclaration, Moment, Moves
+from tropel.contracts.layers import Behaviours
+from tropel.contracts.offers import OfferedOccupancy
+from tropel.errors import ModelError, ParameterError, named_parameters
+from tropel.foundation.quantities import number
+from tropel.local.lattice.bonds import BOND_COLUMNS, NO_BONDS, BondFinder, Bonds
+from tropel.local.lattice.cells import (
+    BORDER,
+    NOWHERE,
+    TILE_BITS,
+    Crowd,
+    FilterTiles,
+    Ground,
+    filter_tiles,
+    locate,
+    mark,
+    mark_bodies,
+    sort_by_tile,
+)
+from tropel.local.lattice.placing import OnCells
+from tropel.local.lattice.step import ARRIVED, step_on_cells
+from tropel.world import World
+from tropel.world.goals import GoalArrays
+from tropel.world.ground import Terrain
+from tropel.world.raster import Raster
+
+#: After so many steps agents are sorted by place again, unless somebody came or went before.
+_SORT_EVERY = 32
+
+
+@named_parameters
+@dataclass(frozen=True, kw_only=True)
+class LatticeParameters:
+    """Parameters of `Lattice`."""
+
+    cell: float = number(0.4, above=0.0, unit="m", about="length of a cell's edge")
+    separation: float = number(
+        0.5, above=0.0, high=1.0, about="what a cell is worth less per agent around it; 1 for no regard to others"
+    )
+    family_reach: float = number(
+        6.0, above=0.0, unit="m", about="how far from the middle of their family people are drawn to it"
+    )
+    family_strength: float = number(9.0, low=0.0, about="exponent of the family's layer; 0 for no regard to it")
+    leader_length: float = number(
+        3.0, above=0.0, unit="m", about="half of the axis that a leader has along its heading"
+    )
+    leader_width: float = number(5.0, above=0.0, unit="m", about="how far from that axis followers are drawn to it")
+    leader_strength: float = number(8.0, low=0.0, about="exponent of the leader's layer; 0 for no regard to it")
+
+
+class Lattice(Model):
+    """People on cells who step where the layers of the ground are worth most; needs a planner that lays them.
+
+    Give all groups that share a world the same `Lattice`.
+    """
+
+    def __init__(self, **parameters: Any) -> None:
+        self.parameters = LatticeParameters(**parameters)
+        self.declares = ModelDeclaration(
+            columns=BOND_COLUMNS,
+            memory=(Column(name="credit", unit="s", about="time saved up for the next move on the lattice"),),
+            moves=Moves.EXACTLY,
+            follows=Follows.GROUND,
+            senses=False,
+            phase=0,
+            alone_in_phase=True,
+            solid_bodies=True,
+            placing=OnCells(self.parameters.cell),
+        )
+        self.behaviours: Behaviours = Behaviours("separation", "bonds")  #: what can be switched off while it runs
+        self.decisions = 0  #: how many agents decided in the last step
+        self.moves = 0  #: how many moved
+        self._world: World | None = None
+        self._ids: NDArray[np.int64] | None = None
+        self._rows: NDArray[np.int64] = np.empty(0, dtype=np.int64)  #: members by where they stand
+        self._places: NDArray[np.int64] = np.empty(0, dtype=np.int64)
+        self._age = 0  #: steps since rows were sorted
+        self._others_marked = False  #: whether the occupancy layer has bodies that move without telling
+        self._ground: Ground | None = None
+        self._parts: tuple[Any, ...] = ()  #: of the terrain that the ground was made of
+        self._counts: tuple[int, ...] = ()
+        self._tiles: FilterTiles | None = None
+        self._tiles_of: tuple[int, Any] = (-1, None)
+        self._bonds = BondFinder(
+            family_reach=self.parameters.family_reach,
+            family_strength=self.parameters.family_strength,
+            leader_length=self.parameters.leader_length,
+            leader_width=self.parameters.leader_width,
+            leader_strength=self.parameters.leader_strength,
+        )
+
+    @property
+    def longest_step(self) -> float:
+        """Nobody jumps over a cell."""
+        return self.parameters.cell
+
+    def prepare(self, moment: Moment) -> None:
+        """Take over the ground that the planner has laid."""
+        self._world = moment.world
+        self._key = random_key(moment.seed, "lattice")
+        self.behaviours.begin()
+        self._ids = self._ground = None
+        self._others_marked = False
+        terrain = self._terrain(moment)
+        self._current_ground(terrain)
+        rows, columns = terrain.raster.shape
+        around = (rows + 2 * BORDER) * (columns + 2 * BORDER)
+        # Words of eight bytes are read from two cells to the left of an agent.
+        self.occupied = np.zeros(around + 8, dtype=np.uint8)  #: the occupancy layer, with a border of two cells
+        self._claim = np.zeros(around + 8, dtype=np.uint8)  # the move that who stands there wants to make, and 1
+        self._lots = np.zeros(around, dtype=np.uint32)  # the draws of those who are in conflict
+
+    def steer(self, moment: Moment, out: Steered) -> None:
+        """Write position, velocity, heading and credit of the members into `out`."""
+        state, members, dt, step = moment.state, moment.members, moment.dt, moment.step
+        terrain = self._terrain(moment)
+        ground = self._current_ground(terrain)
+        self._keep_occupancy(state, members, ground, dt)
+        crowd = Crowd(
+            state.id,
+            state.position,
+            state.desired_speed,
+            moment.waiting,
+            state.goal,
+            state.group,
+            state.credit,
+            state.velocity,
+        )
+        count = len(members)
+        choice, goes = np.empty(count, dtype=np.uint8), np.empty(count, dtype=np.uint8)
+        credit = out.memory["credit"]
+        self.decisions, arrived, self.moves, hasty = step_on_cells(
+            self._rows, self._places, crowd, ground, self._known_world().wall_grid(1.0), self.occupied,
+            self._filters(terrain), self._bonds_now(state), self._key, step, dt, self._claim, self._lots, choice,
+            goes, out.position, out.velocity, out.heading, credit)  # fmt: skip
+        if hasty:
+            fastest = float(state.desired_speed[members].max())
+            longest = math.floor(1e4 * self.parameters.cell / fastest) / 1e4  # rounded up it would be too long again
+            raise ModelError(
+                f"a step of dt = {dt:g} s is too long for {hasty} agents on cells of {self.parameters.cell:g} m, of "
+                f"whom the fastest walks {fastest:g} m/s; dt must be at most {longest:g} s"
+            )
+        if arrived:
+            self._step_into_goals(state, np.sort(self._rows[choice == ARRIVED]), dt, out)
+
+    def set_behaviour(self, name: str, on: bool) -> None:
+        """Without "separation" people mind no longer how many stand around a cell."""
+        self.behaviours.switch(name, on)
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        return self.behaviours.state()
+
+    def restore(self, stored: Mapping[str, NDArray[Any]]) -> None:
+        self.behaviours.restore(stored)
+
+    def offers(self) -> tuple[object, ...]:
+        return (OfferedOccupancy(raster=self._raster, occupied=self._occupied_cells),)
+
+    def _raster(self) -> Raster:
+        assert self._parts
+        raster: Raster = self._parts[0]
+        return raster
+
+    def _occupied_cells(self) -> NDArray[np.bool_]:
+        """The occupancy layer without its border."""
+        rows, columns = (length + 2 * BORDER for length in self._raster().shape)
+        around = self.occupied[: rows * columns].reshape(rows, columns)
+        return np.asarray(around[BORDER:-BORDER, BORDER:-BORDER] != 0)
+
+    # What is kept from step to step -----------------------------------------------------------------------------
+
+    def _terrain(self, moment: Moment) -> Terrain:
+        terrain = moment.guidance.ground
+        if terrain is None:
+            raise ParameterError("Lattice reads layers of the ground; use a planner that lays them, such as PathPlans")
+        if abs(terrain.raster.cell - self.parameters.cell) > 1e-12:
+            raise ParameterError(
+                f"Lattice has cells of {self.parameters.cell:g} m, but its planner has {terrain.raster.cell:g} m; "
+                f"give both the same"
+            )
+        return terrain
+
+    def _current_ground(self, terrain: Terrain) -> Ground:
+        """What kernels see of the terrain, put together anew only after its planner has laid something else."""
+        parts = terrain.raster, terrain.moves, terrain.short_ways(), terrain.plan_of_goal
+        counts = len(terrain.plan_of_goal), len(self._known_world().goal_numbers), self.behaviours["separation"]
+        if self._ground is None or self._counts != counts or not all(map(operator.is_, parts, self._parts)):
+            self._ground, self._parts, self._counts = self._new_ground(terrain), parts, counts
+        return self._ground
+
+    def _new_ground(self, terrain: Terrain) -> Ground:
+        raster = terrain.raster
+        rows, columns = raster.shape
+        highest = max(terrain.plan_of_goal, default=NO_GOAL)
+        plans = np.full(max(highest, len(self._known_world().goal_numbers)) - NO_GOAL + 1, NOWHERE, dtype=np.int64)
+        for goal, plan in terrain.plan_of_goal.items():
+            plans[goal - NO_GOAL] = plan
+        return Ground(
+            x=float(raster.origin[0]),
+            y=float(raster.origin[1]),
+            cell=raster.cell,
+            rows=rows,
+            columns=columns,
+            free=raster.free.reshape(-1),
+            moves=terrain.moves.reshape(-1),
+            ways=terrain.short_ways(),
+            margin=terrain.margin,
+            plan_of_goal=plans,
+            way_weight=terrain.log_gamma / STRAIGHT * 2.0**terrain.dropped_bits,
+            crowd_weight=math.log(self.parameters.separation) if self.behaviours["separation"] else 0.0,
+        )
+
+    def _known_world(self) -> World:
+        assert self._world is not None
+        return self._world
+
+    def _keep_occupancy(self, state: AgentState, members: NDArray[np.int64], ground: Ground, dt: float) -> None:
+        """Bring the occupancy layer up to date where it is not: after somebody came or went, or others moved."""
+        self._age += 1
+        if self._ids is not state.id or len(self._rows) != len(members):
+            self._renew_rows(state, members, ground)
+            moved = 1
+        elif self._age > _SORT_EVERY:
+            self._sort(state, members, ground)
+            moved = 1
+        else:
+            moved = locate(self._rows, state.position, ground, self._places)
+        obstacles = self._known_world().obstacles
+        others = len(members) < len(state) or bool(obstacles.moving)
+        if moved or others or self._others_marked:
+            self.occupied.fill(0)
+            mark(self._places, ground.columns, self.occupied)
+        if others:
+            rows = np.setdiff1d(np.arange(len(state)), members, assume_unique=True)
+            mark_bodies(rows, state.position, state.velocity, state.radius, dt, ground, self.occupied)
+            moving = np.array(obstacles.moving_rows, dtype=np.int64)
+            mark_bodies(moving, obstacles.position, obstacles.velocity, obstacles.radius, dt, ground, self.occupied)
+        self._others_marked = others
+
+    def _renew_rows(self, state: AgentState, members: NDArray[np.int64], ground: Ground) -> None:
+        """List members after somebody came or went. A few who left move the others' rows by little: no need to sort."""
+        fewer = len(self._rows) - len(members)
+        if len(members) == len(state) and 0 <= fewer < len(members) // 8 and self._age <= _SORT_EVERY:
+            self._rows = self._rows[self._rows < len(members)]
+        if len(members) == len(state) == len(self._rows) and self._age <= _SORT_EVERY:
+            self._places = np.empty_like(self._rows)
+            locate(self._rows, state.position, ground, self._places)
+            self._ids = state.id
+        else:
+            self._sort(state, members, ground)
+
+    def _sort(self, state: AgentState, members: NDArray[np.int64], ground: Ground) -> None:
+        """Have members looked at in the order of tiles of the ground. The order changes times, not results."""
+        places = np.full(len(members), NOWHERE, dtype=np.int64)
+        locate(members, state.position, ground, places)
+        rows, columns = ground.rows >> TILE_BITS, ground.columns >> TILE_BITS
+        self._rows, self._places = np.empty_like(members), np.empty_like(places)
+        tally = np.zeros((rows + 1) * (columns + 1) + 1, dtype=np.int64)
+        sort_by_tile(members, places, columns + 1, tally, self._rows, self._places)
+        self._ids, self._age = state.id, 0
+
+    def _filters(self, terrain: Terrain) -> FilterTiles:
+        if self._tiles is None or self._tiles_of != (terrain.version, terrain):
+            # Sums of floats depend on their order, and that in which filters were added is lost over a resume.
+            self._tiles = filter_tiles(
+                [terrain.filters[name] for name in sorted(terrain.filters)], terrain.raster.shape
+            )
+            self._tiles_of = (terrain.version, terrain)
+        return self._tiles
+
+    def _bonds_now(self, state: AgentState) -> Bonds:
+        return self._bonds.bonds(state) if self.behaviours["bonds"] else NO_BONDS
+
+    def _step_into_goals(self, state: AgentState, rows: NDArray[np.int64], dt: float, out: Steered) -> None:
+        """Who stands on the last cell of its way, but outside of an exit smaller than a cell, steps into it."""
+        goals = self._known_world().goals()
+        goal = _number_of_goal(state.position[rows], state.goal[rows], goals)
+        # A closed exit lets nobody in, and who stood in it would share its cell with others.
+        lets_in = (goal == NEAREST_EXIT) | ((goal >= 0) & ((goals.absorbs & goals.usable)[np.maximum(goal, 0)] > 0))
+        rows, goal = rows[lets_in], goal[lets_in]
+        if not rows.size:
+            return
+        offset = offset_to_goal(state.position[rows], goal, goals)
+        away = np.linalg.norm(offset, axis=1)
+        rows, offset, away = rows[away > 0.0], offset[away > 0.0], away[away > 0.0]
+        cost = away / state.desired_speed[rows]
+        credit = state.credit[rows] + dt
+        goes = credit >= cost
+        out.memory["credit"][rows] = np.where(goes, credit - cost, credit)
+        out.heading[rows] = offset / away[:, None]
+        out.velocity[rows] = out.heading[rows] * state.desired_speed[rows, None]
+        out.position[rows[goes]] = (state.position[rows] + offset)[goes]
+
+
+def _number_of_goal(position: NDArray[np.float64], goal: NDArray[np.int32], goals: GoalArrays) -> NDArray[np.int32]:
+    """Goals with the nearest target by its number, since some targets take people in and others do not."""
+    meant = goal.copy()
+    targets = np.flatnonzero((goals.is_exit == 0) & (goals.usable == 1))
+    rows = np.flatnonzero(goal == NEAREST_TARGET)
+    if rows.size and targets.size:
+        away = np.linalg.norm(position[rows, None] - goals.position[targets], axis=2)
+        meant[rows] = targets[away.argmin(axis=1)]
+    return meant

@@ -1,0 +1,201 @@
+"""Plans kept on disk, so that a world is planned once: `load` and `store` by a digest of geometry and parameters.
+
+A plan is a NumPy .npz without pickle whose archive comment, the very end of the file, is a checksum of all bytes before
+it. A damaged file is a warning and a plan to be made again, never an error: the cache may be deleted at any time. Plans
+of other sources or packages are not found, because a changed solver may give other values.
+
+The environment variable TROPEL_PLAN_CACHE is a folder to use instead of the user's cache directory, or "off".
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import hashlib
+import itertools
+import os
+import re
+import time
+import warnings
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tropel import __version__
+from tropel._kernels.cache import kernel_digest
+from tropel.errors import ParameterError
+from tropel.foundation.files import LARGEST_CHECKPOINT, make_private, open_input, user_cache
+from tropel.foundation.stored_arrays import read_arrays
+
+#: What the variable says for no cache at all.
+OFF = "off"
+VARIABLE = "TROPEL_PLAN_CACHE"
+#: All plans together [bytes]; those not used for longest go first.
+LARGEST_TOTAL = 1 << 30
+
+_MARK = b"tropel-plan blake2b="
+_CHECKSUM_LENGTH = 64
+_DIGEST = "[0-9a-f]{16,128}"
+#: Only files of these names are ever deleted: the folder may be one that holds other things too.
+_PLAN = re.compile(rf"[0-9a-f]{{12}}-{_DIGEST}\.npz")
+_UNFINISHED = re.compile(rf"\.{_PLAN.pattern}\.\d+-\d+\.tmp")
+#: A file that somebody began to write so long ago [s] will not be finished.
+_ABANDONED = 3600.0
+_SOURCES = Path(__file__).parent
+_number = itertools.count()
+
+
+def folder() -> Path | None:
+    """Where plans are kept; None when they are not."""
+    told = os.environ.get(VARIABLE, "")
+    if told.lower() == OFF:
+        return None
+    if told:
+        return Path(told)
+    base = user_cache()
+    return None if base is None else base / "plans"
+
+
+def load(digest: str) -> dict[str, NDArray[Any]] | None:
+    """The arrays stored under a digest, or None when there are none or they cannot be used."""
+    path = _path(digest)
+    if path is None:
+        return None
+    try:
+        with open_input(path, largest=LARGEST_CHECKPOINT) as file:
+            damage = _damage(file, digest)
+            arrays = {} if damage else _arrays(file)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:  # too many open files, no permission, …: the plan itself may be whole
+        warnings.warn(
+            f"the cached plan {path} cannot be read ({error.strerror or error}); it is made again", stacklevel=2
+        )
+        return None
+    except Exception as error:  # archives and arrays that are made to break their readers break them in many ways
+        damage = str(error) or type(error).__name__
+    if damage:
+        warnings.warn(f"the cached plan {path} is damaged ({damage}); it is made again", stacklevel=2)
+        with contextlib.suppress(OSError):
+            path.unlink()
+        return None
+    with contextlib.suppress(OSError):
+        os.utime(path)
+    return arrays
+
+
+def store(digest: str, arrays: Mapping[str, NDArray[Any]], *, largest_total: int = LARGEST_TOTAL) -> None:
+    """Keep arrays under a digest. What cannot be written is a warning: a plan can always be made again."""
+    path = _path(digest)
+    if path is None or sum(array.nbytes for array in arrays.values()) > largest_total // 2:
+        return
+    for name, array in arrays.items():
+        if array.dtype.hasobject:
+            raise ParameterError(f"the array '{name}' of a plan holds Python objects; use a number or text dtype")
+    unfinished = path.with_name(f".{path.name}.{os.getpid()}-{next(_number)}.tmp")
+    try:
+        with unfinished.open("w+b") as file:
+            _write(file, digest, arrays)
+        os.replace(unfinished, path)
+    except OSError as error:
+        warnings.warn(f"the plan cannot be cached in {path.parent}: {error.strerror or error}", stacklevel=2)
+        with contextlib.suppress(OSError):
+            unfinished.unlink()
+        return
+    _make_room(path, largest_total)
+
+
+def _path(digest: str) -> Path | None:
+    if re.fullmatch(_DIGEST, digest) is None:
+        raise ParameterError(f"a plan is stored under a digest of hexadecimal digits, not {digest!r}")
+    where = folder()
+    if where is None:
+        return None
+    if fault := make_private(where):
+        warnings.warn(
+            f"plans are not cached in {where} ({fault}); they are made anew until {VARIABLE} is a folder of your own",
+            stacklevel=1,  # one place for all plans, so that it is said once
+        )
+        return None
+    return where / f"{_made_with()}-{digest}.npz"
+
+
+@functools.cache
+def _made_with() -> str:
+    """Digest of what a plan depends on besides its own digest."""
+    from importlib.metadata import version
+
+    # Numba's version is in the digest of the kernels. Not all that solves fields mentions kernels.
+    parts = (__version__, kernel_digest(), np.__version__, version("scipy"))
+    digest = hashlib.sha256("\n".join(parts).encode())
+    for source in sorted(_SOURCES.glob("*.py")):
+        digest.update(source.name.encode())
+        digest.update(source.read_bytes())
+    return digest.hexdigest()[:12]
+
+
+def _write(file: IO[bytes], digest: str, arrays: Mapping[str, NDArray[Any]]) -> None:
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
+        for name, array in arrays.items():
+            with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
+                np.lib.format.write_array(member, np.asanyarray(array), allow_pickle=False)
+        archive.comment = _MARK + b"0" * _CHECKSUM_LENGTH
+    end = file.seek(0, os.SEEK_END) - _CHECKSUM_LENGTH
+    checksum = _checksum(file, end, digest)
+    file.seek(end)
+    file.write(checksum)
+
+
+def _damage(file: IO[bytes], digest: str) -> str:
+    """What is wrong with a file as a whole; nothing when it is as it was written, under this digest."""
+    end = file.seek(0, os.SEEK_END) - _CHECKSUM_LENGTH
+    if end < len(_MARK):
+        return "it is too short"
+    file.seek(end - len(_MARK))
+    if file.read(len(_MARK)) != _MARK:
+        return "its end is missing"
+    if file.read() != _checksum(file, end, digest):
+        return "its checksum does not match"
+    return ""
+
+
+def _checksum(file: IO[bytes], end: int, digest: str) -> bytes:
+    """Of the first `end` bytes and the digest they are stored under, so that a renamed file is found out too."""
+    total = hashlib.blake2b(digest.encode(), digest_size=_CHECKSUM_LENGTH // 2)
+    file.seek(0)
+    left = end
+    while left > 0 and (block := file.read(min(left, 1 << 20))):
+        total.update(block)
+        left -= len(block)
+    return total.hexdigest().encode()
+
+
+def _arrays(file: IO[bytes]) -> dict[str, NDArray[Any]]:
+    with zipfile.ZipFile(file) as archive:
+        return read_arrays(archive, size=file.seek(0, os.SEEK_END))
+
+
+def _make_room(newest: Path, largest_total: int) -> None:
+    """Delete the plans that were not used for longest until the rest is small enough, and what nobody finished."""
+    plans = []
+    # Others may delete at the same time.
+    with contextlib.suppress(OSError):
+        for entry in newest.parent.iterdir():
+            with contextlib.suppress(OSError):
+                about = entry.stat()
+                if _PLAN.fullmatch(entry.name):
+                    plans.append((about.st_mtime_ns, about.st_size, entry))
+                elif _UNFINISHED.fullmatch(entry.name) and about.st_mtime < time.time() - _ABANDONED:
+                    entry.unlink()
+    total = sum(size for _, size, _ in plans)
+    for _, size, entry in sorted(plans):
+        if total <= largest_total:
+            return
+        if entry != newest:
+            with contextlib.suppress(OSError):
+                entry.unlink()
+                total -= size

@@ -1,0 +1,212 @@
+"""A field on a raster: which way to the goal from every cell, and how near it is.
+
+Whatever solved it, agents follow it alike: unit vectors are interpolated between free cells, never across a wall; who
+is pressed against a wall, where cells are not free, finds back to the nearest free cell on the same side.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tropel.errors import ParameterError
+from tropel.planning.fields.following import BLOCKED, GOAL, REACHABLE, UNKNOWN, UNREACHABLE, FieldArrays, follow_field
+from tropel.planning.fields.straightening import follow_straightened, steps_uphill, straighten_all
+from tropel.world import GoalArrays, World
+from tropel.world.raster import Raster
+
+
+@dataclass(frozen=True, kw_only=True)
+class Unreachable:
+    """Free places from which no way leads to the goal."""
+
+    cells: int
+    area: float  #: [m²], or [m³] in 3D
+    regions: list[tuple[float, ...]]  #: a point in each connected part, the largest part first
+    sizes: list[int]  #: their numbers of cells
+
+    def __str__(self) -> str:
+        if not self.cells:
+            return "every free cell leads to the goal"
+        where = ", ".join("(" + ", ".join(f"{c:.4g}" for c in p) + f"): {n} cells" for p, n in self.pairs[:5])
+        more = f" and {len(self.regions) - 5} more" if len(self.regions) > 5 else ""
+        unit = "m²" if len(self.regions[0]) == 2 else "m³"
+        return f"no way to the goal from {self.cells} cells ({self.area:.4g} {unit}), around {where}{more}"
+
+    @property
+    def pairs(self) -> list[tuple[tuple[float, ...], int]]:
+        return list(zip(self.regions, self.sizes, strict=True))
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class GridField:
+    """A raster with a value and a unit vector per cell, for one goal (which may be a union of places)."""
+
+    raster: Raster
+    goal: NDArray[np.bool_]  #: cells of the goal
+    value: NDArray[np.float64]  #: logarithm: larger is nearer to the goal, -inf where it cannot be reached
+    vectors: NDArray[np.float64]  #: (*shape, dim): unit vectors (x first), zero on the goal and where there is no way
+    metres_per_value: float = 0.0  #: times the value, the length of the way [m]; 0 when that is not known
+    straighten: bool = False  #: whether agents aim ahead along the way instead of following it cell by cell; 2D
+    solver: Any = None  #: what made it keeps this for a repair
+
+    def __post_init__(self) -> None:
+        shape = self.raster.shape
+        for name, array, wanted in (
+            ("goal", self.goal, shape),
+            ("value", self.value, shape),
+            ("vectors", self.vectors, (*shape, self.raster.dim)),
+        ):
+            if array.shape != wanted:
+                raise ParameterError(f"{name} of a field on a raster {shape} must be {wanted}, not {array.shape}")
+
+    @property
+    def reachable(self) -> NDArray[np.bool_]:
+        """Free cells from which a way leads to the goal, the goal included."""
+        return self.raster.free & (self.goal | (self.value > -np.inf))
+
+    @property
+    def length(self) -> NDArray[np.float64] | None:
+        """The way to the goal [m], inf where there is none; None when values do not tell."""
+        return self.value * self.metres_per_value if self.metres_per_value else None
+
+    @cached_property
+    def arrays(self) -> FieldArrays:
+        """What kernels see, with three axes of cells."""
+        shape = self.raster.shape if self.raster.dim == 3 else (1, *self.raster.shape)
+        kind = np.where(self.raster.free, np.uint8(UNREACHABLE), np.uint8(BLOCKED))
+        kind[self.reachable] = REACHABLE
+        kind[self.raster.free & self.goal] = GOAL
+        # Sampling takes any vector for that of a free cell on the way.
+        vectors = np.where((kind == REACHABLE)[..., None], self.vectors, np.float32(0.0)).astype(np.float32)
+        return FieldArrays(
+            kind=kind.reshape(shape),
+            wide=_free_all_around(self.raster.free).reshape(shape),
+            vectors=vectors.reshape(*shape, self.raster.dim),
+            value=np.ascontiguousarray(self.value, dtype=np.float64).reshape(shape),
+            metres_per_value=float(self.metres_per_value),
+            origin=np.append(self.raster.origin, 0.0)[:3],
+            cell=self.raster.cell,
+            inverse_cell=1.0 / self.raster.cell,
+            around=_steps_around(self.raster),
+        )
+
+    @cached_property
+    def _straight(self) -> NDArray[np.float32]:
+        """Vectors to the furthest point of the way in sight; NaN where nobody has been yet."""
+        kind = self.arrays.kind
+        straight = np.zeros((*kind.shape, 2), dtype=np.float32)
+        straight[kind == REACHABLE] = np.nan
+        return straight
+
+    @cached_property
+    def _steps(self) -> NDArray[np.int32]:
+        """From each cell to the next one of its way, as a difference of cell numbers."""
+        steps = np.zeros(self.raster.free.size, dtype=np.int32)
+        steps_uphill(self.arrays, steps)
+        return steps
+
+    def directions(self) -> NDArray[np.floating[Any]]:
+        """The unit vectors that agents follow, of every cell: `vectors`, or what straightening makes of them."""
+        if not self.straighten:
+            return self.vectors
+        straighten_all(self.arrays, self._steps, self._straight)
+        return self._straight[0]
+
+    def sample(self, positions: NDArray[np.float64], world: World) -> NDArray[np.float64]:
+        """Unit vectors at positions (N, dim), zero where there is no way; on goal cells zero too."""
+        positions = np.ascontiguousarray(positions, dtype=np.float64)
+        out = np.empty_like(positions)
+        rows = np.arange(len(positions), dtype=np.int64)
+        self.follow(positions, rows, world, _no_goals(self.raster.dim), np.empty(0, dtype=np.int64), None, out)
+        return out
+
+    def follow(
+        self,
+        positions: NDArray[np.float64],
+        rows: NDArray[np.int64],
+        world: World,
+        goals: GoalArrays,
+        numbers: NDArray[np.int64],
+        sight: NDArray[np.int16] | None,
+        out: NDArray[np.float64],
+    ) -> None:
+        """Write unit vectors into the given rows of `out`, zero where there is no way.
+
+        On goal cells they point straight to the nearest of the goals `numbers`; with `sight` (from `new_sight`) they
+        also do wherever such a goal is in clear sight.
+        """
+        look = sight is not None
+        remembered = np.empty((0, 0, 0), dtype=np.int16) if sight is None else sight
+        walls = world.wall_grid(search_reach(self.raster))
+        given = (walls, goals, numbers, remembered, look)
+        if self.straighten:
+            followed = self.arrays._replace(vectors=self._straight)
+            follow_straightened(positions, rows, self.arrays, followed, *given, self._steps, self._straight, out)
+        else:
+            follow_field(positions, rows, self.arrays, *given, out)
+
+    def new_sight(self) -> NDArray[np.int16]:
+        """An empty memory of which goal is seen from which cell."""
+        return np.full(self.arrays.kind.shape, UNKNOWN, dtype=np.int16)
+
+    def unreachable(self) -> Unreachable:
+        """Where people could stand and not get to the goal."""
+        from scipy import ndimage
+
+        lost = self.raster.free & ~self.reachable
+        cells = int(lost.sum())
+        if not cells:
+            return Unreachable(cells=0, area=0.0, regions=[], sizes=[])
+        labels, count = ndimage.label(lost, structure=np.ones((3,) * self.raster.dim))
+        sizes = np.bincount(labels.ravel())[1:]
+        firsts = np.unique(labels, return_index=True)[1][-count:]
+        order = np.argsort(-sizes, kind="stable")
+        places = self.raster.centre(np.stack(np.unravel_index(firsts[order], self.raster.shape), axis=-1))
+        return Unreachable(
+            cells=cells,
+            area=cells * self.raster.cell**self.raster.dim,
+            regions=[tuple(place) for place in places.tolist()],
+            sizes=sizes[order].tolist(),
+        )
+
+
+def search_reach(raster: Raster) -> float:
+    """How far somebody pressed against a wall looks for a free cell [m]."""
+    return 1.5 * raster.reach + 2.0 * raster.cell
+
+
+def _free_all_around(free: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Cells that are free and have only free cells around them; beyond the border nothing is free."""
+    wide = free.copy()
+    for axis in range(free.ndim):
+        before = np.moveaxis(wide, axis, 0)
+        after = before.copy()
+        after[1:] &= before[:-1]
+        after[:-1] &= before[1:]
+        after[[0, -1]] = False
+        wide = np.moveaxis(after, 0, axis)
+    return np.ascontiguousarray(wide)
+
+
+def _steps_around(raster: Raster) -> NDArray[np.int64]:
+    """Steps (K, 3) along z, y and x to the cells within reach of the search, the nearest first."""
+    most = math.ceil(search_reach(raster) / raster.cell)
+    axes = [np.arange(-most, most + 1)] * raster.dim
+    steps = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, raster.dim)
+    away = (steps**2).sum(axis=1)
+    kept = away * raster.cell**2 <= search_reach(raster) ** 2
+    order = np.argsort(away[kept], kind="stable")
+    flat = np.zeros((int(kept.sum()), 3), dtype=np.int64)
+    flat[:, 3 - raster.dim :] = steps[kept][order]
+    return flat
+
+
+def _no_goals(dim: int) -> GoalArrays:
+    none, start, edges = np.empty(0, dtype=np.uint8), np.zeros(1, dtype=np.int64), np.empty((0, 4))
+    return GoalArrays(none, none, none, np.empty((0, dim)), np.empty(0), start, edges, start, edges, np.zeros(dim))

@@ -1,0 +1,263 @@
+"""Planners that follow a field on a raster of the world: what they share, whatever solves the field.
+
+One field per distinct goal ("nearest exit" is the union of all open exits, nearest along the field). Fields are made
+before the first step, when a goal is new, and anew or by repair when a door, a static obstacle or a goal has changed.
+They are functions of the world as it is, so nothing of them needs to be in a checkpoint. Close to the goal, and where
+it is in clear sight, agents go straight to it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tropel.agents.groups import goal_number
+from tropel.agents.state import NEAREST_EXIT, NO_GOAL
+from tropel.contracts import Guidance, Moment, Planner
+from tropel.contracts.offers import OfferedField
+from tropel.errors import GeometryError, ParameterError
+from tropel.foundation.arguments import LARGEST_LENGTH, Length, checked_arguments
+from tropel.foundation.long_work import report
+from tropel.foundation.memory import require_memory
+from tropel.foundation.quantities import Quantity
+from tropel.planning.fields import cache as plan_cache
+from tropel.planning.fields.field import GridField, Unreachable
+from tropel.planning.fields.goals import goal_cells, goals_among, numbers_of, room_for_error, spec_of
+from tropel.world import World
+from tropel.world.raster import Raster, larger_cells, rasterise, what_is_drawn
+
+#: The distance to walls that the middle of a body keeps.
+Clearance = Annotated[float, Quantity(name="clearance", low=0.0, high=LARGEST_LENGTH, unit="m")]
+
+
+@dataclass(kw_only=True)
+class _Plan:
+    """What is known of the way to one goal."""
+
+    numbers: NDArray[np.int64]
+    spec: Any
+    field: GridField
+    sight: NDArray[np.int16] | None
+
+
+class FieldPlanner(Planner):
+    """Follow a field to the goal in the agents' `goal` column; stand where there is no way.
+
+    `cell` [m] is the size of the raster's cells and `clearance` [m] the distance to walls that the middle of a body
+    keeps where it can. With `line_of_sight` agents that see the goal go straight to it. With `cache` fields are kept on
+    disk for the next run.
+
+    A planner of one's own implements `solve`. Fields on disk are found by its name and `parameters`, so one that uses
+    the cache changes its `parameters` whenever `solve` changes.
+    """
+
+    @checked_arguments
+    def __init__(
+        self, *, cell: Length = 0.2, clearance: Clearance = 0.2, line_of_sight: bool = True, cache: bool = False
+    ) -> None:
+        self.cell = float(cell)
+        self.clearance = float(clearance)
+        self.line_of_sight = bool(line_of_sight)
+        self.cache = bool(cache)
+        self._world: World | None = None
+        self._raster: Raster | None = None
+        self._plans: dict[int, _Plan] = {}
+        self._drawn: tuple[bytes, ...] = ()
+        self._kept_up_with: tuple[Any, ...] = ()
+
+    # What a kind of field provides ------------------------------------------------------------------------------
+
+    @abstractmethod
+    def solve(self, raster: Raster, goal: NDArray[np.bool_]) -> GridField:
+        """The field that leads to the cells where `goal` is true (all of them free; there may be none)."""
+
+    def solve_many(self, raster: Raster, goals: Sequence[NDArray[np.bool_]]) -> list[GridField]:
+        """One field per goal. Override it where several are cheaper together."""
+        solved = []
+        for number, goal in enumerate(goals):
+            report(f"{type(self).__name__}: fields", number, len(goals))
+            solved.append(self.solve(raster, goal))
+        report(f"{type(self).__name__}: fields", len(goals), len(goals))
+        return solved
+
+    def repair(self, field: GridField, raster: Raster, goal: NDArray[np.bool_]) -> GridField:
+        """The field after cells or goal have changed: the same bits as `solve`, which is what it calls here."""
+        return self.solve(raster, goal)
+
+    @property
+    def parameters(self) -> str:
+        """Shown in digests: whatever changes directions. Kinds of fields add their own."""
+        return f"cell={self.cell!r}, clearance={self.clearance!r}, line_of_sight={self.line_of_sight!r}"
+
+    def bytes_per_cell(self, dim: int) -> float:
+        """What a field and its memory of who sees the goal take per cell [bytes]. Kinds of fields add their own."""
+        return 13.0 + 12.0 * dim
+
+    def goes_straight(self, field: GridField) -> bool:
+        """Whether agents in sight of the goal should leave the field."""
+        return self.line_of_sight
+
+    # What the simulation calls ----------------------------------------------------------------------------------
+
+    def prepare(self, moment: Moment) -> None:
+        """Draw the world and solve the field of every goal that agents have."""
+        world = self._world = moment.world
+        self._plans = {}
+        self._kept_up_with = ()
+        self._drawn = what_is_drawn(world)
+        self._raster = self.draw(world)
+        if not self._raster.free.any():
+            raise GeometryError(f"{type(self).__name__}: {room_for_error(self._raster)}")
+        self._add_plans(np.unique(moment.state.goal).tolist())
+
+    def direct(self, moment: Moment, out: Guidance) -> None:
+        """Write a unit vector (or zero) for each member."""
+        state, members, world = moment.state, moment.members, self._known()[0]
+        self._keep_up()
+        present = goals_among(state.goal, members, world)
+        self._add_plans(present)
+        for goal in present:
+            rows = members if len(present) == 1 else members[state.goal[members] == goal]
+            plan = self._plans.get(goal)
+            if plan is None:
+                out.directions[rows] = 0.0
+                continue
+            plan.field.follow(state.position, rows, world, world.goals(), plan.numbers, plan.sight, out.directions)
+
+    # What can be asked ------------------------------------------------------------------------------------------
+
+    def draw(self, world: World) -> Raster:
+        """The raster that fields are solved on."""
+        return rasterise(world, cell=self.cell, clearance=self.clearance)
+
+    def field(self, goal: str) -> GridField:
+        """The field to a goal by name, or to the "nearest exit" or "nearest target"; for pictures and reports."""
+        number = goal_number(self._known()[0], goal, type(self).__name__)
+        if number == NO_GOAL:
+            raise ParameterError(f"{type(self).__name__} has no field for the goal '{goal}'")
+        self._keep_up()
+        self._add_plans([number])
+        return self._plans[number].field
+
+    def goals(self) -> tuple[str, ...]:
+        """Names of the goals that have a field."""
+        self._keep_up()
+        return tuple(self._name(goal) for goal in self._plans)
+
+    def offers(self) -> tuple[object, ...]:
+        return (OfferedField(planner=self, goals=self.goals, field=self.field, draw=self.draw),)
+
+    def unreachable(self) -> dict[str, Unreachable]:
+        """For each goal with a field, where no way leads to it."""
+        self._keep_up()
+        return {self._name(goal): plan.field.unreachable() for goal, plan in self._plans.items()}
+
+    # Keeping up with the world ----------------------------------------------------------------------------------
+
+    def _keep_up(self) -> None:
+        """Follow what has changed since the last step: doors and obstacles, then goals."""
+        world, raster = self._known()
+        goals = world.goals()
+        # What is drawn takes long to compare; these tell whether it can be another.
+        now = world.blocking.tobytes(), world.obstacles.version, world.hazards.version, goals.position.tobytes()
+        if self._kept_up_with and self._kept_up_with[0] is goals and self._kept_up_with[1] == now:
+            return
+        self._kept_up_with = goals, now
+        drawn = what_is_drawn(world)
+        redrawn = drawn != self._drawn
+        if redrawn:
+            raster = self._raster = self.draw(world)
+            self._drawn = drawn
+        for goal, plan in list(self._plans.items()):
+            numbers = numbers_of(goal, world)
+            spec = spec_of(numbers, world)
+            if not redrawn and spec == plan.spec:
+                continue
+            cells = goal_cells(numbers, world, raster, strict=False)
+            field = plan.field
+            if redrawn or not np.array_equal(cells, field.goal):
+                field = self.repair(field, raster, cells)
+            self._plans[goal] = self._plan(numbers, spec, field)
+
+    def _add_plans(self, goals: Sequence[int]) -> None:
+        """Have a plan for each of these goals."""
+        new = [goal for goal in goals if goal > NO_GOAL and goal not in self._plans]
+        if not new:
+            return
+        world, raster = self._known()
+        self._require_memory(len(new), raster)
+        numbers = [numbers_of(goal, world) for goal in new]
+        cells = [goal_cells(each, world, raster, strict=True) for each in numbers]
+        fields = self._solved(raster, cells)
+        for goal, each, field in zip(new, numbers, fields, strict=True):
+            self._plans[goal] = self._plan(each, spec_of(each, world), field)
+
+    def _require_memory(self, goals: int, raster: Raster) -> None:
+        """Refuse fields that would not fit into the memory, before the first of them is solved."""
+        needed = float(goals) * raster.free.size * self.bytes_per_cell(raster.dim)
+        size = " × ".join(str(n) for n in reversed(raster.shape))
+        enough = larger_cells(raster.cell, raster.dim, needed)
+        require_memory(
+            needed,
+            f"{type(self).__name__}: fields to {goals} goal{'s' * (goals != 1)} on {size} cells of {raster.cell:g} m",
+            f'use {enough}, or fewer goals (one field leads to the "nearest exit", however many there are)',
+            error=GeometryError,
+        )
+
+    def _plan(self, numbers: NDArray[np.int64], spec: Any, field: GridField) -> _Plan:
+        sight = field.new_sight() if self.goes_straight(field) else None
+        return _Plan(numbers=numbers, spec=spec, field=field, sight=sight)
+
+    def _solved(self, raster: Raster, cells: Sequence[NDArray[np.bool_]]) -> list[GridField]:
+        """Fields from the cache on disk where it has them, the others solved together."""
+        if not self.cache:
+            return self.solve_many(raster, cells)
+        digests = [self._digest(raster, goal) for goal in cells]
+        found = [plan_cache.load(digest) for digest in digests]
+        missing = [k for k, arrays in enumerate(found) if arrays is None]
+        solved = dict(zip(missing, self.solve_many(raster, [cells[k] for k in missing]), strict=True))
+        for k, field in solved.items():
+            plan_cache.store(digests[k], _to_arrays(field))
+        return [
+            solved[k] if arrays is None else _from_arrays(arrays, raster, cells[k]) for k, arrays in enumerate(found)
+        ]
+
+    def _digest(self, raster: Raster, goal: NDArray[np.bool_]) -> str:
+        kind = type(self)
+        text = f"{kind.__module__}.{kind.__qualname__}({self.parameters}) {raster.digest()}"
+        return hashlib.sha256(text.encode() + np.packbits(goal).tobytes()).hexdigest()
+
+    def _known(self) -> tuple[World, Raster]:
+        if self._world is None or self._raster is None:
+            raise RuntimeError(f"{type(self).__name__}.prepare(moment) must be called first")
+        return self._world, self._raster
+
+    def _name(self, goal: int) -> str:
+        names = {number: name for name, number in self._known()[0].goal_numbers.items()}
+        return names.get(goal, "nearest exit" if goal == NEAREST_EXIT else "nearest target")
+
+
+def _to_arrays(field: GridField) -> dict[str, NDArray[Any]]:
+    return {
+        "value": field.value,
+        "vectors": field.vectors,
+        "metres_per_value": np.array(field.metres_per_value),
+        "straighten": np.array(field.straighten),
+    }
+
+
+def _from_arrays(arrays: dict[str, NDArray[Any]], raster: Raster, goal: NDArray[np.bool_]) -> GridField:
+    return GridField(
+        raster=raster,
+        goal=goal,
+        value=arrays["value"],
+        vectors=arrays["vectors"],
+        metres_per_value=float(arrays["metres_per_value"]),
+        straighten=bool(arrays["straighten"]),
+    )

@@ -1,0 +1,233 @@
+"""The layers of a simulation: which planner and which steering model each group has, and what they ask for.
+
+The simulation calls them; who has which, what they declare (`contracts`) and whether they go together is
+answered here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tropel.agents.groups import Personal, check_has_bonds, parameter_named
+from tropel.agents.personality import check_has_traits
+from tropel.agents.placing import Placing
+from tropel.agents.state import AgentState, Column
+from tropel.contact.bodies import Bodies
+from tropel.contact.wanted import HowTheyMove
+from tropel.contracts import (
+    Declaration,
+    Environment,
+    EnvironmentDeclaration,
+    Guidance,
+    Layer,
+    Model,
+    ModelDeclaration,
+    Moment,
+    Moves,
+    Planner,
+)
+from tropel.contracts.declarations import check_declared
+from tropel.contracts.layers import GroundLayers
+from tropel.errors import ParameterError, suggest
+from tropel.foundation.quantities import is_number
+from tropel.run.phases import Phase, follows_ground, in_order_of_preparing, phases_of, plannings
+from tropel.world import World
+from tropel.world.ground import Terrain
+
+if TYPE_CHECKING:
+    from tropel.events import AddAgents
+
+
+class GroupLayers:
+    """An environment, and a planner and a steering model per group, in the order of the groups."""
+
+    def __init__(
+        self,
+        groups: list[str],
+        *,
+        planning: Planner | Mapping[str, Planner],
+        environment: Environment,
+        local: Model | Mapping[str, Model],
+        world: World,
+    ) -> None:
+        self.groups = groups
+        self._numbers = {name: number for number, name in enumerate(groups)}
+        self.environment: Environment = _checked(environment, Environment, "environment")
+        self.planners: list[Planner] = _per_group(groups, planning, Planner, "planning")
+        self.models: list[Model] = _per_group(groups, local, Model, "local")
+        kinds = (
+            ("planning", self.planners, Declaration),
+            ("environment", [environment], EnvironmentDeclaration),
+            ("local", self.models, ModelDeclaration),
+        )
+        for what, used, declaration in kinds:
+            for layer in used:
+                check_declared(layer, declaration, what)
+                _check_space(layer, world, what)
+        self.planner_memory, self.model_memory = _memory(self.planners), _memory(self.models)
+        for name in set(self.planner_memory) & set(self.model_memory):
+            raise ParameterError(f"a planner and a model both write the column '{name}'; give it two names")
+        self.plannings = plannings(self.planners, self.models)
+        self.phases = phases_of(self.models)
+        self.somebody_senses = any(phase.senses for phase in self.phases)
+        self.somebody_is_directed = any(not follows_ground(model) for model in self.models)
+        self.somebody_moves_itself = any(model.declares.moves is not Moves.FREELY for model in self.models)
+        # Who moves exactly stands where nobody else does: their model sees to that.
+        self.somebody_may_collide = any(model.declares.moves is not Moves.EXACTLY for model in self.models)
+        self.bodies_may_overlap = all(model.declares.bodies_may_overlap for model in self.models)
+        self.told = [each for phase in self.phases for each in phase.models if each[0].is_told()]
+
+    def all(self) -> list[Layer]:
+        """Every layer once, in a fixed order."""
+        return list({id(layer): layer for layer in (self.environment, *self.planners, *self.models)}.values())
+
+    def prepare(self, moment: Moment, guidance: Guidance) -> None:
+        """Prepare all layers; models find the ground as it has been laid."""
+        first, models = in_order_of_preparing(self.environment, self.planners, self.models)
+        for layer in first:
+            layer.prepare(moment)
+        guidance.ground = self.ground
+        for model in models:
+            model.prepare(replace(moment, given=guidance))
+
+    @property
+    def ground(self) -> Terrain | None:
+        """What a planner has laid on the ground, for those who follow it."""
+        return next((planner.ground for planner in self._laying_first() if planner.ground is not None), None)
+
+    def _laying_first(self) -> list[Planner]:
+        """The planners, those whose ground is followed before all others."""
+        order = sorted(range(len(self.planners)), key=lambda number: not follows_ground(self.models[number]))
+        return [self.planners[number] for number in order]
+
+    # What they declare ------------------------------------------------------------------------------------------
+
+    def columns(self) -> list[Column]:
+        """Parameters and memory; nobody but its layer sets what is memory."""
+        return [
+            replace(column, kept=True) if column.name in layer.memory_names else column
+            for layer in self.all()
+            for column in layer.all_columns
+        ]
+
+    def placing(self) -> list[Placing]:
+        """Where newcomers of each group may stand."""
+        return [model.declares.placing for model in self.models]
+
+    def moves(self, phase: Phase, state: AgentState) -> HowTheyMove:
+        """How each agent moves in a phase; one value where all move alike."""
+        return phase.moves if isinstance(phase.moves, Moves) else phase.moves[state.group]
+
+    def bodies(self, phase: Phase, moment: Moment, key: np.uint64) -> Bodies | None:
+        """Those who never push into each other in this phase; None when nobody can be pressed."""
+        if not phase.pressed:
+            return None
+        solid = np.array([model.declares.solid_bodies for model in self.models])[moment.state.group]
+        return Bodies(moment.cells, solid, key, moment.step, reduce=moment.reduce)
+
+    def check_newcomers(self, told: Personal | AddAgents, *, group: str) -> None:
+        """Raise when a group's planner and steering model have no use for the personality or bonds it is given."""
+        if told.follow is not None and told.follow not in self._numbers:
+            raise ParameterError(
+                f"group '{group}' follows '{told.follow}', which is no group; {suggest(told.follow, self.groups)}"
+            )
+        number = self._numbers.get(group)
+        if number is None:
+            return
+        model = self.models[number]
+        declared = {c.name: c for layer in (self.planners[number], model) for c in layer.all_columns}
+        for name, value in told.parameters.items():
+            column = parameter_named(name, declared, f"group '{group}'")
+            if is_number(value):
+                column.check(value, f"group '{group}'")
+        columns = set(declared)
+        check_has_traits(told.personality, group=group, model=type(model).__name__, columns=columns)
+        check_has_bonds(told.families, told.follow, group=group, model=type(model).__name__, columns=columns)
+
+    # What can be changed in them --------------------------------------------------------------------------------
+
+    def on_the_ground(self) -> GroundLayers:
+        """The layers of the user's own that a planner lays."""
+        for planner in self._laying_first():
+            if planner.ground_layers is not None:
+                return planner.ground_layers
+        raise ParameterError('nobody lays layers here; plan with PathPlans (in files: model = "path_plans")')
+
+    @property
+    def behaviours(self) -> dict[str, bool]:
+        """What can be switched off in any layer, and whether it is on in one of them."""
+        found: dict[str, bool] = {}
+        for layer in self.all():
+            for name, on in layer.behaviours.items():
+                found[name] = found.get(name, False) or on
+        return found
+
+    def check_behaviour(self, name: str) -> None:
+        """Raise when no layer has such a behaviour."""
+        known = self.behaviours
+        if name not in known:
+            raise ParameterError(f"no layer here has the behaviour '{name}'; {suggest(name, known)}")
+
+    def set_behaviour(self, name: str, on: bool) -> None:
+        """Switch a behaviour in every layer that has it."""
+        self.check_behaviour(name)
+        for layer in self.all():
+            if name in layer.behaviours:
+                layer.set_behaviour(name, on)
+
+
+def _memory(layers: Sequence[Layer]) -> list[str]:
+    """Names of the columns that layers write."""
+    return sorted({name for layer in layers for name in layer.memory_names})
+
+
+def _check_space(layer: Layer, world: World, what: str) -> None:
+    """Raise when a layer would be wrong in this world: where its sides are joined, or where they are no walls."""
+    if world.is_periodic and not layer.declares.periodic_space:
+        raise ParameterError(
+            f"{what}: {type(layer).__name__} does not know periodic space, where others and goals are met beyond the "
+            f"seam; use another model, or a world that is not periodic (a layer of your own that takes nearest images "
+            f"declares periodic_space=True)"
+        )
+    if world.is_periodic and isinstance(layer, Model) and layer.declares.solid_bodies:
+        raise ParameterError(
+            f"{what}: solid bodies are not kept apart over the seam of periodic space; give {type(layer).__name__} "
+            f"solid_bodies=False, or take a world that is not periodic"
+        )
+
+
+def _per_group(groups: list[str], given: Any, kind: type[Layer], what: str) -> list[Any]:
+    """One layer per group, in the order of the groups."""
+    if isinstance(given, Mapping):
+        known = set(groups)
+        for name in given:
+            if name not in known:
+                raise ParameterError(f"{what}: there is no group '{name}'; {suggest(name, groups)}")
+        missing = [name for name in groups if name not in given]
+        if missing:
+            raise ParameterError(f"{what}: nothing is given for the group '{missing[0]}'")
+        per_group = [given[name] for name in groups]
+    else:
+        per_group = [given] * max(len(groups), 1)
+    return [_checked(layer, kind, what) for layer in per_group]
+
+
+def _checked(layer: Any, kind: type[Layer], what: str) -> Any:
+    if isinstance(layer, kind):
+        return layer
+    if isinstance(layer, type) and issubclass(layer, kind):
+        raise ParameterError(
+            f"{what} needs {_article(kind)}, and {layer.__name__} is the class; make one: {layer.__name__}()"
+        )
+    raise ParameterError(
+        f"{what} needs {_article(kind)}: an object of a class that extends tropel.{kind.__name__} and has the method "
+        f"{kind.method}; got {layer!r:.80}"
+    )
+
+
+def _article(kind: type[Layer]) -> str:
+    return f"{'an' if kind.__name__[0] in 'AEIO' else 'a'} {kind.__name__}"

@@ -1,0 +1,170 @@
+"""Observers: whatever watches a simulation without changing it, such as recorders, plots and code of the user's own.
+
+A simulation tells each of `sim.observers`, in their order, what happens. An observer overrides the methods it needs:
+
+>>> import shapely
+>>> from tropel import Group, Simulation, World
+>>> from tropel.run.observers import Every, Observer
+>>> class HeadCount(Observer):
+...     trigger = Every(seconds=0.5)
+...
+...     def __init__(self):
+...         self.counts = []
+...
+...     def step_done(self, sim):
+...         self.counts.append((sim.step_number, len(sim.agents)))
+>>> sim = Simulation(World(shapely.box(0, 0, 10, 10)), Group("people", count=3), dt=0.1)
+>>> count = HeadCount()
+>>> sim.observers.append(count)
+>>> _ = sim.run(until=1.2)
+>>> count.counts
+[(5, 3), (10, 3)]
+
+Observers read the simulation and change nothing in it. A budget is the one exception: it schedules events at the
+beginning of a step, as anybody may between two steps.
+
+An exception in an observer is an error of the run: it ends the run with the files closed, as an exception in a layer
+does. Overlays of the viewer catch their own and switch themselves off instead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tropel.errors import ParameterError, named_parameters
+from tropel.foundation.quantities import number
+
+if TYPE_CHECKING:
+    from tropel.run.loop import Summary
+    from tropel.simulation import Simulation
+
+#: More steps than any run has, and few enough to count.
+_NEVER = 1e300
+
+
+@named_parameters
+@dataclass(frozen=True, kw_only=True)
+class Every:
+    """After which steps an observer is told: every so many steps, or so many seconds of simulated time.
+
+    Steps are counted from the start of the simulation, not of the observer, so that a resumed run keeps the rhythm.
+    Seconds are rounded to whole steps, and to one at least.
+    """
+
+    steps: int | None = number(None, whole=True, low=1)
+    seconds: float | None = number(None, above=0.0, unit="s", about="of simulated time")
+
+    def __post_init__(self) -> None:
+        if (self.steps is None) == (self.seconds is None):
+            raise ParameterError("Every needs either steps or seconds")
+
+    def due(self, sim: Simulation) -> bool:
+        """Whether the step that the simulation is at is one of them."""
+        return sim.step_number % self.in_steps(sim.dt) == 0
+
+    def in_steps(self, dt: float) -> int:
+        """The interval in steps of dt [s]."""
+        if self.seconds is not None:
+            return max(1, round(min(self.seconds / dt, _NEVER)))
+        assert self.steps is not None
+        return self.steps
+
+
+class Observer:
+    """What a simulation tells. All methods do nothing here."""
+
+    trigger = Every(steps=1)  #: after which steps `step_done` is called; everything else is always told
+
+    def begin(self, sim: Simulation) -> None:
+        """A run begins, from the state as it is. A simulation that is stepped by hand has neither `begin` nor `end`."""
+
+    def step_begins(self, sim: Simulation) -> None:
+        """A step begins; nothing has happened in it."""
+
+    def event(self, sim: Simulation, text: str) -> None:
+        """An event has been applied at the beginning of this step; `text` is its JSON.
+
+        An event that goes on over several steps is told once.
+        """
+
+    def deaths(self, sim: Simulation, ids: NDArray[np.int64]) -> None:
+        """These agents have died at the beginning of this step."""
+
+    def step_done(self, sim: Simulation) -> None:
+        """A step is over that the trigger names; `sim.step_number` counts it already."""
+
+    def flush(self) -> None:
+        """A checkpoint is about to be written: bring to disk what a run that resumes from it will not tell again."""
+
+    def end(self, sim: Simulation, *, whole: bool, summary: Summary | None) -> None:
+        """The run is over. This is called for every observer of a run, also when `begin` or a step has failed.
+
+        `whole` says whether the state is that between two steps; `summary` is None when the run was broken off.
+        """
+
+
+class Observers(Observer):
+    """Observers that are told in their order; together they are an observer themselves.
+
+    They may be added and removed at any time and from any thread: this takes effect with what is told next.
+    """
+
+    def __init__(self) -> None:
+        self._observers: list[Observer] = []
+
+    def append(self, observer: Observer) -> None:
+        if not isinstance(observer, Observer):
+            raise ParameterError(f"an observer is an object of a subclass of Observer, not {observer!r}")
+        self._observers.append(observer)
+
+    def remove(self, observer: Observer) -> None:
+        self._observers.remove(observer)
+
+    def __iter__(self) -> Iterator[Observer]:
+        return iter(tuple(self._observers))
+
+    def __len__(self) -> int:
+        return len(self._observers)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Observers:
+        """Nobody observes the copy of a simulation: two runs would be mixed up in one file or plot."""
+        return Observers()
+
+    # What is told -----------------------------------------------------------------------------------------------
+
+    def begin(self, sim: Simulation) -> None:
+        for observer in self:
+            observer.begin(sim)
+
+    def step_begins(self, sim: Simulation) -> None:
+        for observer in self:
+            observer.step_begins(sim)
+
+    def event(self, sim: Simulation, text: str) -> None:
+        for observer in self:
+            observer.event(sim, text)
+
+    def deaths(self, sim: Simulation, ids: NDArray[np.int64]) -> None:
+        for observer in self:
+            observer.deaths(sim, ids)
+
+    def step_done(self, sim: Simulation) -> None:
+        for observer in self:
+            if observer.trigger.due(sim):
+                observer.step_done(sim)
+
+    def flush(self) -> None:
+        for observer in self:
+            observer.flush()
+
+    def end(self, sim: Simulation, *, whole: bool, summary: Summary | None) -> None:
+        # One that fails to close its file must not keep others from closing theirs.
+        with ExitStack() as stack:
+            for observer in reversed(tuple(self)):
+                stack.callback(observer.end, sim, whole=whole, summary=summary)

@@ -1,0 +1,125 @@
+"""The phases of a step: which models move when, and what planners are asked for.
+
+Where all models are of one phase a step has one, in which all act on the same frozen state. Where a crowd that follows
+the ground shares the world with others it has two:
+
+1. those of the lower phase move, onto places that no other body reaches or is about to reach;
+2. the others sense them where they are now, and move. Solid bodies press on them in vain, slide past or wait.
+
+So bodies of both kinds are kept apart, and no conflict between them is left to settle. If both moved at once, those who
+move exactly would have to leave free whatever the others could reach by any turn they might make, and two who want the
+same place would both stay out of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tropel.contact.wanted import HowTheyMove
+from tropel.contracts import Environment, Follows, Guidance, Layer, Model, Moment, Moves, Planner
+from tropel.errors import ParameterError
+
+Groups = tuple[int, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Phase:
+    """Models that act at once, each with the numbers of all groups that use it."""
+
+    models: list[tuple[Model, Groups]]
+    senses: bool  #: whether any of them wants to know who and what is near
+    moves: HowTheyMove  #: how the agents of each group move now; one value where all move alike
+    pressed: bool  #: whether any of them has solid bodies that others may press on
+
+
+@dataclass(frozen=True, kw_only=True)
+class Planning:
+    """What a planner is asked for, and for which groups."""
+
+    plan: Callable[[Moment, Guidance], None]
+    groups: Groups
+
+
+def phases_of(models: Sequence[Model]) -> list[Phase]:
+    """The phases of a step with these models of the groups, in order."""
+    in_use = with_groups(models)
+    numbers = sorted({model.declares.phase for model in models})
+    return [_phase(number, in_use, models) for number in numbers]
+
+
+def _phase(number: int, in_use: list[tuple[Model, Groups]], of_groups: Sequence[Model]) -> Phase:
+    models = [each for each in in_use if each[0].declares.phase == number]
+    if len(models) > 1 and any(model.declares.alone_in_phase for model, _ in models):
+        names = " and ".join(sorted({type(model).__name__ for model, _ in models}))
+        raise ParameterError(f"two {names} models share one world; give the same one to all groups")
+    codes = [model.declares.moves if model.declares.phase == number else Moves.NOT_NOW for model in of_groups]
+    return Phase(
+        models=models,
+        senses=any(model.declares.senses for model, _ in models),
+        moves=codes[0] if len(set(codes)) == 1 else np.array(codes, dtype=np.uint8),
+        pressed=any(can_be_pressed(model) for model, _ in models),
+    )
+
+
+def can_be_pressed(model: Model) -> bool:
+    """Whether its agents are bodies that give way; who moves exactly stands like a rock."""
+    return model.declares.solid_bodies and model.declares.moves is not Moves.EXACTLY
+
+
+def plannings(planners: Sequence[Planner], models: Sequence[Model]) -> list[Planning]:
+    """What planners do for which groups: `direct` those who follow directions, `lay` the ground for the others."""
+    found: list[Planning] = []
+    laying: Planner | None = None
+    for planner, groups in with_groups(planners):
+        on_ground = tuple(number for number in groups if follows_ground(models[number]))
+        others = tuple(number for number in groups if not follows_ground(models[number]))
+        if on_ground:
+            if not planner.lays_ground():
+                raise ParameterError(
+                    f"{type(models[on_ground[0]]).__name__} follows what lies on the ground, and "
+                    f"{type(planner).__name__} lays nothing there; plan with a planner that does, such as PathPlans "
+                    f'(in files: model = "path_plans")'
+                )
+            if laying is not None:
+                raise ParameterError(
+                    f"two planners ({type(laying).__name__} and {type(planner).__name__}) lay one ground; "
+                    f"give one and the same to all groups that follow it"
+                )
+            laying = planner
+            found.append(Planning(plan=planner.lay, groups=on_ground))
+        if others:
+            found.append(Planning(plan=planner.direct, groups=others))
+    return found
+
+
+def in_order_of_preparing(
+    environment: Environment, planners: Sequence[Planner], models: Sequence[Model]
+) -> tuple[list[Layer], list[Layer]]:
+    """Every layer once: those prepared before the ground is laid, and the models, which find it.
+
+    Planners that lay the ground come after those that only direct.
+    """
+    laying = {id(planner) for planner, model in zip(planners, models, strict=True) if follows_ground(model)}
+    directing = [planner for planner in planners if id(planner) not in laying]
+    layers = [planner for planner in planners if id(planner) in laying]
+    return _once((environment, *directing, *layers)), _once(models)
+
+
+def follows_ground(model: Model) -> bool:
+    return model.declares.follows is Follows.GROUND
+
+
+def _once(layers: Sequence[Layer]) -> list[Layer]:
+    return list({id(layer): layer for layer in layers}.values())
+
+
+def with_groups(per_group: Sequence[Any]) -> list[tuple[Any, Groups]]:
+    """Each distinct layer with the numbers of all groups that use it."""
+    numbers: dict[int, list[int]] = {}
+    for number, layer in enumerate(per_group):
+        numbers.setdefault(id(layer), []).append(number)
+    return [(per_group[groups[0]], tuple(groups)) for groups in numbers.values()]

@@ -1,0 +1,192 @@
+"""The stages of a step from planning to settling: what each of them is given, and what becomes of what it writes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from time import perf_counter
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tropel._kernels.arrays import clear
+from tropel._kernels.philox import random_key
+from tropel.agents.state import AgentState, Floats, Steered
+from tropel.contact.integrate import integrate
+from tropel.contracts import Guidance, Model, Moment, Moves, Near, Rows
+from tropel.contracts.moment import NOBODY_WAITS
+from tropel.errors import ModelError
+from tropel.run.phases import Phase
+
+if TYPE_CHECKING:
+    from tropel.simulation import Simulation
+
+
+# Wall-clock time per stage of the step.
+
+
+#: The stages of `Simulation.step`, in their order.
+STAGES = ("events", "planning", "environment", "local", "integrate", "collisions", "settled", "exits", "record")
+
+
+class _Stage:
+    """The clock of one stage."""
+
+    def __init__(self, timing: Timing, name: str) -> None:
+        self._timing, self._name = timing, name
+        self._begin = 0.0
+
+    def __enter__(self) -> None:
+        self._timing.stage = self._name
+        self._begin = perf_counter()
+
+    def __exit__(self, *error: object) -> None:
+        self._timing.seconds[self._name] += perf_counter() - self._begin
+
+
+class Timing:
+    """Seconds spent in each stage so far: `with timing("planning"): …`."""
+
+    def __init__(self) -> None:
+        self.seconds: dict[str, float] = dict.fromkeys(STAGES, 0.0)
+        self.stage = ""  #: the current or last stage
+        self._clocks = {name: _Stage(self, name) for name in STAGES}
+
+    def __call__(self, stage: str) -> _Stage:
+        return self._clocks[stage]
+
+    @property
+    def total(self) -> float:
+        return sum(self.seconds.values())
+
+
+# What really happened in a step, told to the models that want to know: `Model.settled`.
+
+
+class Settling:
+    """Remembers where everybody was and wanted to be, as long as a model wants to be told."""
+
+    def __init__(self, told: Sequence[tuple[Model, tuple[int, ...]]]) -> None:
+        self.told = told  #: models that are told, each with the numbers of its groups
+        self._before: Floats = np.empty((0, 0))
+        self._wanted: Floats = np.empty((0, 0))
+
+    def begin(self, state: AgentState) -> None:
+        """Nobody has moved yet, nor wants to."""
+        if self.told:
+            self._before, self._wanted = state.position.copy(), state.position.copy()
+
+    def note(self, state: AgentState, out: Steered, moves: Moves | np.ndarray, dt: float) -> None:
+        """Where those want to be who move in this phase."""
+        if not self.told:
+            return
+        codes = np.broadcast_to(np.asarray(moves, dtype=np.uint8), len(state))
+        freely, placed = codes == Moves.FREELY, (codes == Moves.ITSELF) | (codes == Moves.EXACTLY)
+        self._wanted[freely] = state.position[freely] + dt * out.velocity[freely]
+        self._wanted[placed] = out.position[placed]
+
+    def tell(self, moment: Moment, members: Callable[[tuple[int, ...]], Rows]) -> None:
+        """Tell each model; the moment is that after the move."""
+        for model, groups in self.told:
+            model.settled(replace(moment, members=members(groups), groups=groups), self._before, self._wanted)
+
+
+class Stages:
+    """Calls the layers of a simulation, stage by stage, and keeps the memory that they write into."""
+
+    def __init__(self, sim: Simulation) -> None:
+        self._sim = sim
+        self.guidance = Guidance(directions=np.empty((0, sim.world.dim)))  #: what planners said last
+        self._steered = Steered.like(sim.agents, sim.layers.model_memory)
+        self._settling = Settling(sim.layers.told)
+        self._yield_key = random_key(sim.seed, "who gives way")
+        sim.layers.prepare(self.moment(), self.guidance)
+
+    def moment(self) -> Moment:
+        """Everybody as they are now, before anything is planned or sensed."""
+        sim = self._sim
+        waiting = sim.agents.start_time > sim.time + 1e-9 * sim.dt
+        sim.cells.begin(sim.agents, sim.world)
+        groups = tuple(range(len(sim.groups)))
+        return Moment(
+            state=sim.agents,
+            world=sim.world,
+            members=sim.population.members(groups),
+            groups=groups,
+            step=sim.step_number,
+            time=sim.time,
+            dt=sim.dt,
+            seed=sim.seed,
+            waiting=waiting if np.count_nonzero(waiting) else NOBODY_WAITS,
+            cells=sim.cells,
+            reduce=sim.reduce,
+        )
+
+    def plan(self) -> Moment:
+        """Ask the planners; the moment that follows has their guidance."""
+        sim, moment, guidance = self._sim, self.moment(), self.guidance
+        self._settling.begin(sim.agents)
+        if sim.layers.somebody_is_directed:
+            if guidance.directions.shape != sim.agents.position.shape:
+                guidance.directions = np.zeros_like(sim.agents.position)
+            clear(guidance.directions)
+        guidance.memory = {name: sim.agents.columns[name].copy() for name in sim.layers.planner_memory}
+        for planning in sim.layers.plannings:
+            planning.plan(self._for_groups(moment, planning.groups), guidance)
+        sim.agents.columns |= guidance.memory
+        if sim.layers.somebody_is_directed and len(moment.waiting):
+            guidance.directions[moment.waiting] = 0.0
+        return replace(moment, given=guidance)
+
+    def _for_groups(self, moment: Moment, groups: tuple[int, ...]) -> Moment:
+        return replace(moment, members=self._sim.population.members(groups), groups=groups)
+
+    def sense(self, phase: Phase, moment: Moment) -> Moment:
+        """Ask the environment, if any model of a phase wants to know who is near."""
+        sim = self._sim
+        sim.cells.begin(sim.agents, sim.world)
+        if not phase.senses:
+            return replace(moment, sensed=None)
+        near = sim.environment.sense(moment)
+        if not isinstance(near, Near):
+            raise ModelError(
+                f"{type(sim.environment).__name__}.sense returned {type(near).__name__}; it must return a Near, of a "
+                f"class that extends tropel.contracts.Near"
+            )
+        return replace(moment, sensed=near)
+
+    def steer(self, phase: Phase, moment: Moment) -> None:
+        """Ask the models of a phase."""
+        sim = self._sim
+        if len(sim.agents) > len(self._steered):
+            self._steered = Steered.like(sim.agents, sim.layers.model_memory)
+        else:
+            self._steered.shrink(len(sim.agents))
+            self._steered.begin(sim.agents, places=sim.layers.somebody_moves_itself)
+        for model, groups in phase.models:
+            model.steer(self._for_groups(moment, groups), self._steered)
+
+    def integrate(self, phase: Phase, moment: Moment) -> None:
+        """Move everybody of a phase."""
+        sim, moves = self._sim, self._sim.layers.moves(phase, self._sim.agents)
+        self._settling.note(sim.agents, self._steered, moves, sim.dt)
+        if sim.collision_watch is not None and phase is sim.layers.phases[-1] and sim.layers.somebody_may_collide:
+            # Collisions are looked for afterwards, from where everybody was before.
+            sim.cells.sort_now()
+        bodies = sim.layers.bodies(phase, moment, self._yield_key)
+        integrate(sim.agents, self._steered, sim.world, sim.dt, moves=moves, bodies=bodies, reduce=sim.reduce)
+
+    def note_collisions(self) -> None:
+        """Look for collisions in the step that has just been made."""
+        sim = self._sim
+        if sim.collision_watch is not None and sim.layers.somebody_may_collide:
+            sim.collision_watch.look(sim.agents, sim.cells.cell_list, sim.world, step=sim.step_number - 1, dt=sim.dt)
+
+    def settle(self) -> None:
+        """Tell the models that want to know what has become of the step."""
+        if self._settling.told:
+            self._settling.tell(replace(self.moment(), given=self.guidance), self._sim.population.members)
+
+    def begin_to_move(self) -> None:
+        """Somebody is about to be moved by an event; call `settle` afterwards."""
+        self._settling.begin(self._sim.agents)

@@ -1,0 +1,217 @@
+"""Round obstacles at random places: the clutter of a scene, said in one line of a file."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import shapely
+from numpy.typing import NDArray
+
+from tropel._kernels.philox import random_key, uniforms
+from tropel.agents.distributions import draw
+from tropel.agents.room import Region
+from tropel.errors import GeometryError
+from tropel.foundation.memory import require_memory
+from tropel.world import Obstacle, World
+from tropel.world.obstacles import inside_discs
+from tropel.world.periodic import nearest_images, shifts
+
+# Columns in 3D, from the floor to the ceiling: as stacks of balls, which is what obstacles in space are.
+
+
+#: Middles of the balls of a column are at most so many radii apart: it is nowhere thinner than 97 % of its width.
+_APART = 0.5
+#: What a ball takes, with its name and place [bytes].
+_BYTES_PER_BALL = 1000.0
+
+
+def add_columns(world: World, name: str, *, radius: float, places: Sequence[tuple[float, float]]) -> None:
+    """Add columns `name_1`, `name_2`, … to a box, at places (x, y); their balls are `name_1_1`, `name_1_2`, …"""
+    low, high = world.bounds[:, 2]
+    balls = float(max(2.0, 1.0 + np.ceil((high - low) / (_APART * radius))))
+    require_memory(
+        _BYTES_PER_BALL * balls * len(places),
+        f"{len(places)} columns of {balls:.3g} balls each",
+        "make columns wider, or use fewer of them",
+        error=GeometryError,
+    )
+    heights = np.linspace(low, high, int(balls)).tolist()
+    world.obstacles.add_all(
+        {
+            f"{name}_{column}_{number}": Obstacle(radius=radius, position=(float(x), float(y), z))
+            for column, (x, y) in enumerate(places, start=1)
+            for number, z in enumerate(heights, start=1)
+        }
+    )
+
+
+_DARTS_PER_OBSTACLE = 200
+#: Darts that are looked at together.
+_BATCH = 1 << 16
+#: What an obstacle takes, with its name and its places in lists [bytes].
+_BYTES_PER_OBSTACLE = 2000
+#: Who reaches into more squares than this is not listed in them.
+_MOST_SQUARES = 1000
+#: For fewer newcomers it does not pay to list what is there already by squares.
+_FEW = 32
+#: Less than one, so that rounding drops no dart that would do.
+_SURELY = 1.0 - 1e-9
+
+
+def scatter(
+    world: World, name: str, *, count: int, radius: Any, region: Any, gap: float, seed: int, type: str = "obstacle"
+) -> None:
+    """Add obstacles `name_1`, `name_2`, … to a world, with their centres in a region.
+
+    They keep `gap` [m] free from each other and from the walls, doors, exits, targets and obstacles already there.
+    Places and radii depend on `seed` and `name` only, so that a scene stays the same when the people in it do not.
+    """
+    require_memory(_BYTES_PER_OBSTACLE * float(count), f"{count:,} obstacles", "use fewer of them", error=GeometryError)
+    radii = draw(radius, seed=seed, purpose=f"{name}/radius", ids=np.arange(count))
+    if (radii <= 0.0).any():
+        raise GeometryError(f"radius must be positive, but {radii.min():g} was drawn; give the distribution a 'low'")
+    low, high, area = _where(world, region)
+    most = Region(world, region, name).most(float(radii.min()) + 0.5 * gap)
+    if count > most:
+        raise GeometryError(_no_room(math.floor(most), count, radii, gap))
+    where, taken_radius = _targets(world)
+    taken = _Taken(np.vstack([where, world.obstacles.position]), np.append(taken_radius, world.obstacles.radius), radii,
+                   gap, world)  # fmt: skip
+    solid = _solid(world)
+    key = random_key(seed, f"{name}/places")
+    placed: dict[str, Obstacle] = {}
+    for first in range(0, _DARTS_PER_OBSTACLE * count, _BATCH):
+        darts = _darts(key, low, high, np.arange(first, min(first + _BATCH, _DARTS_PER_OBSTACLE * count)))
+        for dart in _promising(darts, area, taken, solid, float(radii.min()) + gap):
+            own = float(radii[len(placed)])
+            if taken.is_near(dart, own + gap):
+                continue
+            if solid is not None and shapely.dwithin(solid, shapely.Point(dart), own + gap):
+                continue
+            taken.add(dart, own)
+            placed[f"{name}_{len(placed) + 1}"] = Obstacle(radius=own, position=tuple(dart.tolist()), type=type)
+            if len(placed) == count:
+                world.obstacles.add_all(placed)
+                return
+    raise GeometryError(_no_room(len(placed), count, radii, gap))
+
+
+def _no_room(fit: int, count: int, radii: NDArray[np.float64], gap: float) -> str:
+    return (
+        f"only {fit} of {count} obstacles of {radii.min():.2f} to {radii.max():.2f} m radius found room "
+        f"{gap:g} m apart; use fewer or smaller ones, a smaller gap or a larger region"
+    )
+
+
+def _darts(
+    key: np.uint64, low: NDArray[np.float64], high: NDArray[np.float64], numbers: NDArray[np.int64]
+) -> NDArray[np.float64]:
+    """Points spread evenly over a box."""
+    unit = np.hstack([uniforms(key, numbers), uniforms(key, numbers, draw=1)])
+    return low + unit[:, : len(low)] * (high - low)
+
+
+def _promising(darts: NDArray[np.float64], area: Any, taken: _Taken, solid: Any, least: float) -> NDArray[np.float64]:
+    """The darts without those that are out of the area, or nearer than `least` [m] to something that is there.
+
+    Looked at together: where little room is left, nearly all of them go here.
+    """
+    if area is not None:
+        darts = darts[shapely.contains_xy(area, darts[:, 0], darts[:, 1])]
+    if solid is not None and len(darts):
+        darts = darts[~shapely.dwithin(solid, shapely.points(darts), least)]
+    return darts[~taken.around(darts, least)]
+
+
+class _Taken:
+    """Round things that others must keep away from, by the squares of space that they reach into."""
+
+    def __init__(
+        self,
+        position: NDArray[np.float64],
+        radius: NDArray[np.float64],
+        coming: NDArray[np.float64],
+        gap: float,
+        world: World,
+    ) -> None:
+        self.world = world
+        self._farthest = float(coming.max()) + gap  #: how far from the surface of one of them others may be asked for
+        self._square = 2.0 * float(coming.max()) + gap
+        self._moves = shifts(world.period)
+        self._count = len(radius)
+        self._position = np.empty((len(radius) + len(coming), world.dim))
+        self._radius = np.empty(len(radius) + len(coming))
+        self._position[: self._count], self._radius[: self._count] = position, radius
+        self._near: dict[tuple[int, ...], list[int]] = {}
+        #: Those that every place is compared with: what was there before, if only a few come, and what is large.
+        self._always = np.arange(self._count if len(coming) < _FEW else 0)
+        for row in range(len(self._always), self._count):
+            self._enter(row)
+
+    def add(self, place: NDArray[np.float64], radius: float) -> None:
+        self._position[self._count], self._radius[self._count] = place, radius
+        self._count += 1
+        self._enter(self._count - 1)
+
+    def _enter(self, row: int) -> None:
+        reach = float(self._radius[row]) + self._farthest
+        if (2.0 * reach / self._square + 2.0) ** self.world.dim > _MOST_SQUARES:
+            self._always = np.append(self._always, row)
+            return
+        for place in self._position[row] + self._moves:
+            first = np.floor((place - reach) / self._square).astype(np.int64).tolist()
+            last = np.floor((place + reach) / self._square).astype(np.int64).tolist()
+            for square in itertools.product(*(range(a, b + 1) for a, b in zip(first, last, strict=True))):
+                self._near.setdefault(square, []).append(row)
+
+    def is_near(self, place: NDArray[np.float64], away: float) -> bool:
+        """Whether a place is nearer than `away` [m] to the surface of one of them."""
+        square = tuple(np.floor(place / self._square).astype(np.int64).tolist())
+        near = self._near.get(square, [])
+        rows = np.append(self._always, np.array(near, dtype=np.int64)) if near else self._always
+        if not len(rows):
+            return False
+        offset = nearest_images(self._position[rows] - place, self.world.period)
+        return bool((np.linalg.norm(offset, axis=1) < self._radius[rows] + away).any())
+
+    def around(self, places: NDArray[np.float64], away: float) -> NDArray[np.bool_]:
+        """Which places are surely nearer than that."""
+        reach = (self._radius[: self._count] + away) * _SURELY
+        return inside_discs(places, self._position[: self._count], reach, self.world)
+
+
+def _where(world: World, region: Any) -> tuple[NDArray[np.float64], NDArray[np.float64], Any]:
+    """The box around a region and, in 2D, the part of it that is walkable."""
+    if isinstance(region, str):
+        region = world.region(region)
+    if world.dim == 3:
+        low, high = world.bounds if region is None else region
+        return np.asarray(low, dtype=np.float64), np.asarray(high, dtype=np.float64), None
+    area = shapely.box(*world.bounds[0], *world.bounds[1]) if region is None else region
+    if world.walkable is not None:
+        area = area.intersection(world.walkable)
+    if area.area <= 0.0:
+        raise GeometryError("its region lies outside the walkable area; it must overlap it")
+    shapely.prepare(area)
+    x0, y0, x1, y1 = area.bounds
+    return np.array([x0, y0]), np.array([x1, y1]), area
+
+
+def _targets(world: World) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    goals = world.goals()
+    rows = [number for name, number in world.goal_numbers.items() if name in world.targets]
+    return goals.position[rows], goals.radius[rows]
+
+
+def _solid(world: World) -> Any:
+    """Walls, doors and exits as one geometry, or None."""
+    if world.dim == 3 or not (len(world.segments) or world.exits):
+        return None
+    lines = shapely.linestrings(world.segments.reshape(-1, 2, 2))
+    joined = shapely.GeometryCollection([*lines, *(way_out.polygon for way_out in world.exits.values())])
+    shapely.prepare(joined)
+    return joined

@@ -1,0 +1,211 @@
+"""The tab "Agent": the one that was clicked, its state, its neighbours and where it would like to go."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tropel.agents.groups import goal_name
+from tropel.agents.state import CORE_COLUMNS, NO_GOAL
+from tropel.contracts.offers import OfferedField, offered
+from tropel.pictures import style
+from tropel.viewer.colours import plain
+from tropel.viewer.frame import in_space
+from tropel.viewer.shapes3d import rgb
+from tropel.world.periodic import nearest_images
+
+if TYPE_CHECKING:
+    from tropel.simulation import Simulation
+    from tropel.viewer.live.page import Page
+
+Floats = NDArray[np.float64]
+
+#: More neighbours than these are counted, not listed.
+_MOST_LISTED = 12
+_NOT_SHOWN = frozenset({"id", "group", "position", "velocity", "heading", "goal", "dead"})
+NOBODY = "Click on somebody in the world to see their state. Clicks select while the tool in *Disturb* says so."
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Portrait:
+    """What is known of one agent."""
+
+    id: int
+    group: str
+    position: Floats
+    radius: float
+    speed: float
+    goal: str
+    dead: bool
+    columns: dict[str, tuple[float, str]]  #: name → value and unit
+    neighbours: NDArray[np.int64]  #: ids, the nearest first
+    direction: Floats | None  #: planned, of length 1 or shorter
+
+
+def portrait(sim: Simulation, agent: int) -> Portrait | None:
+    """Look at an agent; None when it is not there any more."""
+    agents = sim.agents
+    rows = agents.rows_of([agent])
+    if not len(rows):
+        return None
+    row = int(rows[0])
+    offset = nearest_images(agents.position - agents.position[row], sim.world.period)
+    away = np.linalg.norm(offset, axis=1)
+    near = np.flatnonzero((away <= agents.sense_radius[row]) & (agents.id != agent))
+    return Portrait(
+        id=agent,
+        group=sim.groups[int(agents.group[row])],
+        position=agents.position[row].copy(),
+        radius=float(agents.radius[row]),
+        speed=float(np.linalg.norm(agents.velocity[row])),
+        goal=goal_name(sim.world, int(agents.goal[row])),
+        dead=bool(agents.dead[row]),
+        columns=_columns(sim, row),
+        neighbours=agents.id[near[np.argsort(away[near], kind="stable")]],
+        direction=planned_direction(sim, row),
+    )
+
+
+def _columns(sim: Simulation, row: int) -> dict[str, tuple[float, str]]:
+    """What holds for an agent: its own values, or those of its model where it has none; not those of other models."""
+    agents, number = sim.agents, int(sim.agents.group[row])
+    own = (sim.environment, sim.layers.planners[number], sim.layers.models[number])
+    shown: dict[str, tuple[float, str]] = {}
+    for column in (*CORE_COLUMNS, *(column for layer in own for column in layer.all_columns)):
+        if column.name in _NOT_SHOWN or column.vector or column.width:
+            continue
+        value = float(agents.columns[column.name][row])
+        if np.isnan(value) and column.name in {each.name for each in own[-1].declares.columns}:
+            value = float(own[-1].in_force(agents, column.name)[row])
+        shown[column.name] = value, column.unit
+    return shown
+
+
+def planned_direction(sim: Simulation, row: int) -> Floats | None:
+    """What the planner wanted in the last step for the agent that is in a row now; on cells, what its field says."""
+    agents = sim.agents
+    left = sim.population.departures()
+    # Who left at the end of that step was still there when it was planned.
+    gone_since = left["id"][left["time"] == sim.time]
+    row_then = row + int((gone_since < agents.id[row]).sum())
+    wanted = sim.directions
+    if 0 < len(wanted) == len(agents) + len(gone_since):
+        return np.array(wanted[row_then])
+    fields = offered([sim.planners[sim.groups[int(agents.group[row])]]], OfferedField)
+    if not fields or not fields[0].alone or agents.goal[row] <= NO_GOAL:
+        return None
+    field = fields[0].field(goal_name(sim.world, int(agents.goal[row])))
+    return np.array(field.vectors[tuple(field.raster.index_of(agents.position[row]))])
+
+
+class Selection:
+    """Shows the chosen agent, and follows it if wanted."""
+
+    def __init__(self, page: Page) -> None:
+        from tropel.viewer.live.page import Watch
+
+        self._page = page
+        gui = page.server.gui
+        self._text = gui.add_markdown(NOBODY)
+        self._follow = gui.add_checkbox("Follow", False, hint="The camera goes where the agent goes.")
+        self._none = gui.add_button("Select nobody")
+        self._none.on_click(lambda event: self.choose(None))
+        page.watch(Watch(look=self._look, show=self._show, seconds=0.0))
+
+    def choose(self, agent: int | None) -> None:
+        """Select an agent by id, or nobody."""
+        self._page.selected = agent
+        self._page.redraw()
+
+    def _look(self, sim: Simulation) -> Portrait | int | None:
+        agent = self._page.selected
+        if agent is None:
+            return None
+        return portrait(sim, agent) or agent
+
+    def _show(self, seen: Portrait | int | None) -> None:
+        scene = self._page.server.scene
+        if not isinstance(seen, Portrait):
+            scene.remove_by_name("/selected")
+            self._set(NOBODY if seen is None else f"Agent {seen} is not there any more.")
+            return
+        self._set(described(seen))
+        self._draw(seen)
+        if self._follow.value:
+            self._go_along(seen.position)
+
+    def _set(self, text: str) -> None:
+        if self._text.content != text:
+            self._text.content = text
+
+    def _draw(self, seen: Portrait) -> None:
+        scene = self._page.server.scene
+        x, y, z = in_space(seen.position[None])[0].tolist()
+        flat = len(seen.position) == 2
+        reach = 1.8 * seen.radius
+        if flat:
+            angle = np.linspace(0.0, 2.0 * np.pi, 33)
+            ring = np.stack([x + reach * np.cos(angle), y + reach * np.sin(angle), np.full(33, 0.12)], axis=1)
+        else:
+            ring = np.array([[x - reach, y, z], [x + reach, y, z], [x, y - reach, z], [x, y + reach, z]])
+        pairs = np.stack([ring[:-1], ring[1:]], axis=1) if flat else ring.reshape(2, 2, 3)
+        scene.add_line_segments("/selected/ring", pairs, colors=rgb(style.INK), thickness=3.0, thickness_units="screen")
+        if seen.direction is None or not np.linalg.norm(seen.direction) > 1e-6:
+            scene.remove_by_name("/selected/wanted")
+            return
+        ahead = in_space(seen.direction[None])[0]
+        begin = np.array([x, y, z + (3.0 * seen.radius if flat else 0.0)])
+        size = 8.0 * seen.radius
+        scene.add_arrows(
+            "/selected/wanted",
+            np.stack([begin, begin + size * ahead])[None].astype(np.float32),
+            colors=rgb(style.TARGET),
+            shaft_radius=0.03 * size,
+            head_radius=0.1 * size,
+            head_length=0.25 * size,
+        )
+
+    def _go_along(self, position: Floats) -> None:
+        """Move every page's camera so that it looks at the agent.
+
+        By what it looks at now, not by how far the agent has gone: what a page says of its camera comes late.
+        """
+        for client in self._page.server.get_clients().values():
+            away = position - client.camera.look_at[: len(position)]
+            # What it looks at comes along with the position.
+            client.camera.position = client.camera.position + in_space(away[None])[0].astype(np.float64)
+
+
+def described(seen: Portrait) -> str:
+    """The state of an agent as a little table."""
+    rows = [
+        ("group", plain(seen.group)),
+        ("speed", f"{seen.speed:.2f} m/s"),
+        ("goal", plain(seen.goal)),
+        ("position", ", ".join(f"{c:.2f}" for c in seen.position) + " m"),
+        ("planned direction", _direction_text(seen.direction)),
+        *((name.replace("_", " "), f"{value:.3g} {unit}".strip()) for name, (value, unit) in seen.columns.items()),
+        ("neighbours", _listed(seen.neighbours)),
+    ]
+    title = f"**Agent {seen.id}**" + (" (dead)" if seen.dead else "")
+    return f"{title}\n\n| | |\n|---|---|\n" + "\n".join(f"| {name} | {value} |" for name, value in rows)
+
+
+def _direction_text(direction: Floats | None) -> str:
+    if direction is None:
+        return "not known"
+    if not np.linalg.norm(direction) > 1e-6:
+        return "stand"
+    if len(direction) == 2:
+        return f"{np.degrees(np.arctan2(direction[1], direction[0])):.0f}°"
+    return ", ".join(f"{c:.2f}" for c in direction)
+
+
+def _listed(ids: NDArray[np.int64]) -> str:
+    if not len(ids):
+        return "none"
+    shown = ", ".join(str(i) for i in ids[:_MOST_LISTED].tolist())
+    return f"{len(ids)}: {shown}" + (", …" if len(ids) > _MOST_LISTED else "")

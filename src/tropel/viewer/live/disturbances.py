@@ -1,0 +1,142 @@
+"""What a person at the page does to the world, as events.
+
+Each function looks at the simulation between two steps and returns the events that do it. Like all events they are
+checked when they are scheduled; what can be wrong besides that, here and now, is said by these functions, because an
+event that fails in the middle of a step ends the run.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tropel import events
+from tropel.agents.groups import Group
+from tropel.contracts.offers import OfferedField, offered
+from tropel.errors import ViewError
+from tropel.events.base import Event
+from tropel.events.ground import AddHazard, GrowHazard, MoveHazard, RemoveHazard
+
+if TYPE_CHECKING:
+    from tropel.simulation import Simulation
+
+Place = Sequence[float] | NDArray[np.float64]
+
+
+def obstacle(sim: Simulation, place: Place, *, radius: float) -> list[Event]:
+    """A round obstacle where somebody clicked."""
+    place = _plain(place)
+    name = _new_name("obstacle", sim.world.obstacles.names, sim)
+    return [events.AddObstacle(name=name, radius=radius, position=place)]
+
+
+def fire(sim: Simulation, place: Place, *, inner: float, outer: float, replan: bool) -> list[Event]:
+    """A fire: who is within `inner` [m] dies, up to `outer` [m] it is avoided."""
+    place = _plain(place)
+    name = _new_name("fire", sim.world.hazards.names, sim)
+    return [AddHazard(name=name, inner=inner, outer=max(inner, outer), position=place, replan=replan)]
+
+
+def attractor(sim: Simulation, place: Place, *, radius: float, group: str | None) -> list[Event]:
+    """A place that a group, or everybody, goes to from now on."""
+    place = _plain(place)
+    _check_goes_there(sim, place)
+    name = _new_name("attractor", sim.world.goal_numbers, sim)
+    return [
+        events.AddTarget(name=name, position=place, radius=radius),
+        events.SetGoal(goal=name, group=group),
+    ]
+
+
+def people(sim: Simulation, place: Place, *, within: float, group: str, count: int) -> list[Event]:
+    """So many more of a group, around a place."""
+    place = _plain(place)
+    added = events.AddAgents(
+        group=group, count=count, around=place, within=within, goal=_usual_goal(sim, group), **_body(sim, group)
+    )
+    sim.population.check_room(Group(group, **added.what(sim.world)), time=sim.time, step=sim.step_number)
+    return [added]
+
+
+def door(sim: Simulation, name: str) -> list[Event]:
+    """The other way round: an open door closes."""
+    return [events.CloseDoor(door=name) if sim.world.doors[name].open else events.OpenDoor(door=name)]
+
+
+def move(sim: Simulation, kind: str, name: str, place: Place) -> list[Event]:
+    """An obstacle, hazard or target is put elsewhere."""
+    place = _plain(place)
+    if kind == "target":
+        _check_goes_there(sim, place)
+        return [events.MoveTarget(name=name, position=place)]
+    moved = events.MoveObstacle if kind == "obstacle" else MoveHazard
+    return [moved(name=name, position=place)]
+
+
+def remove(sim: Simulation, kind: str, name: str) -> list[Event]:
+    """Take something away; who was on the way to a target goes where its group was sent at first."""
+    removed = {"obstacle": events.RemoveObstacle, "hazard": RemoveHazard}.get(kind, events.RemoveTarget)
+    return [removed(name=name)]
+
+
+def resize(sim: Simulation, kind: str, name: str, radius: float) -> list[Event]:
+    """Give an obstacle or a hazard another radius [m]."""
+    if kind == "hazard":
+        return [GrowHazard(name=name, inner=radius)]
+    if kind == "target":
+        raise ViewError(f"the size of target '{name}' cannot be changed; drop another one")
+    old = sim.world.obstacles.find(name)
+    if old.position is None:
+        raise ViewError(f"obstacle '{name}' moves by itself; its size cannot be changed")
+    return [
+        events.RemoveObstacle(name=name),
+        events.AddObstacle(name=name, radius=radius, position=_plain(old.position), type=old.type),
+    ]
+
+
+# What could be wrong --------------------------------------------------------------------------------------------
+
+
+def _check_goes_there(sim: Simulation, place: Place) -> None:
+    """A target must be inside, and where planners find a way to."""
+    point = np.asarray(place, dtype=np.float64)
+    sim.world.check_inside(point, "the attractor")
+    # Where a field is only part of a plan, the other parts lead there without it.
+    for field in (each for each in offered(sim.planners.values(), OfferedField) if each.alone):
+        raster = field.draw(sim.world)
+        if not raster.free[tuple(raster.index_of(point))]:
+            raise ViewError(f"nobody can stand at {_text(place)}: too near to a wall or an obstacle; click elsewhere")
+
+
+def _new_name(stem: str, taken: Iterable[str], sim: Simulation) -> str:
+    """A name that nothing of the kind has, or will have by an event that is waiting."""
+    waiting = {getattr(event, "name", "") for _, _, event in sim.events}
+    used = {*taken, *waiting}
+    return next(name for k in itertools.count(1) if (name := f"{stem} {k}") not in used)
+
+
+def _usual_goal(sim: Simulation, group: str) -> str:
+    """Where a group went when it was declared."""
+    return sim.population.declared_goal(group)
+
+
+def _body(sim: Simulation, group: str) -> dict[str, Any]:
+    """Radius, speed and sight like those of the group who are there."""
+    rows = sim.population.members([sim.groups.index(group)])
+    if not len(rows):
+        return {}
+    names = ("radius", "desired_speed", "sense_radius")
+    return {name: float(np.median(sim.agents.columns[name][rows])) for name in names}
+
+
+def _plain(place: Place) -> tuple[float, ...]:
+    """To the millimetre, so that files stay readable; what is recorded is what happens."""
+    return tuple(round(float(c), 3) for c in place)
+
+
+def _text(place: Place) -> str:
+    return "(" + ", ".join(f"{c:.2f}" for c in place) + ")"

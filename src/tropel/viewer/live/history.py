@@ -1,0 +1,131 @@
+"""Restarts of a simulation that nobody has said how to build: a copy of how it was when it was first viewed.
+
+The same seed is that copy again. Another seed is a simulation built from what the copy was built from, if that is all
+there is to it: a script may have changed agents or layers afterwards, which would be missing.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tropel.errors import ViewError
+from tropel.recording.recorder import Recorder
+from tropel.run.observers import Observers
+
+if TYPE_CHECKING:
+    from tropel.run.loop import Summary
+    from tropel.simulation import Simulation
+
+
+_BUILD = "give sim.view(build=…) a function of the seed"
+
+
+class Rebuilding:
+    """Builds a simulation anew, by its seed."""
+
+    def __init__(self, sim: Simulation) -> None:
+        try:
+            self._first = copy.deepcopy(sim)
+            self._observers = tuple(sim.observers)
+        except Exception as error:  # layers may hold anything
+            raise ViewError(f"this simulation cannot be copied ({type(error).__name__}: {error}); {_BUILD}") from error
+
+    def __call__(self, seed: int) -> Simulation:
+        built = self._built(seed)
+        # A copy has no observers; those of the simulation that was handed over watch it again.
+        for observer in self._observers:
+            built.observers.append(observer)
+        return built
+
+    def _built(self, seed: int) -> Simulation:
+        first = self._first
+        if seed == first.seed:
+            return copy.deepcopy(first)
+        if first.step_number:
+            raise ViewError(
+                f"it had run for {first.time:g} s before it was viewed, with the seed {first.seed}; {_BUILD}"
+            )
+        if _built_alike(first, first.seed).state_hash() != first.state_hash():
+            raise ViewError(
+                f"it was changed after it was built, so that only its seed {first.seed} can be had again; {_BUILD}"
+            )
+        return _built_alike(first, seed)
+
+
+def _built_alike(first: Simulation, seed: int) -> Simulation:
+    """A new simulation with the world, agents, layers and events of another."""
+    # All at once: layers may know the world, and groups may share layers.
+    world, declared, environment, planners, models, events = copy.deepcopy(
+        (
+            first.world,
+            first.population.declared,
+            first.environment,
+            first.layers.planners,
+            first.layers.models,
+            first.events,
+        )
+    )
+    built = type(first)(
+        world,
+        declared,
+        planning=dict(zip(first.groups, planners, strict=False)),
+        environment=environment,
+        local=dict(zip(first.groups, models, strict=False)),
+        dt=first.dt,
+        seed=seed,
+        threads=first.threads,
+        title=first.title,
+        watch_collisions=first.collision_watch is not None,
+    )
+    built.events = events
+    return built
+
+
+# Every event of the run so far, and a trajectory file while recording.
+#
+# The tape remembers events also while nothing is recorded, so that a file that is begun in the middle of a run still
+# holds all of them, and the run can be repeated from its start.
+
+
+class Tape(Observers):
+    """A recorder that can be switched on and off: while it is on, it is told whatever the tape is told."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.happened: list[tuple[int, str]] = []  #: (step, event as JSON), in order
+        self.path: Path | None = None  #: of the file that is being written
+
+    @property
+    def recording(self) -> bool:
+        return len(self) > 0
+
+    def start(self, sim: Simulation, path: Path, *, fps: float) -> None:
+        """Write a trajectory from now on; it begins with all events there have been."""
+        self.stop(sim)
+        recorder = Recorder.open(sim, path, fps=fps)
+        self.path = path
+        if not recorder.resumed:
+            for step, text in self.happened:
+                recorder.store_event(step, text)
+        self.append(recorder)
+
+    def stop(self, sim: Simulation, *, whole: bool = True, summary: Summary | None = None) -> None:
+        """Close the file, with a table of everybody if the state is that between two steps."""
+        for recorder in self:
+            self.remove(recorder)
+            recorder.end(sim, whole=whole, summary=summary)
+
+    def write_events(self, path: Path) -> None:
+        """All events as lines of JSON, which `tropel run --events` reads."""
+        lines = (json.dumps({"step": step, "event": json.loads(text)}) + "\n" for step, text in self.happened)
+        path.write_text("".join(lines), encoding="utf-8")
+
+    def event(self, sim: Simulation, text: str) -> None:
+        self.happened.append((sim.step_number, text))
+        super().event(sim, text)
+
+    def end(self, sim: Simulation, *, whole: bool, summary: Summary | None) -> None:
+        """Leave the file open: only the live run knows why it has ended, and calls `stop`."""

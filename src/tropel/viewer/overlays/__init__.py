@@ -1,0 +1,5 @@
+"""Overlays: what can be drawn over the world, and how to add to it."""
+
+from tropel.viewer.overlays.overlay import Canvas, Overlay, forget_overlay, overlays, register_overlay
+
+__all__ = ["Canvas", "Overlay", "forget_overlay", "overlays", "register_overlay"]

@@ -1,0 +1,101 @@
+"""What can be laid over the world, and how one adds to it.
+
+An overlay looks at the simulation and draws what it saw. Looking happens on the simulation's thread between two steps,
+so it must be quick, must change nothing and must return copies; drawing happens on the page's thread and may take its
+time.
+
+    def look(sim, selected):                     # `selected` is the id of the chosen agent, or None
+        return sim.agents.position.copy()
+
+    def draw(canvas, positions):                 # nodes go below canvas.path; canvas.scene is viser's scene
+        canvas.scene.add_point_cloud(f"{canvas.path}/points", …)
+
+    register_overlay(Overlay(name="points", title="Where they are", look=look, draw=draw, seconds=0.5))
+
+While it is switched on, `draw` is called about every `seconds`, and never when `look` returned None, which says that
+there is nothing to show: then, and when it is switched off, everything below `canvas.path` is removed. Nodes that are
+added again under the same name take the place of the old ones; those kept in `canvas.nodes` can be changed instead,
+which does not flicker. One that raises is switched off, and the page says why; the run goes on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from tropel.errors import ParameterError, named_parameters
+from tropel.foundation.arguments import checked_arguments
+from tropel.foundation.quantities import number
+from tropel.recording.scene import Scene
+from tropel.viewer.shapes3d import OVERLAYS as HEIGHT
+
+if TYPE_CHECKING:
+    from tropel.simulation import Simulation
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Canvas:
+    """Where an overlay draws."""
+
+    scene: Any  #: viser's scene: `add_image`, `add_line_segments`, …
+    path: str  #: all nodes of the overlay have names that begin with this and a slash
+    world: Scene  #: the world as it was declared
+    height: float = HEIGHT  #: overlays on the ground lie here [m], above the ground and below everybody
+    nodes: dict[str, Any] = field(default_factory=dict)  #: what the overlay wants to find again when it draws
+
+    def clear(self) -> None:
+        self.scene.remove_by_name(self.path)
+        self.nodes.clear()
+
+
+@named_parameters
+@dataclass(frozen=True, kw_only=True)
+class Overlay:
+    """Something to lay over the world."""
+
+    name: str
+    title: str  #: beside its switch on the page
+    look: Callable[[Simulation, int | None], Any]
+    draw: Callable[[Canvas, Any], None]
+    seconds: float = number(0.5, above=0.0, unit="s", about="between two looks")
+    fits: Callable[[Simulation], bool] = lambda sim: True  #: whether it is offered for a simulation
+    legend: Callable[[Any], str] | None = None  #: what is said below its switch (Markdown) of what was seen, or of None
+    covers_ground: bool = False  #: paints the ground; of these only one is on at a time, or none could be read
+    after_step: Callable[[Simulation, int | None], None] | None = None  #: called after every step while it is on
+    anew: Callable[[], Overlay] | None = None  #: makes it when it is switched on, where it remembers something
+
+
+_REGISTERED: dict[str, Overlay] = {}
+
+
+@checked_arguments
+def register_overlay(overlay: Overlay) -> None:
+    """Offer an overlay on every page that is opened from now on."""
+    if not overlay.name or "/" in overlay.name:
+        raise ParameterError(
+            f"an overlay's name is part of a path in the scene and has no slash, unlike '{overlay.name}'"
+        )
+    known = {own.name: own for own in _own()} | _REGISTERED
+    if known.get(overlay.name, overlay) != overlay:
+        raise ParameterError(f"there is an overlay '{overlay.name}' already; choose another name")
+    _REGISTERED[overlay.name] = overlay
+
+
+def forget_overlay(name: str) -> None:
+    """Offer a registered overlay no longer on pages that are opened from now on."""
+    _REGISTERED.pop(name, None)
+
+
+def overlays() -> list[Overlay]:
+    """All overlays there are, tropel's own first."""
+    return list(({own.name: own for own in _own()} | _REGISTERED).values())
+
+
+def _own() -> list[Overlay]:
+    from tropel.viewer.overlays.agents import LINKS, TRAILS
+    from tropel.viewer.overlays.bottlenecks import BOTTLENECKS
+    from tropel.viewer.overlays.cells import CONGESTION, DENSITY, OCCUPANCY
+    from tropel.viewer.overlays.field import ARROWS, COLOURS
+
+    return [COLOURS, DENSITY, OCCUPANCY, CONGESTION, ARROWS, BOTTLENECKS, LINKS, TRAILS]

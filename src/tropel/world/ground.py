@@ -1,0 +1,122 @@
+"""Information layers on the ground: what each cell is worth to those who decide where to step next.
+
+This is "intelligence in the terrain" (Banerjee, Abukmail & Kraemer, SIMULATION 85, 2009, section 2): planners and
+hazards write layers, a lattice crowd reads them. An agent steps to the neighbouring cell with the largest product of
+layers; here all layers are logarithms, so that products are sums and nothing underflows. Minus infinity vetoes a cell.
+
+A path-plan layer covers the whole map, one per goal. Everything else is a `Filter`: a rectangle of cells, only where
+there is something to say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tropel._kernels.grid_moves import DIAGONAL
+from tropel._kernels.path_lengths import NO_WAY, bits_to_drop, shorten_ways
+from tropel.errors import GeometryError
+from tropel.foundation.memory import require_memory
+from tropel.world.raster import Raster
+
+#: To ask how much memory is free takes a while, so it is asked when filters have grown by this much [bytes].
+_UNASKED = 1 << 26
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Filter:
+    """A sub-layer: what the cells of a rectangle are worth, in logarithms; outside of it is nothing to say."""
+
+    row: int  #: of the rectangle's first cell
+    column: int
+    log_value: NDArray[np.float64]  #: (rows, columns): 0 does not matter, -inf vetoes
+    group: int = -1  #: number of the group it concerns, -1 for everybody
+    spares_inside: bool = False  #: who stands on a vetoed cell is not concerned (pushes on out of a congestion)
+
+
+@dataclass(kw_only=True, eq=False)
+class Terrain:
+    """The layers of a map."""
+
+    raster: Raster
+    moves: NDArray[np.uint8]  #: (ny, nx): bit m is set when move m of a cell is allowed
+    log_gamma: float  #: logarithm of the discount per cell of way
+    #: (plans, ny, nx): path-plan layers: lengths of ways, in units of `grid_moves`
+    units: NDArray[np.int64] = field(default_factory=lambda: np.empty((0, 0, 0), dtype=np.int64))
+    plan_of_goal: dict[int, int] = field(default_factory=dict)  #: which of the plans leads to a goal
+    filters: dict[str, Filter] = field(default_factory=dict)  #: sub-layers by name
+    longest_move: int = DIAGONAL  #: length of the dearest move between two cells
+    drawn: tuple[bytes, ...] = ()  #: what the raster shows of doors and obstacles (`what_is_drawn`)
+    version: int = 0  #: changes whenever a filter does
+    _short: NDArray[np.uint32] | None = None
+    _filtered: int = 0  #: what all filters take [bytes]
+    _allowed: int = 0  #: what they may take before it is asked again whether there is memory
+
+    @property
+    def margin(self) -> int:
+        """How many numbers `short_ways` has before and after those of cells: a row, and a few beside a cell."""
+        return self.units.shape[2] + 4
+
+    def short_ways(self) -> NDArray[np.uint32]:
+        """The path plans as a crowd reads them (`_kernels/path_lengths.py`): flat, with a margin before and after.
+
+        The margin is there because the neighbours of a cell are looked at without asking whether they exist.
+        """
+        if self._short is None or self._short.size != self.units.size + 2 * self.margin:
+            self.renew_short_ways()
+        assert self._short is not None
+        return self._short
+
+    def renew_short_ways(self, plans: Iterable[int] | None = None) -> None:
+        """Follow what has changed in `units`: in these plans, or in all."""
+        cells = self.units[0].size if len(self.units) else 0
+        if self._short is None or self._short.size != self.units.size + 2 * self.margin or plans is None:
+            self._short = np.full(self.units.size + 2 * self.margin, NO_WAY, dtype=np.uint32)
+            plans = range(len(self.units))
+        for plan in plans:
+            first = self.margin + plan * cells
+            shorten_ways(self.units[plan].reshape(-1), self.dropped_bits, self._short[first : first + cells])
+
+    @property
+    def dropped_bits(self) -> int:
+        """How many of the lowest bits of lengths `short_ways` leaves out."""
+        return bits_to_drop(self.longest_move)
+
+    def set_filter(self, name: str, new: Filter) -> None:
+        """Add a sub-layer, or put another in its place."""
+        old = self.filters.get(name)
+        total = self._filtered + new.log_value.nbytes - (0 if old is None else old.log_value.nbytes)
+        if total > self._allowed:
+            # A crowd reads them from an array of its own, so that they are there twice.
+            require_memory(
+                float(total + _UNASKED),
+                f"{len(self.filters) + 1} hazards and layers on cells of {self.raster.cell:g} m",
+                "use larger cells, smaller outer radii of hazards, or fewer of them",
+                error=GeometryError,
+            )
+            self._allowed = total + _UNASKED
+        self._filtered = total
+        self.filters[name] = new
+        self.version += 1
+
+    def drop_filter(self, name: str) -> None:
+        """Take a sub-layer away, if it is there."""
+        if (old := self.filters.pop(name, None)) is not None:
+            self._filtered -= old.log_value.nbytes
+            self.version += 1
+
+
+def log_avoidance(
+    distance: NDArray[np.float64], *, inner: float, outer: float, intensity: float
+) -> NDArray[np.float64]:
+    """Logarithm of what places at a distance from something to be avoided are worth (equation 4 of the paper).
+
+    0 if d <= inner;   ((d - inner) / (outer - inner))^intensity if inner < d <= outer;   1 beyond
+    """
+    share = np.clip((distance - inner) / (outer - inner), 0.0, 1.0) if outer > inner else (distance > inner) * 1.0
+    with np.errstate(divide="ignore", invalid="ignore"):
+        graded = intensity * np.log(share)
+    return np.where(distance <= inner, -np.inf, np.where(distance > outer, 0.0, graded))
