@@ -133,7 +133,7 @@ def test_bottlenecks_of_a_plan_made_meanwhile_are_watched_afterwards() -> None:
 
 
 def test_a_simulation_knows_the_behaviours_of_its_layers() -> None:
-    always = dict.fromkeys(("hazard influence", "user layers", "separation", "bonds"), True)
+    always = dict.fromkeys(("hazard influence", "value maps", "separation", "bonds"), True)
     assert hall().behaviours == {"congestion": True, **always}
     assert hall(congestion=False).behaviours == always
     assert Simulation(World(shapely.box(0, 0, 4, 4)), Group("a", count=1, goal="none")).behaviours == {}

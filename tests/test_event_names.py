@@ -23,7 +23,7 @@ from tropel import (
     events,
 )
 from tropel.errors import ParameterError, TropelError
-from tropel.events.names import Calendar, Moment
+from tropel.events.names import Calendar, Due
 
 
 def room(*, layers: bool = False) -> Simulation:
@@ -34,7 +34,7 @@ def room(*, layers: bool = False) -> Simulation:
         obstacles={"cart": Obstacle(radius=0.3, position=(12, 8))},
         hazards={"fire": Hazard(inner=0.3, position=(16, 2), until=4.0)},
     )
-    planning = PathPlans(layers={"edges": Layer(Openness())}) if layers else Direct()
+    planning = PathPlans(value_maps={"edges": Layer(Openness())}) if layers else Direct()
     return Simulation(world, Group("people", count=1), planning=planning, dt=0.1, threads=1)
 
 
@@ -138,19 +138,19 @@ def test_names_that_are_not(plan: list[tuple[float, Any]], says: str) -> None:
 
 def test_layers_come_and_go_by_their_names() -> None:
     sim = room(layers=True)
-    puddle = events.AddLayer(name="puddle", values=Disc(outer=2.0), position=(5, 5))
+    puddle = events.AddValueMap(name="puddle", values=Disc(outer=2.0), position=(5, 5))
     sim.at(1.0, puddle)
     with pytest.raises(ParameterError, match="a layer 'puddle' already, from t = 1 s on"):
         sim.at(2.0, puddle)
-    sim.at(3.0, events.RemoveLayer(name="puddle"))
+    sim.at(3.0, events.RemoveValueMap(name="puddle"))
     sim.at(4.0, puddle)
     with pytest.raises(ParameterError, match="no layer 'edgs'; did you mean 'edges'"):
-        sim.at(5.0, events.RemoveLayer(name="edgs"))
+        sim.at(5.0, events.RemoveValueMap(name="edgs"))
     with pytest.raises(ParameterError, match="layer 'all' has 1 × 2 values, but the map has"):
-        sim.at(5.0, events.AddLayer(name="all", values=((1.0, 0.5),)))
+        sim.at(5.0, events.AddValueMap(name="all", values=((1.0, 0.5),)))
     in_space = Orbit(center=(5, 5, 5), radius=1, period=3)
     with pytest.raises(TropelError, match="2 finite coordinates"):
-        sim.at(5.0, events.AddLayer(name="cart", values=Disc(outer=2.0), motion=in_space))
+        sim.at(5.0, events.AddValueMap(name="cart", values=Disc(outer=2.0), motion=in_space))
 
 
 def test_the_near_miss_may_be_something_that_an_event_adds() -> None:
@@ -185,7 +185,7 @@ def test_many_events_about_one_thing_are_looked_at_one_by_one(monkeypatch: pytes
     looked = 0
     last = Calendar._last
 
-    def counted(moments: list[Moment], before: Moment) -> Moment | None:
+    def counted(moments: list[Due], before: Due) -> Due | None:
         nonlocal looked
         looked += 1
         return last(moments, before)

@@ -106,17 +106,17 @@ ONE_OF_EACH = [
         group="a", count=3, region="start", radius=Uniform(0.1, 0.2), desired_speed=Normal(1, 0.2, low=0.5)
     ),
     events.RemoveAgents(group="b", region="start"),
-    events.AddLayer(name="puddle", values=((0.5, 0.0), (1.0, 0.2)), position=(6, 4), cell=0.8, group="a"),
-    events.AddLayer(name="cart", values=Disc(outer=2.0), motion=Orbit(center=(15, 5), radius=1, period=3)),
-    events.RemoveLayer(name="edges"),
+    events.AddValueMap(name="puddle", values=((0.5, 0.0), (1.0, 0.2)), position=(6, 4), cell=0.8, group="a"),
+    events.AddValueMap(name="cart", values=Disc(outer=2.0), motion=Orbit(center=(15, 5), radius=1, period=3)),
+    events.RemoveValueMap(name="edges"),
 ]
 
 
 def simulation_for(event: Any) -> Simulation:
     """One in which the event can happen: layers need somebody who lays them."""
-    if event.kind not in ("add_layer", "remove_layer"):
+    if event.kind not in ("add_value_map", "remove_value_map"):
         return simulation()
-    return simulation(planning=PathPlans(layers={"edges": Layer(Openness())}), local=Lattice())
+    return simulation(planning=PathPlans(value_maps={"edges": Layer(Openness())}), local=Lattice())
 
 
 def test_the_examples_cover_every_kind() -> None:
@@ -380,8 +380,8 @@ def test_a_negative_time_is_over() -> None:
         (events.AddAgents(group="a", count=1, parameters={"patience": 1.0}), "no parameter 'patience'"),
         (events.Drift(name="desired_sped", to=1.0, over=1.0), "did you mean 'desired_speed'"),
         (events.Alarm(group="c"), "no group 'c'"),
-        (events.AddLayer(name="x", values=((1.0,),), position=(3, 3)), "nobody lays layers"),
-        (events.RemoveLayer(name="x"), "nobody lays layers"),
+        (events.AddValueMap(name="x", values=((1.0,),), position=(3, 3)), "nobody lays layers"),
+        (events.RemoveValueMap(name="x"), "nobody lays layers"),
         (events.CloseDoor, "one of tropel.events or a function"),
         ("close the door", "one of tropel.events or a function"),
         (None, "one of tropel.events or a function"),

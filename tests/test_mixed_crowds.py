@@ -364,8 +364,8 @@ def test_walkers_may_have_path_plans_of_their_own_in_any_order_of_groups() -> No
         )
         assert sim.ground is sim.planners["cells"].ground is not None
         assert sim.ground.log_gamma == pytest.approx(np.log(0.6))
-        sim.add_layer("open", tropel.Layer(tropel.Openness()))
-        assert sim.planners["cells"].ground_layers.names == ["open"]
-        assert sim.planners["walkers"].ground_layers.names == []
+        sim.add_value_map("open", tropel.ValueMap(tropel.Openness()))
+        assert sim.planners["cells"].value_maps.names == ["open"]
+        assert sim.planners["walkers"].value_maps.names == []
         sim.run(until="empty", limit=60.0)
         assert len(sim.agents) == 0

@@ -8,6 +8,8 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
+from tropel.foundation.renamed import PUBLIC, find_moved_modules, warn
+
 __version__ = "0.1.0"
 
 _WHERE = {
@@ -18,7 +20,7 @@ _WHERE = {
     "Target": "tropel.world",
     "Waypoints": "tropel.world",
     "Orbit": "tropel.world",
-    "Layer": "tropel.world.value_maps",
+    "ValueMap": "tropel.world.value_maps",
     "Disc": "tropel.world.value_maps",
     "Openness": "tropel.world.value_maps",
     "Group": "tropel.agents.groups",
@@ -59,7 +61,13 @@ _WHERE = {
 __all__ = ["__version__", *_WHERE]
 
 
+find_moved_modules()
+
+
 def __getattr__(name: str) -> Any:
+    if name in PUBLIC:
+        warn(f"tropel.{name}", f"tropel.{PUBLIC[name]}")
+        name = PUBLIC[name]
     if name not in _WHERE:
         raise AttributeError(f"module 'tropel' has no attribute '{name}'")
     module = importlib.import_module(_WHERE[name])

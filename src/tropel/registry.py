@@ -212,7 +212,7 @@ EVENTS = Kind(
         Entry("set_behaviour", "tropel.events.kinds:SetBehaviour"),
         Entry("add_agents", "tropel.events.kinds:AddAgents"),
         Entry("remove_agents", "tropel.events.kinds:RemoveAgents"),
-        Entry("add_layer", "tropel.events.ground:AddLayer"),
-        Entry("remove_layer", "tropel.events.ground:RemoveLayer"),
+        Entry("add_value_map", "tropel.events.ground:AddValueMap"),
+        Entry("remove_value_map", "tropel.events.ground:RemoveValueMap"),
     ],
 )

@@ -26,14 +26,15 @@ from tropel.broad_phase import CellGrid
 from tropel.contact.collisions import CollisionLog, CollisionWatch
 from tropel.contact.walls import step_off
 from tropel.contracts import Environment, Model, Moment, Near, Planner
-from tropel.contracts.layers import GroundLayers, Layer
+from tropel.contracts.layers import Layer, ValueMaps
 from tropel.errors import ModelError, ParameterError, TropelError
 from tropel.events import AddAgents
 from tropel.events.queue import EventLike, EventQueue, apply_event, due_step, event_json, is_news, repeated, schedule
 from tropel.foundation.arguments import CHECKED_ELSEWHERE, PositiveCount, Seconds, checked_arguments
-from tropel.foundation.arguments import Moment as Time
+from tropel.foundation.arguments import SimulatedTime as Time
 from tropel.foundation.quantities import Quantity
 from tropel.foundation.reductions import ONE_PROCESS
+from tropel.foundation.renamed import current_behaviour, renamed_method
 from tropel.recording.recorder import FPS, scene_of
 from tropel.run.budget import Budget
 from tropel.run.group_layers import GroupLayers
@@ -43,8 +44,8 @@ from tropel.run.replay import Replay
 from tropel.run.snapshot import digest_of_setup, hash_simulation, restore_simulation, save_simulation
 from tropel.run.stages import Stages, Timing
 from tropel.world import World
-from tropel.world.ground import Terrain
-from tropel.world.value_maps import Layer as UserLayer
+from tropel.world.ground import Ground
+from tropel.world.value_maps import ValueMap
 
 if TYPE_CHECKING:
     from tropel.viewer.live.view import View
@@ -185,7 +186,7 @@ class Simulation:
         return self._stages.guidance.directions
 
     @property
-    def ground(self) -> Terrain | None:
+    def ground(self) -> Ground | None:
         """What a planner has laid on the ground; None where nobody follows it."""
         return self.layers.ground
 
@@ -270,18 +271,21 @@ class Simulation:
         self.population.check_follow(group, told.follow)
 
     @checked_arguments
-    def add_layer(self, name: str, layer: UserLayer) -> None:
-        """Lay down a layer of one's own, for models that follow the ground."""
-        self.layers_on_the_ground().add(name, layer)
+    def add_value_map(self, name: str, value_map: ValueMap) -> None:
+        """Put a value map on the ground, for models that follow the ground."""
+        self.value_maps().add(name, value_map)
 
     @checked_arguments
-    def remove_layer(self, name: str) -> None:
-        """Take a layer of one's own away."""
-        self.layers_on_the_ground().remove(name)
+    def remove_value_map(self, name: str) -> None:
+        """Take a value map away."""
+        self.value_maps().remove(name)
 
-    def layers_on_the_ground(self) -> GroundLayers:
-        """The layers of one's own that the planner lays."""
-        return self.layers.on_the_ground()
+    add_layer = renamed_method("add_layer", "add_value_map")
+    remove_layer = renamed_method("remove_layer", "remove_value_map")
+
+    def value_maps(self) -> ValueMaps:
+        """The value maps that a planner publishes."""
+        return self.layers.value_maps()
 
     @property
     def behaviours(self) -> dict[str, bool]:
@@ -291,11 +295,12 @@ class Simulation:
     @checked_arguments
     def check_behaviour(self, name: str) -> None:
         """Raise when no layer has a behaviour of that name."""
-        self.layers.check_behaviour(name)
+        self.layers.check_behaviour(current_behaviour(name))
 
     @checked_arguments
     def set_behaviour(self, name: str, on: bool, *, by_budget: bool = False) -> None:
         """Switch a behaviour on or off; a budget switches on again only what it has switched off itself."""
+        name = current_behaviour(name)
         self.layers.set_behaviour(name, on)
         self.spared.discard(name)
         if by_budget and not on:

@@ -230,7 +230,7 @@ def _crowd_on_a_torus() -> None:
 
 def _flow_fields() -> None:
     from tropel import FlowField, Seek
-    from tropel.planning.flow.path_plan import FlowLayer
+    from tropel.planning.flow.path_plan import PathPlan
 
     planner = FlowField()
     _use_in_a_room(Seek(), planner)
@@ -240,7 +240,7 @@ def _flow_fields() -> None:
     free = np.ones((9, 9), dtype=np.bool_)
     goal = np.zeros_like(free)
     goal[0, 0] = True
-    layer = FlowLayer(free, goal)
+    layer = PathPlan(free, goal)
     free[4, 1:] = False
     layer.change(free=free, most_touched=1.0)
     layer.change(terrain=np.full(free.shape, 2.0), most_touched=1.0)

@@ -14,7 +14,7 @@ from rich.console import Console
 from tropel import Model, bench
 from tropel.bench import BenchResult, steering
 from tropel.bench.check import read_targets
-from tropel.bench.steering_scenes import SCENES, Scene, circle_swap, narrow_door
+from tropel.bench.steering_scenes import SCENES, SteeringTask, circle_swap, narrow_door
 from tropel.bench.steering_speed import CASES, OURS, SAME_MODEL, Case
 
 TARGETS = Path(__file__).parents[2] / "benchmarks" / "targets.toml"
@@ -79,7 +79,7 @@ def test_progress_goes_from_nothing_to_all(result: BenchResult, told: list[tuple
 
 
 def test_a_scene_that_never_finishes_counts_as_infinitely_slow() -> None:
-    def cut_short(model: Model) -> Scene:
+    def cut_short(model: Model) -> SteeringTask:
         return dataclasses.replace(circle_swap(model, agents=3, ring=20.0), limit=1.0)
 
     scenes = {"circle": cut_short}

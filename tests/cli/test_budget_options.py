@@ -50,13 +50,13 @@ def test_a_run_with_a_budget_is_repeated_from_its_folder(tmp_path):
     (tmp_path / "short.toml").write_text(SHORT + "[budget]\nsteps_per_second = 1e9\nwindow = 3\nsettle = 0\n")
     done = tropel("run", "short.toml", "--out", "first", "--no-picture", "-q", cwd=tmp_path)
     text = " ".join(done.stdout.replace("│", " ").split())
-    assert "behaviours left out hazard influence, user layers, congestion," in text
+    assert "behaviours left out hazard influence, value maps, congestion," in text
     assert "and there is nothing more to leave out" in text
     first = summary(tmp_path / "first")
     assert [each["name"] for each in first["budget"]["switches"]] == [
         "bonds",
         "congestion",
-        "user layers",
+        "value maps",
         "hazard influence",
     ]
     # What is written by hand is taken as it is.

@@ -21,7 +21,7 @@ from tropel.contact import solver as pressing
 from tropel.contact.bodies import Bodies
 from tropel.contact.contacts import Contacts, find_contacts
 from tropel.contact.giving_way import GivingWay
-from tropel.contact.solver import Pressing
+from tropel.contact.solver import SolverTable
 from tropel.contracts.declarations import Moves
 from two_threads import needs_two_threads
 
@@ -78,7 +78,7 @@ class Jam:
 def test_a_hook_is_called_after_every_round_and_changes_nothing(iteration: str, count: int, dim: int) -> None:
     jam = Jam(count, dim)
     compiled = {"press": pressing.press, "give_way": giving_way.give_way}[iteration]
-    table = {"press": Pressing, "give_way": GivingWay}[iteration]
+    table = {"press": SolverTable, "give_way": GivingWay}[iteration]
     ends, rounds = getattr(jam, iteration)(compiled)
     called = []
 

@@ -19,14 +19,14 @@ from tropel.local.dynamical.model import Dynamical
 from tropel.local.flocking.model import all_same
 from tropel.planning.fields.field import GridField
 from tropel.planning.flow.model import FlowField
-from tropel.planning.flow.path_plan import FlowLayer
+from tropel.planning.flow.path_plan import PathPlan
 from tropel.planning.harmonic import solve_harmonic
 from tropel.planning.harmonic_grid import find_unknowns, first_estimate
 from tropel.planning.harmonic_sweeps import solve_by_sweeps
 from tropel.planning.harmonic_vectors import unit_vectors
 from tropel.planning.path_plans.bottlenecks import find_bottlenecks
 from tropel.testing import check_neighbours, check_planner, check_steering
-from tropel.world.ground import Terrain
+from tropel.world.ground import Ground
 from tropel.world.influence import influence_filter
 from tropel.world.raster import Raster, lattice_cells, rasterise
 
@@ -50,8 +50,8 @@ def walk_on_cells() -> None:
     wall = shapely.box(3.6, 0, 4.4, 3.2) | shapely.box(3.6, 4.8, 4.4, 8)
     world = tropel.World(shapely.box(0, 0, 8, 8) - wall, exits={"slit": shapely.box(7.95, 3, 8, 5)})
     agents = [tropel.Group("guide", count=1), tropel.Group("people", count=60, families=4, follow="guide")]
-    swing = tropel.Layer(tropel.Disc(outer=2.0), motion=tropel.Orbit(center=(4, 4), radius=5.0, period=5.0))
-    planner = tropel.PathPlans(layers={"swing": swing}, congestion=True)
+    swing = tropel.ValueMap(tropel.Disc(outer=2.0), motion=tropel.Orbit(center=(4, 4), radius=5.0, period=5.0))
+    planner = tropel.PathPlans(value_maps={"swing": swing}, congestion=True)
     tropel.Simulation(world, agents, planning=planner, local=tropel.Lattice(), dt=0.2).run(until=12.0)
 
 
@@ -102,13 +102,13 @@ def plan_and_repair() -> None:
     goal = np.zeros_like(free)
     goal[0, 0] = goal[39, 49] = True
     for corner_cutting in (False, True):
-        layer = FlowLayer(free | goal, goal, corner_cutting=corner_cutting)
+        layer = PathPlan(free | goal, goal, corner_cutting=corner_cutting)
         layer.change(free=np.roll(free, 1, axis=0) | goal, goal=np.flipud(goal), most_touched=1.0)
         layer.change(terrain=np.full(free.shape, 3.0), most_touched=1.0)
         layer.policy()
         raster = Raster(origin=np.zeros(2), cell=0.4, free=layer.free)
         units = layer.units[None]
-        find_bottlenecks(Terrain(raster=raster, moves=layer.moves, log_gamma=-0.5, units=units, plan_of_goal={0: 0}))
+        find_bottlenecks(Ground(raster=raster, moves=layer.moves, log_gamma=-0.5, units=units, plan_of_goal={0: 0}))
     hall = rasterise(tropel.World(shapely.box(0, 0, 8, 8), walls=[[(4, 1), (4, 8)]]))
     corner = np.zeros_like(hall.free)
     corner[2:4, 2:4] = True

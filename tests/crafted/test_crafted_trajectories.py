@@ -63,10 +63,10 @@ def record(path: Path) -> Path:
 def use(path: Path) -> None:
     """What pictures and reports ask for."""
     from tropel.analysis import evacuation_report
-    from tropel.pictures.recorded_world import Moments
+    from tropel.pictures.recorded_world import RecordedWorld
 
     with read_trajectory(path) as run:
-        moments = Moments(run)
+        moments = RecordedWorld(run)
         for k in run.frames.tolist():
             run.frame(k)
             moments.at(k)

@@ -8,7 +8,7 @@ import numba
 import numpy as np
 import pytest
 
-from tropel._kernels.path_lengths import bits_to_drop, shorten_ways
+from tropel._kernels.path_lengths import bits_to_drop, shorten_lengths
 from tropel.local.lattice.choice import best_of_eight
 
 FAR = 1 << 62
@@ -18,7 +18,7 @@ MOVES = [(1, 0), (0, 1), (-1, 0), (0, -1), (1, 1), (-1, 1), (-1, -1), (1, -1)]
 
 def shortened(units: np.ndarray, drop: int = 0) -> np.ndarray:
     out = np.empty(units.size, dtype=np.uint32)
-    shorten_ways(units.reshape(-1), drop, out)
+    shorten_lengths(units.reshape(-1), drop, out)
     return out.reshape(units.shape)
 
 
@@ -41,28 +41,28 @@ def test_nothing_but_the_goal_is_taken_for_it_and_no_way_for_a_missing_one() -> 
 
 
 @numba.njit
-def _best(ways, middle, columns, below, beside, above, moves, here, way_weight, crowd_weight):
+def _best(ways, middle, columns, below, beside, above, moves, here, path_weight, crowd_weight):
     at = np.uint64(middle - 1)
     across = np.uint64(columns)
-    return best_of_eight(ways, at - across, at, at + across, below, beside, above, moves, here, way_weight,
+    return best_of_eight(ways, at - across, at, at + across, below, beside, above, moves, here, path_weight,
                          crowd_weight, ())  # fmt: skip
 
 
 @numba.njit
-def _best_with_extra(ways, middle, columns, below, beside, above, moves, here, way_weight, crowd_weight, extra):
+def _best_with_extra(ways, middle, columns, below, beside, above, moves, here, path_weight, crowd_weight, extra):
     at = np.uint64(middle - 1)
     across = np.uint64(columns)
-    return best_of_eight(ways, at - across, at, at + across, below, beside, above, moves, here, way_weight,
+    return best_of_eight(ways, at - across, at, at + across, below, beside, above, moves, here, path_weight,
                          crowd_weight, extra)  # fmt: skip
 
 
-def plain_best(ways, around, moves, here, way_weight, crowd_weight, extra):
+def plain_best(ways, around, moves, here, path_weight, crowd_weight, extra):
     worth = []
     for m, (dx, dy) in enumerate(MOVES):
         way, near = int(ways[1 + dy, 1 + dx]), int(around[1 + dy, 1 + dx])
         vetoed = not moves >> m & 1 or near >= 128 or way == NO_WAY
         difference = (way - here + (1 << 31)) % (1 << 32) - (1 << 31)
-        worth.append(-math.inf if vetoed else way_weight * difference + crowd_weight * near + extra[m])
+        worth.append(-math.inf if vetoed else path_weight * difference + crowd_weight * near + extra[m])
     best = max(worth)
     return 0 if best == -math.inf else sum(1 << m for m in range(8) if worth[m] == best)
 

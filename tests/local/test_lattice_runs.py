@@ -166,7 +166,7 @@ def test_plans_that_were_repaired_are_those_of_a_plain_search(seed: int) -> None
     terrain, world = sim.ground, sim.world
     free = lattice_cells(world, CELL).free
     np.testing.assert_array_equal(terrain.raster.free, free)
-    np.testing.assert_array_equal(terrain.short_ways(), replace(terrain, _short=None).short_ways())
+    np.testing.assert_array_equal(terrain.short_lengths(), replace(terrain, _short=None).short_lengths())
     for goal, plan in terrain.plan_of_goal.items():
         units = terrain.units[plan]
         goal_cells = [tuple(cell) for cell in np.argwhere(units == 0).tolist()]

@@ -12,8 +12,8 @@ from recorded_runs import DOOR, SHUT, TWO_ROOMS, MemoryTrajectory, at, distance,
 
 from tropel.errors import ParameterError, RecordingError
 from tropel.pictures import animate_run, style
-from tropel.pictures.backdrop import set_stage
-from tropel.pictures.frames import Film, speeds_in_frame
+from tropel.pictures.backdrop import lay_out_animation
+from tropel.pictures.frames import RunFrames, speeds_in_frame
 from tropel.recording import Scene
 from tropel.recording.frames import RecordedEvent
 from tropel.world.motion import Waypoints, stored_motion
@@ -36,7 +36,7 @@ class Shown:
     def at(self, run: MemoryTrajectory, frame: int, x: float, y: float, view: int = 0, width: int = 500) -> Any:
         """The colour where a point of the world (for a view: right, up) is shown."""
         bounds = np.asarray(run.scene.bounds, dtype=float)
-        stage = set_stage(bounds, run.scene, width)
+        stage = lay_out_animation(bounds, run.scene, width)
         place = np.zeros(run.scene.dim)
         place[list(stage.views[view].plane)] = x, y
         right, down = stage.views[view].pixels(place)[0]
@@ -88,7 +88,7 @@ def test_agents_are_drawn_where_they_are_at_their_true_radius(tmp_path: Path) ->
 def test_what_is_read_back_is_what_was_drawn_up_to_the_palette(tmp_path: Path) -> None:
     run = MemoryTrajectory(scene(exits={"east": "POLYGON ((9 2, 10 2, 10 4, 9 4, 9 2))"}), walk(count=5, frames=30))
     film = shown(run, tmp_path)
-    drawn = Film(run, run.frames, 500, 0.1)
+    drawn = RunFrames(run, run.frames, 500, 0.1)
     for k in (0, 13, 29):
         difference = np.abs(film.frames[k].astype(int) - np.asarray(drawn.draw(k)).astype(int)).max(axis=2)
         assert difference.mean() < 1.5

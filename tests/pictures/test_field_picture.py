@@ -11,7 +11,7 @@ from matplotlib.collections import LineCollection
 from PIL import Image
 
 from tropel.errors import RecordingError
-from tropel.pictures.field import FieldLayer, draw_field, field_figure, streamlines
+from tropel.pictures.field import FieldValues, draw_field, field_figure, streamlines
 from tropel.recording import Scene
 
 
@@ -68,7 +68,7 @@ def test_lines_stay_inside_and_short_ones_are_left_out() -> None:
     assert streamlines(to_the_east(), inside, np.zeros((20, 50)), apart=3.0, shortest=25.0) == []
 
 
-def layer(**changed: object) -> FieldLayer:
+def layer(**changed: object) -> FieldValues:
     """A corridor of 10 by 4 m towards the east, whose west end is cut off."""
     free = np.ones((20, 50), bool)
     reachable = free.copy()
@@ -83,7 +83,7 @@ def layer(**changed: object) -> FieldLayer:
         "far": far,
         "far_means": "way to the goal [m]",
     }
-    return FieldLayer(**{**parts, **changed})
+    return FieldValues(**{**parts, **changed})
 
 
 def scene() -> Scene:

@@ -15,7 +15,7 @@ from recorded_runs import MemoryTrajectory, at, distance, rgb, scene
 
 from tropel.errors import ParameterError
 from tropel.pictures import draw_moment, style
-from tropel.pictures.backdrop import set_stage
+from tropel.pictures.backdrop import lay_out_animation
 from tropel.pictures.viewport import SIDE, fit_view, silhouettes, walls_around
 from tropel.recording import FrameData, Scene
 
@@ -34,7 +34,7 @@ def four_ways(**of_scene: Any) -> MemoryTrajectory:
 
 
 def colour_at(image: NDArray[Any], run: MemoryTrajectory, x: float, y: float) -> Any:
-    stage = set_stage(np.asarray(run.scene.bounds, dtype=float), run.scene, 500)
+    stage = lay_out_animation(np.asarray(run.scene.bounds, dtype=float), run.scene, 500)
     right, down = stage.views[0].pixels(np.array([x, y]))[0]
     left, top = stage.corners[0]
     # Beside the middle, over which the line of the heading runs.
@@ -100,10 +100,10 @@ def test_stacked_balls_are_seen_as_one_column_within_the_walls() -> None:
 
 def test_a_long_box_is_seen_one_view_below_the_other() -> None:
     long = Scene(dim=3, bounds=[[0, 0, 0], [40, 10, 6]], dt=0.1)
-    stage = set_stage(np.array(long.bounds, dtype=float), long, 800)
+    stage = lay_out_animation(np.array(long.bounds, dtype=float), long, 800)
     assert stage.views[0].scale == pytest.approx(stage.views[1].scale)
     assert stage.corners[0][0] == stage.corners[1][0]
     assert stage.corners[1][1] > stage.corners[0][1] + stage.views[0].height
     cube = Scene(dim=3, bounds=[[0, 0, 0], [10, 10, 10]], dt=0.1)
-    stage = set_stage(np.array(cube.bounds, dtype=float), cube, 800)
+    stage = lay_out_animation(np.array(cube.bounds, dtype=float), cube, 800)
     assert stage.corners[0][1] == stage.corners[1][1]

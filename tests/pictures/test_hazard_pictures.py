@@ -10,9 +10,9 @@ from PIL import ImageColor
 from recorded_runs import MemoryTrajectory, at, scene
 
 from tropel.pictures import style
-from tropel.pictures.frames import Film
+from tropel.pictures.frames import RunFrames
 from tropel.pictures.paths import read_paths
-from tropel.pictures.recorded_world import Moments
+from tropel.pictures.recorded_world import RecordedWorld
 from tropel.pictures.run import run_figure
 from tropel.recording import RecordedEvent
 from tropel.recording.frames import deaths_note, hazards_note
@@ -50,14 +50,14 @@ def near(colour, wanted):
 
 
 def test_moments_know_the_hazards_of_their_frame():
-    moments = Moments(burning_run())
+    moments = RecordedWorld(burning_run())
     assert [[h.inner for h in moments.hazards(k).values()] for k in range(4)] == [[], [0.7], [1.0], []]
     assert moments.at(2).hazards["fire"].outer == 2.0
 
 
 def test_an_animation_shows_hazards_in_the_size_of_the_frame():
     run = burning_run()
-    film = Film(run, run.frames, 800, 0.1)
+    film = RunFrames(run, run.frames, 800, 0.1)
     images = [film.draw(k) for k in range(4)]
     fill = style.hazard_fill(style.HAZARDS["fire"])
     # A place within the disc from frame 2 on, one within it from frame 1 on.
@@ -67,7 +67,7 @@ def test_an_animation_shows_hazards_in_the_size_of_the_frame():
 
 def test_an_animation_shows_the_dead_as_dark_crosses():
     run = burning_run()
-    film = Film(run, run.frames, 800, 0.1)
+    film = RunFrames(run, run.frames, 800, 0.1)
     images = [film.draw(k) for k in range(4)]
     assert [near(pixel(image, film, 5.0, 3.0), style.DEAD) for image in images] == [False, False, True, True]
     # Beside the arms of the cross there is no body.

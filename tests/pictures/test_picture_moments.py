@@ -6,7 +6,7 @@ import pytest
 from recorded_runs import DOOR, SHUT, TWO_ROOMS, MemoryTrajectory, at, scene
 
 from tropel.errors import RecordingError
-from tropel.pictures.recorded_world import Moments
+from tropel.pictures.recorded_world import RecordedWorld
 from tropel.recording import RecordedEvent
 
 NOBODY = at([])
@@ -24,7 +24,7 @@ def test_a_door_is_closed_where_the_recorded_area_has_a_slit() -> None:
     def geometry(k: int) -> str:
         return SHUT.wkt if 3 <= k < 6 else TWO_ROOMS.wkt
 
-    moments = Moments(MemoryTrajectory(door_scene(), [NOBODY] * 8, geometry=geometry))
+    moments = RecordedWorld(MemoryTrajectory(door_scene(), [NOBODY] * 8, geometry=geometry))
     assert [moments.doors(k)["main"] for k in range(8)] == [True] * 3 + [False] * 3 + [True] * 2
     changes = moments.door_changes(range(8))
     assert [(change.door, change.open) for change in changes] == [("main", False), ("main", True)]
@@ -38,7 +38,7 @@ def test_an_event_gives_the_exact_time_at_which_a_door_closed() -> None:
         geometry=lambda k: SHUT.wkt if k >= 3 else TWO_ROOMS.wkt,
         events=[event(3, kind="close_door", door="main")],
     )
-    (change,) = Moments(run).door_changes(range(8))
+    (change,) = RecordedWorld(run).door_changes(range(8))
     assert change.time == pytest.approx(5 * 0.05)
 
 
@@ -48,18 +48,18 @@ def test_in_open_space_doors_follow_the_events() -> None:
         [NOBODY] * 6,
         events=[event(2, kind="close_door", door="main"), event(4, kind="open_door", door="main")],
     )
-    moments = Moments(run)
+    moments = RecordedWorld(run)
     assert [moments.doors(k)["main"] for k in range(6)] == [True, True, False, False, True, True]
 
 
 def test_slits_of_closed_doors_are_not_part_of_the_area_that_is_drawn() -> None:
-    moments = Moments(MemoryTrajectory(door_scene(), [NOBODY] * 2, geometry=lambda k: SHUT.wkt))
+    moments = RecordedWorld(MemoryTrajectory(door_scene(), [NOBODY] * 2, geometry=lambda k: SHUT.wkt))
     assert moments.at(1).area_wkt == TWO_ROOMS.wkt
 
 
 def test_without_doors_the_area_is_the_recorded_one_of_the_frame() -> None:
     areas = [TWO_ROOMS.wkt, SHUT.wkt]
-    moments = Moments(MemoryTrajectory(scene(TWO_ROOMS), [NOBODY] * 2, geometry=lambda k: areas[k]))
+    moments = RecordedWorld(MemoryTrajectory(scene(TWO_ROOMS), [NOBODY] * 2, geometry=lambda k: areas[k]))
     assert [moments.at(k).area_wkt for k in range(2)] == areas
 
 
@@ -75,7 +75,7 @@ def test_exits_close_and_targets_move_when_events_say_so() -> None:
             event(5, kind="remove_target", name="a"),
         ],
     )
-    moments = Moments(run)
+    moments = RecordedWorld(run)
     assert [moments.at(k).exits["east"] for k in range(6)] == [True, True, False, False, False, False]
     assert moments.at(2).targets == {"a": (1, 1)}
     assert moments.at(4).targets == {"a": (4.0, 5.0), "b": (2.0, 2.0)}
@@ -92,7 +92,7 @@ def test_obstacles_that_only_events_move_are_followed() -> None:
             event(6, kind="remove_obstacle", name="pillar"),
         ],
     )
-    moments = Moments(run)
+    moments = RecordedWorld(run)
     assert moments.obstacles(1) == {"pillar": ((2, 2), 0.5)}
     assert moments.obstacles(2) == {"pillar": ((3.0, 2.0), 0.5)}
     assert moments.obstacles(7) == {"cart": ((5.0, 5.0), 0.2)}
@@ -104,18 +104,18 @@ def test_recorded_obstacles_count_more_than_the_scene() -> None:
         [NOBODY] * 3,
         obstacles=lambda k: {"cart": {"radius": 0.5, "position": [2.0 + k, 2.0]}},
     )
-    assert Moments(run).obstacles(2) == {"cart": ((4.0, 2.0), 0.5)}
+    assert RecordedWorld(run).obstacles(2) == {"cart": ((4.0, 2.0), 0.5)}
 
 
 def test_a_damaged_shape_is_an_error_that_names_it() -> None:
     run = MemoryTrajectory(scene(doors={"main": {"wkt": "LINESTRING (1", "open": True}}), [NOBODY])
     with pytest.raises(RecordingError, match="door 'main'"):
-        Moments(run)
+        RecordedWorld(run)
 
 
 def test_an_obstacle_at_the_seam_of_periodic_space_is_seen_on_both_sides() -> None:
     rocks = {"rock": {"radius": 1.0, "position": [0.5, 3.0]}, "inner": {"radius": 1.0, "position": [5.0, 3.0]}}
     torus = scene(walkable_wkt="", sides=["joined", "joined"], obstacles=rocks)
-    seen = Moments(MemoryTrajectory(torus, [NOBODY])).at(0).obstacles
+    seen = RecordedWorld(MemoryTrajectory(torus, [NOBODY])).at(0).obstacles
     assert sorted(centre for centre, _ in seen.values()) == [(0.5, 3.0), (5.0, 3.0), (10.5, 3.0)]
-    assert len(Moments(MemoryTrajectory(scene(obstacles=rocks), [NOBODY])).at(0).obstacles) == 2
+    assert len(RecordedWorld(MemoryTrajectory(scene(obstacles=rocks), [NOBODY])).at(0).obstacles) == 2

@@ -14,9 +14,9 @@ from tropel import World
 from tropel._kernels.compile import threads_restored
 from tropel._kernels.grid_moves import FAR, all_moves
 from tropel.errors import ParameterError
-from tropel.planning.flow.path_plan import FlowLayer
+from tropel.planning.flow.path_plan import PathPlan
 from tropel.planning.path_plans.bottlenecks import Bottleneck, bottleneck_cells, find_bottlenecks
-from tropel.world.ground import Terrain
+from tropel.world.ground import Ground
 from tropel.world.raster import Raster, lattice_cells
 
 Bools = NDArray[np.bool_]
@@ -92,9 +92,9 @@ def moves_on(free: Bools, *, corner_cutting: bool = False) -> NDArray[np.uint8]:
     return moves.reshape(free.shape)
 
 
-def terrain(free: Bools, *goals: Bools, cell: float = 1.0, corner_cutting: bool = False) -> Terrain:
-    layers = [FlowLayer(free, goal, corner_cutting=corner_cutting) for goal in goals]
-    return Terrain(
+def terrain(free: Bools, *goals: Bools, cell: float = 1.0, corner_cutting: bool = False) -> Ground:
+    layers = [PathPlan(free, goal, corner_cutting=corner_cutting) for goal in goals]
+    return Ground(
         raster=Raster(origin=np.zeros(2), cell=cell, free=free),
         moves=moves_on(free, corner_cutting=corner_cutting),
         log_gamma=math.log(0.6),
@@ -141,7 +141,7 @@ def test_cells_are_those_of_equation_5_by_plain_counting(seed: int, corner_cutti
     goal = np.zeros_like(free)
     goal[generator.integers(24), generator.integers(31)] = True
     free |= goal
-    units = FlowLayer(free, goal, corner_cutting=corner_cutting).units
+    units = PathPlan(free, goal, corner_cutting=corner_cutting).units
     moves = moves_on(free, corner_cutting=corner_cutting)
     onward, into = counted(units, moves)
     expected = sorted(s for s, to in onward.items() if into.get(s, 0) > into[to])
@@ -168,7 +168,7 @@ def test_figure_8_has_the_two_bottlenecks_of_the_paper() -> None:
 @pytest.mark.parametrize("goal", [(20, 70), (5, 75), (38, 78)])
 def test_a_door_of_a_plain_room_has_one_to_three(door: int, goal: tuple[int, int]) -> None:
     free = two_rooms(door)
-    units = FlowLayer(free, one_cell(free.shape, *goal)).units
+    units = PathPlan(free, one_cell(free.shape, *goal)).units
     found = np.argwhere(bottleneck_cells(units, moves_on(free)))
     assert 1 <= len(found) <= 3
     assert np.abs(found[:, 1] - 41).max() <= 1
@@ -179,10 +179,10 @@ def test_goals_are_none_and_cut_off_places_have_none() -> None:
     free = two_rooms(0)
     goal = one_cell(free.shape, 20, 5)
     goal[20, 4:9] = True
-    found = bottleneck_cells(FlowLayer(free, goal).units, moves_on(free))
+    found = bottleneck_cells(PathPlan(free, goal).units, moves_on(free))
     assert not found[goal].any()
     assert not found[:, 41:].any()
-    nobody = FlowLayer(free, np.zeros_like(free)).units
+    nobody = PathPlan(free, np.zeros_like(free)).units
     assert not bottleneck_cells(nobody, moves_on(free)).any()
 
 

@@ -11,16 +11,16 @@ from numpy.typing import NDArray
 from tropel.errors import CheckpointError, ParameterError
 from tropel.planning.path_plans.bottlenecks import Bottleneck
 from tropel.planning.path_plans.congestion import Congestion, CongestionWatch, congestion_filter, filter_name
-from tropel.world.ground import Terrain
+from tropel.world.ground import Ground
 from tropel.world.raster import Raster
 
 CELL = 0.4
 SHAPE = (60, 80)
 
 
-def terrain() -> Terrain:
+def terrain() -> Ground:
     free = np.ones(SHAPE, dtype=np.bool_)
-    return Terrain(
+    return Ground(
         raster=Raster(origin=np.array([-3.0, 5.0]), cell=CELL, free=free),
         moves=np.full(SHAPE, 255, dtype=np.uint8),
         log_gamma=math.log(0.6),

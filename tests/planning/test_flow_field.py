@@ -16,7 +16,7 @@ from tropel import Direct, Group, Simulation, Target, World
 from tropel.contracts import Guidance
 from tropel.errors import GeometryError, ParameterError
 from tropel.planning.flow.model import FlowField
-from tropel.planning.flow.path_plan import MOVES, FlowLayer, solve_layers
+from tropel.planning.flow.path_plan import MOVES, PathPlan, solve_path_plans
 from tropel.testing import check_planner
 from tropel.world.raster import Raster
 
@@ -89,7 +89,7 @@ def test_one_pass_gives_what_value_iteration_converges_to(
     seed: int, gamma: float, equal_moves: bool, cut: bool
 ) -> None:
     free, goal = random_map(seed)
-    layer = FlowLayer(free, goal, equal_moves=equal_moves, corner_cutting=cut)
+    layer = PathPlan(free, goal, equal_moves=equal_moves, corner_cutting=cut)
     value = value_iteration(free, goal, gamma, diagonal=1.0 if equal_moves else math.sqrt(2.0), cut=cut)
     np.testing.assert_array_equal(value > 0.0, np.isfinite(layer.distance))
     reached = value > 0.0
@@ -111,7 +111,7 @@ def test_one_pass_gives_what_value_iteration_converges_to(
 @given(seed=st.integers(0, 10_000), share=st.floats(0.0, 0.4), equal_moves=st.booleans())
 def test_lengths_are_those_of_scipy(seed: int, share: float, equal_moves: bool) -> None:
     free, goal = random_map(seed, ny=60, nx=45, share=share)
-    layer = FlowLayer(free, goal, equal_moves=equal_moves)
+    layer = PathPlan(free, goal, equal_moves=equal_moves)
     expected = scipy_lengths(free, goal, diagonal=1.0 if equal_moves else math.sqrt(2.0))
     np.testing.assert_allclose(layer.distance, expected, rtol=1e-12)
 
@@ -121,7 +121,7 @@ def test_lengths_are_those_of_scipy(seed: int, share: float, equal_moves: bool) 
 def test_lengths_over_terrain_are_those_of_scipy(seed: int, dearest: float) -> None:
     free, goal = random_map(seed, ny=40, nx=35)
     terrain = np.round(np.random.default_rng(seed).uniform(1.0, dearest, free.shape) * 1024.0) / 1024.0
-    layer = FlowLayer(free, goal, terrain=terrain)
+    layer = PathPlan(free, goal, terrain=terrain)
     expected = scipy_lengths(free, goal, diagonal=math.sqrt(2.0), terrain=terrain)
     np.testing.assert_allclose(layer.distance, expected, rtol=1e-6)
 
@@ -133,7 +133,7 @@ def test_values_do_not_underflow_at_the_far_end_of_a_maze() -> None:
         free[row, -1 if k % 2 == 0 else 0] = True
     goal = np.zeros_like(free)
     goal[0, 0] = True
-    layer = FlowLayer(free, goal)
+    layer = PathPlan(free, goal)
     assert layer.log_value(0.6).min(where=free, initial=0.0) == pytest.approx(math.log(0.6) * (201 * 119 + 400))
     assert np.exp(layer.log_value(0.6)).min() == 0.0
     assert (layer.policy()[free & ~goal] < 8).all()
@@ -142,8 +142,8 @@ def test_values_do_not_underflow_at_the_far_end_of_a_maze() -> None:
 def test_corners_are_cut_only_when_asked() -> None:
     free = np.array([[True, False], [True, True]])
     goal = np.array([[True, False], [False, False]])
-    assert FlowLayer(free, goal).distance[1, 1] == 2.0
-    assert FlowLayer(free, goal, corner_cutting=True).distance[1, 1] == pytest.approx(math.sqrt(2.0), rel=1e-13)
+    assert PathPlan(free, goal).distance[1, 1] == 2.0
+    assert PathPlan(free, goal, corner_cutting=True).distance[1, 1] == pytest.approx(math.sqrt(2.0), rel=1e-13)
 
 
 def test_many_goals_at_once_are_the_same_as_one_by_one() -> None:
@@ -153,8 +153,8 @@ def test_many_goals_at_once_are_the_same_as_one_by_one() -> None:
         goal = np.zeros_like(free)
         goal.flat[np.flatnonzero(free)[[k * 400, k * 500 + 7]]] = True
         goals.append(goal)
-    for together, goal in zip(solve_layers(free, goals), goals, strict=True):
-        alone = FlowLayer(free, goal)
+    for together, goal in zip(solve_path_plans(free, goals), goals, strict=True):
+        alone = PathPlan(free, goal)
         np.testing.assert_array_equal(together.units, alone.units)
         np.testing.assert_array_equal(together.vectors, alone.vectors)
 
@@ -163,7 +163,7 @@ def test_many_goals_at_once_are_the_same_as_one_by_one() -> None:
 @given(seed=st.integers(0, 10_000), share=st.floats(0.0, 0.35))
 def test_vectors_point_down_and_never_at_blocked_cells(seed: int, share: float) -> None:
     free, goal = random_map(seed, ny=40, nx=40, share=share)
-    layer = FlowLayer(free, goal)
+    layer = PathPlan(free, goal)
     moving = np.isfinite(layer.distance) & ~goal
     np.testing.assert_allclose(np.linalg.norm(layer.vectors[moving], axis=-1), 1.0, rtol=1e-6)
     assert (layer.vectors[~moving] == 0.0).all()
@@ -295,9 +295,9 @@ def test_terrain_below_one_or_of_another_shape_is_refused() -> None:
     terrain = np.ones(free.shape)
     terrain[2, 3] = 0.5
     with pytest.raises(ParameterError, match=r"cell \[2, 3\] has 0.5"):
-        FlowLayer(free, goal, terrain=terrain)
+        PathPlan(free, goal, terrain=terrain)
     with pytest.raises(ParameterError, match="factor per cell"):
-        FlowLayer(free, goal, terrain=np.ones((2, 2)))
+        PathPlan(free, goal, terrain=np.ones((2, 2)))
 
 
 def test_a_box_is_refused() -> None:

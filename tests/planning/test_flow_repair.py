@@ -10,11 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tropel.errors import ParameterError
-from tropel.planning.flow.path_plan import FlowLayer
+from tropel.planning.flow.path_plan import PathPlan
 
 
-def same_bits(layer: FlowLayer, **options: Any) -> None:
-    fresh = FlowLayer(layer.free, layer.goal, **options)
+def same_bits(layer: PathPlan, **options: Any) -> None:
+    fresh = PathPlan(layer.free, layer.goal, **options)
     np.testing.assert_array_equal(layer.units, fresh.units)
     np.testing.assert_array_equal(layer.vectors, fresh.vectors)
     np.testing.assert_array_equal(layer.policy(), fresh.policy())
@@ -61,7 +61,7 @@ def test_random_edits_one_after_the_other(kind: str, seed: int, equal_moves: boo
     goal[tuple(generator.integers(0, free.shape))] = True
     free |= goal
     options = {"equal_moves": equal_moves, "corner_cutting": corner_cutting}
-    layer = FlowLayer(free, goal, **options)
+    layer = PathPlan(free, goal, **options)
     for _ in range(6):
         free = edited(free, generator) | goal
         assert not layer.change(free=free, most_touched=1.0).fresh
@@ -76,7 +76,7 @@ def test_terrain_goals_and_walls_at_once(seed: int) -> None:
     goal = np.zeros_like(free)
     goal[5, 5] = free[5, 5] = True
     terrain = generator.uniform(1.0, 9.0, free.shape)
-    layer = FlowLayer(free, goal, terrain=terrain)
+    layer = PathPlan(free, goal, terrain=terrain)
     for _ in range(5):
         y, x = generator.integers(0, free.shape)
         terrain = terrain.copy()
@@ -102,7 +102,7 @@ def two_rooms() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 def test_a_small_change_is_repaired_and_a_large_one_is_solved_anew() -> None:
     free, goal, door = two_rooms()
-    layer = FlowLayer(free, goal)
+    layer = PathPlan(free, goal)
     small = layer.change(free=free & ~door)
     assert (small.cells, small.fresh) == (4, False)
     assert 0 < small.touched < 0.2 * free.size
@@ -113,7 +113,7 @@ def test_a_small_change_is_repaired_and_a_large_one_is_solved_anew() -> None:
 
 def test_a_door_that_closes_and_opens_again_leaves_no_trace() -> None:
     free, goal, door = two_rooms()
-    layer = FlowLayer(free, goal)
+    layer = PathPlan(free, goal)
     before = layer.units.copy()
     layer.change(free=free & ~door)
     assert (layer.units != before).any()
@@ -127,7 +127,7 @@ def test_a_room_that_is_cut_off_loses_its_way_and_finds_it_again() -> None:
     free[30, 290] = True
     goal = np.zeros_like(free)
     goal[30, 5] = True
-    layer = FlowLayer(free, goal)
+    layer = PathPlan(free, goal)
     shut = free.copy()
     shut[30, 290] = False
     assert not layer.change(free=shut).fresh
@@ -140,13 +140,13 @@ def test_a_room_that_is_cut_off_loses_its_way_and_finds_it_again() -> None:
 
 def test_nothing_changed_is_nothing_done() -> None:
     free, goal, _ = two_rooms()
-    layer = FlowLayer(free, goal)
+    layer = PathPlan(free, goal)
     assert layer.change(free=free.copy(), goal=goal.copy()).touched == 0
 
 
 def test_another_size_is_refused() -> None:
     free, goal, _ = two_rooms()
-    layer = FlowLayer(free, goal)
+    layer = PathPlan(free, goal)
     with pytest.raises(ParameterError, match=r"cells must stay \(200, 200\)"):
         layer.change(free=free[:-1])
     with pytest.raises(ParameterError, match=r"goal must stay \(200, 200\)"):
@@ -155,7 +155,7 @@ def test_another_size_is_refused() -> None:
 
 def test_a_goal_that_was_blocked_for_a_while_is_a_goal_again() -> None:
     free, goal, _ = two_rooms()
-    layer = FlowLayer(free, goal)
+    layer = PathPlan(free, goal)
     before = layer.units.copy()
     layer.change(free=free & ~goal)
     assert np.isinf(layer.distance).all()

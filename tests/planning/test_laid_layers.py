@@ -40,7 +40,7 @@ def corridor(
     start = shapely.box(0, 0, 4, 6)
     agents = [Group(name, count=count, region=start, desired_speed=1.2) for name in groups]
     return Simulation(
-        world, agents, planning=PathPlans(layers=layers or {}), local=Lattice(), dt=0.25, seed=4, threads=threads
+        world, agents, planning=PathPlans(value_maps=layers or {}), local=Lattice(), dt=0.25, seed=4, threads=threads
     )
 
 
@@ -128,7 +128,7 @@ def test_openness_follows_a_door_that_closes() -> None:
         exits={"out": shapely.box(7.6, 0, 8, 8)},
         doors={"door": Door([(4.0, 0.0), (4.0, 4.0)], open=True)},
     )
-    planner = PathPlans(layers={"open": Layer(Openness(reach=1.2, least=0.2))})
+    planner = PathPlans(value_maps={"open": Layer(Openness(reach=1.2, least=0.2))})
     people = Group("people", count=3, region=shapely.box(0, 5, 2, 8))
     sim = Simulation(world, people, planning=planner, local=Lattice(), dt=0.25)
     sim.step()
@@ -143,18 +143,18 @@ def test_openness_follows_a_door_that_closes() -> None:
 
 def test_layers_come_and_go_by_events_and_functions() -> None:
     sim = corridor()
-    sim.at(1.0, events.AddLayer(name="block", values=((0.0,),), origin=(8.0, 2.0), cell=2.0, group="people"))
-    sim.at(2.0, events.RemoveLayer(name="block"))
+    sim.at(1.0, events.AddValueMap(name="block", values=((0.0,),), origin=(8.0, 2.0), cell=2.0, group="people"))
+    sim.at(2.0, events.RemoveValueMap(name="block"))
     sim.run(until=1.5)
     ground = sim.ground
     assert ground is not None
     assert "layer block" in ground.filters
     sim.run(until=2.5)
     assert not ground.filters
-    sim.add_layer("wave", Layer(lambda points, time: np.full(len(points), 0.5), every=1.0))
+    sim.add_value_map("wave", Layer(lambda points, time: np.full(len(points), 0.5), every=1.0))
     sim.step()
     assert list(ground.filters) == ["layer wave"]
-    sim.remove_layer("wave")
+    sim.remove_value_map("wave")
     sim.step()
     assert not ground.filters
 
@@ -169,11 +169,11 @@ def busy(threads: int = 1, *, with_function: bool = True) -> Simulation:
         count=60,
         threads=threads,
     )
-    sim.at(1.0, events.RemoveLayer(name="first"))
+    sim.at(1.0, events.RemoveValueMap(name="first"))
     orbit = Orbit(center=(10, 3), radius=2.0, period=6.0)
-    sim.at(1.5, events.AddLayer(name="cart", values=((0.2, 0.0), (1.0, 0.3)), cell=0.7, motion=orbit))
+    sim.at(1.5, events.AddValueMap(name="cart", values=((0.2, 0.0), (1.0, 0.3)), cell=0.7, motion=orbit))
     if with_function:
-        sim.add_layer("swing", Layer(Disc(outer=1.0), motion=_swing))
+        sim.add_value_map("swing", Layer(Disc(outer=1.0), motion=_swing))
     return sim
 
 
@@ -212,21 +212,21 @@ def test_nonsense_is_refused_where_it_is_said() -> None:
     with pytest.raises(ParameterError, match=r"layer 'block' is for the group 'peple'.*did you mean 'people'"):
         corridor({"block": Layer([[0.0]], **BLOCK, group="peple")})
     with pytest.raises(ParameterError, match=r"layers must be a table by name, each Layer.*'block'"):
-        PathPlans(layers={"block": 3.0})  # type: ignore[dict-item]
+        PathPlans(value_maps={"block": 3.0})  # type: ignore[dict-item]
     with pytest.raises(ParameterError, match="layer 'block' has no 'orogin'; did you mean 'origin'"):
-        PathPlans(layers={"block": {"values": [[0.0]], "orogin": (0, 0)}})
+        PathPlans(value_maps={"block": {"values": [[0.0]], "orogin": (0, 0)}})
     sim = corridor({"block": Layer([[0.0]], **BLOCK)})
     with pytest.raises(ParameterError, match="there is a layer 'block' already"):
-        sim.add_layer("block", Layer([[0.0]], **BLOCK))
+        sim.add_value_map("block", Layer([[0.0]], **BLOCK))
     with pytest.raises(ParameterError, match="there is no layer 'blck'; did you mean 'block'"):
-        sim.remove_layer("blck")
+        sim.remove_value_map("blck")
     with pytest.raises(ParameterError, match="there is no group 'peple'"):
-        sim.at(0.0, events.AddLayer(name="x", values=((0.0,),), group="peple"))
+        sim.at(0.0, events.AddValueMap(name="x", values=((0.0,),), group="peple"))
     with pytest.raises(ParameterError, match="there is no layer 'blck'; did you mean 'block'"):
-        sim.at(0.0, events.RemoveLayer(name="blck"))
+        sim.at(0.0, events.RemoveValueMap(name="blck"))
     walkers = Simulation(sim.world, Group("people", count=1), planning=FlowField(), local=Seek())
     with pytest.raises(ParameterError, match="nobody lays layers here; plan with PathPlans"):
-        walkers.at(0.0, events.RemoveLayer(name="block"))
+        walkers.at(0.0, events.RemoveValueMap(name="block"))
 
 
 FILE = """
@@ -250,7 +250,7 @@ motion = { kind = "waypoints", points = [[1.0, 1.0], [9.0, 5.0]], speed = 1.0 }
 model = "lattice"
 [[events]]
 at = 0.5
-kind = "add_layer"
+kind = "add_value_map"
 name = "late"
 values = { kind = "disc", inner = 0.5, outer = 1.5 }
 position = [12.0, 3.0]

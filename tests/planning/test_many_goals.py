@@ -17,7 +17,7 @@ from tropel.planning import harmonic, harmonic_fronts
 from tropel.planning.fields import goals as field_goals
 from tropel.planning.fields.planner import FieldPlanner
 from tropel.planning.flow import path_plan as flow_layer
-from tropel.world.ground import Filter, Terrain
+from tropel.world.ground import Filter, Ground
 from tropel.world.raster import rasterise
 from tropel.world.shapes import segments_of
 
@@ -139,7 +139,7 @@ def test_tiles_list_the_filters_that_reach_into_them_in_their_order() -> None:
 
 def test_layers_that_memory_cannot_hold_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     raster = rasterise(World(shapely.box(0, 0, 10, 10)), cell=0.5)
-    ground = Terrain(raster=raster, moves=np.zeros(raster.shape, dtype=np.uint8), log_gamma=-0.5)
+    ground = Ground(raster=raster, moves=np.zeros(raster.shape, dtype=np.uint8), log_gamma=-0.5)
     monkeypatch.setattr("tropel.world.ground._UNASKED", 10_000)
     monkeypatch.setattr("tropel.foundation.memory._UNASKED", 0.0)
     monkeypatch.setattr("tropel.foundation.memory.memory_available", lambda: 100_000.0)

@@ -10,7 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 from tropel._kernels.grid_moves import all_moves
-from tropel.planning.flow.path_plan import FlowLayer
+from tropel.planning.flow.path_plan import PathPlan
 from tropel.planning.path_plans.bottlenecks import bottleneck_cells, onward_cells
 from tropel.planning.path_plans.passages import Passage, Walls, narrowest_passage
 
@@ -101,7 +101,7 @@ def tried_one_by_one(
 @pytest.mark.parametrize("seed", range(4))
 def test_it_is_the_shortest_of_all_lines_across_the_way(seed: int) -> None:
     free, goal = rooms(seed)
-    units = FlowLayer(free, goal).units
+    units = PathPlan(free, goal).units
     flat = np.empty(free.size, dtype=np.uint8)
     all_moves(free, False, flat)
     moves = flat.reshape(free.shape)

@@ -11,7 +11,7 @@ import shapely
 
 from tropel import Door, Group, Hazard, Lattice, Obstacle, PathPlans, Seek, Simulation, Target, World, events
 from tropel.errors import GeometryError
-from tropel.world.ground import Filter, Terrain
+from tropel.world.ground import Filter, Ground
 from tropel.world.raster import lattice_cells
 
 FAR = 1 << 62
@@ -32,7 +32,7 @@ def simulate(world: World, *goals: str, **plans: Any) -> Simulation:
     return Simulation(world, groups, planning=PathPlans(**plans), local=Lattice(), dt=0.2, seed=1)
 
 
-def distances(terrain: Terrain, goal: int) -> np.ndarray:
+def distances(terrain: Ground, goal: int) -> np.ndarray:
     units = terrain.units[terrain.plan_of_goal[goal]]
     return np.where(units < FAR, units / 2744210, np.inf)
 

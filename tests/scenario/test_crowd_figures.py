@@ -33,7 +33,7 @@ from tropel.figures.measurements import (
     plan_times,
     speed_by_density,
 )
-from tropel.planning.flow.path_plan import FlowLayer
+from tropel.planning.flow.path_plan import PathPlan
 from tropel.planning.path_plans.bottlenecks import find_bottlenecks
 from tropel.planning.path_plans.congestion import CongestionWatch
 from tropel.planning.path_plans.model import PathPlans
@@ -78,7 +78,7 @@ def test_best_moves_are_those_of_value_iteration(equal_moves: bool) -> None:
                     options[dx, dy] = value[row + dy, column + dx]
         best = max(options.values())
         found |= {(row, column, dx, dy) for (dx, dy), v in options.items() if v >= best * (1 - 1e-9)}
-    moves = best_moves(FlowLayer(free, goal, equal_moves=equal_moves))
+    moves = best_moves(PathPlan(free, goal, equal_moves=equal_moves))
     assert {tuple(move) for move in moves.tolist()} == found
 
 
@@ -88,7 +88,7 @@ def test_best_moves_are_those_of_value_iteration(equal_moves: bool) -> None:
 def test_value_iteration_and_our_layers_have_the_same_values() -> None:
     free, goal = six_door_hall(60, wall=2), corner_goals(60)[0]
     value, sweeps = value_iteration(free, goal, gamma=0.9)
-    layer = FlowLayer(free, goal)
+    layer = PathPlan(free, goal)
     np.testing.assert_allclose(value[free], np.exp(layer.log_value(0.9))[free], rtol=1e-9)
     assert sweeps > 60
 

@@ -13,21 +13,21 @@ from replay_browser import place_of_guide, wait_until
 
 from tropel.recording import read_trajectory
 from tropel.viewer.replay.export import export_html
-from tropel.viewer.replay.page import Replay, open_replay
+from tropel.viewer.replay.page import ReplayPage, open_replay
 
 #: Large enough that the note on software rendering, in a corner, hides nobody.
 SIZE = {"width": 1000, "height": 640}
 
 
 @pytest.fixture(scope="module")
-def replay(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Replay]:
+def replay(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ReplayPage]:
     path = run.write_run(tmp_path_factory.mktemp("replay") / "run.sqlite")
     with open_replay(path, port=0, playing=False) as opened:
         yield opened
 
 
 @pytest.fixture(scope="module")
-def page(window: Any, replay: Replay) -> Any:
+def page(window: Any, replay: ReplayPage) -> Any:
     """One page for all tests of a replay: opening it takes seconds."""
     window.set_viewport_size(SIZE)
     window.goto(replay.address)
@@ -41,7 +41,7 @@ def guide_is_seen_as_in_frame(k: int, page: Any, *, fitted: bool) -> bool:
     return found is not None and bool(np.linalg.norm(np.subtract(found, run.place(run.LONE, k))) < 0.35)
 
 
-def test_the_slider_goes_to_the_frame_of_its_time(page: Any, replay: Replay) -> None:
+def test_the_slider_goes_to_the_frame_of_its_time(page: Any, replay: ReplayPage) -> None:
     field = page.locator("input[type=text][inputmode=decimal]").first
     with read_trajectory(replay.frames.trajectory.path) as file:
         for time, k in ((4.2, 42), (1.0, 10)):
@@ -54,7 +54,7 @@ def test_the_slider_goes_to_the_frame_of_its_time(page: Any, replay: Replay) -> 
             wait_until(page, lambda k=k: guide_is_seen_as_in_frame(k, page, fitted=True))
 
 
-def test_it_plays_pauses_and_steps(page: Any, replay: Replay) -> None:
+def test_it_plays_pauses_and_steps(page: Any, replay: ReplayPage) -> None:
     replay.seek(0.0)
     wait_until(page, lambda: replay.index == 0)
     page.get_by_role("button", name="Play").click()

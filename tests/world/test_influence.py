@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 import tropel
 from tropel.errors import ParameterError
-from tropel.world.ground import Terrain
-from tropel.world.influence import HazardLayers, influence_filter
+from tropel.world.ground import Ground
+from tropel.world.influence import HazardFilters, influence_filter
 from tropel.world.raster import Raster, lattice_cells
 
 
@@ -183,7 +183,7 @@ def test_nonsense_is_refused(centre, inner, outer, intensity):
 
 def terrain_of(world):
     raster = lattice_cells(world)
-    return Terrain(raster=raster, moves=np.zeros(raster.shape, dtype=np.uint8), log_gamma=-0.5)
+    return Ground(raster=raster, moves=np.zeros(raster.shape, dtype=np.uint8), log_gamma=-0.5)
 
 
 def hall(**hazards):
@@ -193,7 +193,7 @@ def hall(**hazards):
 
 def test_layers_follow_hazards_that_come_grow_move_and_go():
     world, terrain = hall(fire=tropel.Hazard(inner=0.5, position=(5, 6)))
-    layers = HazardLayers()
+    layers = HazardFilters()
     layers.update(world, terrain)
     first = terrain.filters["hazard fire"]
     version = terrain.version
@@ -220,7 +220,7 @@ def test_layers_are_laid_anew_when_a_door_changes_what_is_seen():
         hazards={"fire": tropel.Hazard(inner=1.0, outer=8.0, position=(8, 6))},
     )
     terrain = terrain_of(world)
-    layers = HazardLayers()
+    layers = HazardFilters()
     layers.update(world, terrain)
     open_door = on_the_map(terrain.filters["hazard fire"], terrain.raster)
     world.set_door("door", open=False)
@@ -235,7 +235,7 @@ def test_layers_are_laid_anew_when_a_door_changes_what_is_seen():
 def test_a_hazard_that_is_planned_around_does_not_hide_its_own_influence():
     halls = [hall(fire=tropel.Hazard(inner=1.0, position=(5, 6), replan=replan)) for replan in (True, False)]
     for world, terrain in halls:
-        HazardLayers().update(world, terrain)
+        HazardFilters().update(world, terrain)
     (_, around), (_, ignored) = halls
     assert (around.raster.free != ignored.raster.free).any()
     assert np.array_equal(around.filters["hazard fire"].log_value, ignored.filters["hazard fire"].log_value)

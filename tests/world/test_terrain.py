@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tropel.world.ground import Filter, Terrain, log_avoidance
+from tropel.world.ground import Filter, Ground, log_avoidance
 from tropel.world.raster import Raster
 
 
@@ -36,7 +36,7 @@ def test_avoidance_keeps_the_shape_it_is_given_and_is_silent() -> None:
 
 def test_filters_are_set_replaced_and_dropped_by_name_and_the_version_tells() -> None:
     raster = Raster(origin=np.zeros(2), cell=0.4, free=np.ones((3, 3), dtype=np.bool_))
-    terrain = Terrain(raster=raster, moves=np.zeros((3, 3), dtype=np.uint8), log_gamma=-0.5)
+    terrain = Ground(raster=raster, moves=np.zeros((3, 3), dtype=np.uint8), log_gamma=-0.5)
     first, second = (Filter(row=0, column=0, log_value=np.full((1, 1), value)) for value in (-1.0, -2.0))
     versions = [terrain.version]
     terrain.set_filter("fire", first)

@@ -50,7 +50,10 @@ def _simulation(world: tropel.World | None = None, *groups: Any, **options: Any)
 
 
 def _lattice(**options: Any) -> tropel.Simulation:
-    layers = {"planning": tropel.PathPlans(layers={"open": tropel.Layer(tropel.Openness())}), "local": tropel.Lattice()}
+    layers = {
+        "planning": tropel.PathPlans(value_maps={"open": tropel.ValueMap(tropel.Openness())}),
+        "local": tropel.Lattice(),
+    }
     return _simulation(_world(), **{**layers, **options})
 
 
@@ -199,7 +202,7 @@ def _painted(field: Any) -> None:
 
 def _lays(layer: Any) -> None:
     sim = _lattice()
-    sim.add_layer("layer", layer)
+    sim.add_value_map("layer", layer)
     three_steps(sim)
 
 
@@ -231,14 +234,14 @@ _THINGS = [
            "obstacles": {"ball": tropel.Obstacle(position=(5.0, 5.0, 5.0), radius=0.4)},
            "targets": {"kiosk": (2.0, 2.0, 2.0)}, "hazards": None,
            "regions": {"corner": ([0.0, 0.0, 0.0], [3.0, 3.0, 3.0])}}, _lives_in),
-    _made("Layer", tropel.Layer,
+    _made("Layer", tropel.ValueMap,
           {"values": np.full((5, 5), 0.5), "origin": None, "cell": 0.4, "position": (5.0, 5.0), "motion": None,
            "every": None, "group": None, "spares_inside": False}, _lays),
-    _made("Layer(function)", tropel.Layer,
+    _made("Layer(function)", tropel.ValueMap,
           {"values": lambda points, time: np.full(len(points), 0.5), "every": 1.0, "group": "people"}, _lays),
     _made("Disc", tropel.Disc, {"inner": 0.5, "outer": 2.0, "intensity": 1.0},
-          lambda it: _lays(tropel.Layer(it, position=(5.0, 5.0)))),
-    _made("Openness", tropel.Openness, {"reach": 1.2, "least": 0.3}, lambda it: _lays(tropel.Layer(it))),
+          lambda it: _lays(tropel.ValueMap(it, position=(5.0, 5.0)))),
+    _made("Openness", tropel.Openness, {"reach": 1.2, "least": 0.3}, lambda it: _lays(tropel.ValueMap(it))),
 ]  # fmt: skip
 
 _PEOPLE = [
@@ -275,7 +278,7 @@ _LAYERS = [
     _planner(tropel.Harmonic, **_FIELD, walls="reflecting", decay_length=5.0),
     _made("PathPlans", tropel.PathPlans,
           {"cell": 0.4, "gamma": 0.6, "equal_moves": False, "corner_cutting": False, "terrain": None,
-           "congestion": True, "layers": {"open": tropel.Layer(tropel.Openness())}},
+           "congestion": True, "layers": {"open": tropel.ValueMap(tropel.Openness())}},
           lambda it: three_steps(_lattice(planning=it))),
     _made("Congestion", Congestion,
           {"high": 10.0, "low": 5.0, "scaled": True, "area": 4.0, "every": 10, "intensity": 2.0, "reach": 8.0},
@@ -352,9 +355,9 @@ _SIMULATION = [
          lambda bench: {"name": "separation"}, _lattice_steps),
     Call("Simulation.set_behaviour", lambda bench: bench.lattice.set_behaviour,
          lambda bench: {"name": "separation", "on": False, "by_budget": False}, _lattice_steps),
-    Call("Simulation.add_layer", lambda bench: bench.lattice.add_layer,
-         lambda bench: {"name": "new", "layer": tropel.Layer(tropel.Openness())}, _lattice_steps),
-    Call("Simulation.remove_layer", lambda bench: bench.lattice.remove_layer,
+    Call("Simulation.add_value_map", lambda bench: bench.lattice.add_value_map,
+         lambda bench: {"name": "new", "layer": tropel.ValueMap(tropel.Openness())}, _lattice_steps),
+    Call("Simulation.remove_value_map", lambda bench: bench.lattice.remove_value_map,
          lambda bench: {"name": "open"}, _lattice_steps),
     _of_sim("clear_doorway", door="door"),
     Call("Simulation.run", lambda bench: bench.sim.run,
@@ -425,7 +428,7 @@ _EVENTS = [
     _event(events.AddAgents, group="people", count=2, region="left", goal="out", radius=0.2, desired_speed=1.0,
            sense_radius=3.0, delay=0.0, parameters={}, personality=None, families=None, follow=None),
     _event(events.RemoveAgents, group="people", region="left"),
-    _event(events.AddLayer, lattice=True, name="a", values=[[0.5, 0.5]], origin=(1.0, 1.0), cell=0.4, group="people",
+    _event(events.AddValueMap, lattice=True, name="a", values=[[0.5, 0.5]], origin=(1.0, 1.0), cell=0.4, group="people",
            spares_inside=False),
 ]  # fmt: skip
 

@@ -26,10 +26,10 @@ PLAIN = 1024
 MOVE_X = np.array([1, 0, -1, 0, 1, -1, -1, 1], dtype=np.int64)
 MOVE_Y = np.array([0, 1, 0, -1, 1, 1, -1, -1], dtype=np.int64)
 #: In a policy besides the numbers of moves.
-STAY, NO_WAY = 8, 255
+STAY, NO_PATH = 8, 255
 
 
-class Ground(NamedTuple):
+class MoveCosts(NamedTuple):
     """What moving about a raster costs. Cells are numbered row by row."""
 
     moves: NDArray[np.uint8]  #: (cells,): bit m is set when move m is allowed
@@ -135,7 +135,7 @@ def best_move(c, ground, distance):
     if distance[c] == 0:
         return np.uint8(STAY)
     best = distance[c]
-    move = np.uint8(NO_WAY)
+    move = np.uint8(NO_PATH)
     for m in range(8):
         if ground.moves[c] >> m & 1:
             there = distance[c + MOVE_Y[m] * ground.across + MOVE_X[m]]

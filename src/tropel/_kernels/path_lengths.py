@@ -13,7 +13,7 @@ import numpy as np
 from tropel._kernels.compile import parallel_kernel
 from tropel._kernels.grid_moves import FAR
 
-AT_GOAL, NO_WAY = 0, 0xFFFFFFFF
+AT_GOAL, NO_PATH = 0, 0xFFFFFFFF
 _LOW = np.int64(0xFFFFFFFF)
 
 
@@ -23,9 +23,9 @@ def bits_to_drop(longest_move: int) -> int:
 
 
 @parallel_kernel
-def shorten_ways(units, drop, out):
+def shorten_lengths(units, drop, out):
     """Write lengths of ways without so many of their lowest, and without their highest bits."""
     for cell in numba.prange(units.size):
         way = units[cell]
-        low = np.uint32(min(max((way >> drop) & _LOW, AT_GOAL + 1), NO_WAY - 1))
-        out[cell] = np.uint32(AT_GOAL) if way == 0 else np.uint32(NO_WAY) if way >= FAR else low
+        low = np.uint32(min(max((way >> drop) & _LOW, AT_GOAL + 1), NO_PATH - 1))
+        out[cell] = np.uint32(AT_GOAL) if way == 0 else np.uint32(NO_PATH) if way >= FAR else low

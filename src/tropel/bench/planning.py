@@ -22,7 +22,7 @@ from tropel.bench.planning_sampling import in_turns, measure_sampling, pair_row,
 from tropel.bench.result import BenchResult, Progress
 from tropel.errors import ModelError
 from tropel.planning.flow.model import FlowField
-from tropel.planning.flow.path_plan import FlowLayer
+from tropel.planning.flow.path_plan import PathPlan
 from tropel.planning.harmonic import Harmonic
 from tropel.world import World
 from tropel.world.raster import Raster
@@ -76,7 +76,7 @@ def measure(progress: Progress, sizes: Sizes | None = None) -> BenchResult:
 
 def _flow(result: BenchResult, sizes: Sizes) -> None:
     free, goal = blocks_map(sizes.flow)
-    pair = in_turns(sizes.rounds, partial(FlowLayer, free, goal), partial(distances_by_scipy, free, goal))
+    pair = in_turns(sizes.rounds, partial(PathPlan, free, goal), partial(distances_by_scipy, free, goal))
     if not np.allclose(pair.our_outcome.distance, pair.their_outcome, rtol=1e-7):
         raise ModelError("the flow field's lengths differ from scipy's; a benchmark of wrong results means nothing")
     result.rows.append(pair.row(f"flow field {sizes.flow}²", "scipy dijkstra"))
@@ -85,14 +85,14 @@ def _flow(result: BenchResult, sizes: Sizes) -> None:
 
 def _repairs(result: BenchResult, sizes: Sizes) -> None:
     free, goal = blocks_map(sizes.flow)
-    layer = FlowLayer(free, goal)
+    layer = PathPlan(free, goal)
     rng = np.random.default_rng(4)
     for share, label in ((0.001, ""), (0.01, "_1pct"), (0.1, "_10pct")):
         for kind in ("compact", "scattered"):
             fresh, repaired = np.empty(sizes.edits), np.empty(sizes.edits)
             for k in range(sizes.edits):
                 edited = changed_cells(free, goal, share, kind, rng)
-                fresh[k], wanted = timed(partial(FlowLayer, edited, goal))
+                fresh[k], wanted = timed(partial(PathPlan, edited, goal))
                 # A repair changes the layer in place, so it can be timed once.
                 repaired[k], _ = timed(partial(layer.change, free=edited))
                 if not (_same(layer.units, wanted.units) and _same(layer.vectors, wanted.vectors)):
@@ -160,7 +160,7 @@ def _compile() -> None:
     raster, goal = _case(64)
     for share in (0.001, 0.1):
         edited = changed_cells(raster.free, goal, share, "scattered", np.random.default_rng(0))
-        FlowLayer(raster.free, goal).change(free=edited)
+        PathPlan(raster.free, goal).change(free=edited)
     field = FlowField(cell=_CELL).solve(raster, goal)
     Harmonic(cell=_CELL, cache=False).solve(raster, goal)
     field.sample(np.full((4, 2), 3.0), World(bounds=(0.0, 0.0, 64 * _CELL, 64 * _CELL)))

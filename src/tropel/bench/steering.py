@@ -14,7 +14,7 @@ from scipy.spatial import cKDTree
 from tropel._kernels.compile import threads_restored
 from tropel.agents.state import Floats
 from tropel.bench.result import BenchResult, Progress
-from tropel.bench.steering_scenes import SCENES, Scene, SceneMaker
+from tropel.bench.steering_scenes import SCENES, SceneMaker, SteeringTask
 from tropel.bench.steering_speed import CASES, MODELS, OURS, ROUNDS, Case, Contest, flatness
 
 #: Steps between two words about progress.
@@ -44,7 +44,7 @@ class Quality:
         }
 
 
-def watch(scene: Scene, told: Callable[[float], None] | None = None) -> Quality:
+def watch(scene: SteeringTask, told: Callable[[float], None] | None = None) -> Quality:
     """Run a scene until everybody has arrived, or to its limit; `told` hears the simulated time [s] now and then."""
     sim = scene.sim
     agents = len(scene.shortest)

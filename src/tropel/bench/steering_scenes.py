@@ -65,7 +65,7 @@ BODY = 0.2
 
 
 @dataclass(frozen=True, kw_only=True)
-class Scene:
+class SteeringTask:
     """A simulation before its first step, and how its agents are judged; arrays have an entry per agent id."""
 
     name: str
@@ -87,10 +87,10 @@ class Scene:
 
 
 #: Makes a scene whose agents are steered by a model.
-SceneMaker = Callable[[Model], Scene]
+SceneMaker = Callable[[Model], SteeringTask]
 
 
-def circle_swap(model: Model, *, agents: int = 250, ring: float = 200.0) -> Scene:
+def circle_swap(model: Model, *, agents: int = 250, ring: float = 200.0) -> SteeringTask:
     """Agents of radius 1.5 m on a circle of radius `ring` [m] change places with those opposite."""
     radius, bearing = 1.5, 2.0 * np.pi * np.arange(agents) / agents
     start = ring * np.column_stack([np.cos(bearing), np.sin(bearing)])
@@ -104,7 +104,7 @@ def circle_swap(model: Model, *, agents: int = 250, ring: float = 200.0) -> Scen
     sim.agents.goal[:] = np.arange(agents)
     sim.agents.heading[:] = -start / ring
     shortest = np.full(agents, 2.0 * ring - radius)
-    return Scene(name="circle swap", sim=sim, shortest=shortest, limit=1200.0, goals=-start, within=radius)
+    return SteeringTask(name="circle swap", sim=sim, shortest=shortest, limit=1200.0, goals=-start, within=radius)
 
 
 def buildings() -> list[shapely.Polygon]:
@@ -112,7 +112,7 @@ def buildings() -> list[shapely.Polygon]:
     return [shapely.box(x, y, x + 30.0, y + 30.0) for x in (10.0, -40.0) for y in (10.0, -40.0)]
 
 
-def four_blocks(model: Model, *, side: int = 5) -> Scene:
+def four_blocks(model: Model, *, side: int = 5) -> SteeringTask:
     """Four blocks of `side` times `side` agents of radius 2 m walk to the opposite corners, past buildings."""
     radius, within, corner, edge = 2.0, 20.0, 75.0, 150.0
     offset = 55.0 + 10.0 * np.arange(side)
@@ -141,10 +141,10 @@ def four_blocks(model: Model, *, side: int = 5) -> Scene:
         for sign, place in zip(signs, corners, strict=True)
     ]
     shortest = np.concatenate(ways) - within
-    return Scene(name="four blocks", sim=sim, shortest=shortest, limit=1000.0, goals=goals, within=within)
+    return SteeringTask(name="four blocks", sim=sim, shortest=shortest, limit=1000.0, goals=goals, within=within)
 
 
-def two_way_corridor(model: Model, *, people: int = 300, length: float = 50.0, width: float = 8.0) -> Scene:
+def two_way_corridor(model: Model, *, people: int = 300, length: float = 50.0, width: float = 8.0) -> SteeringTask:
     """Half of the people walk to one end of a corridor, half to the other [m]."""
     world = World(
         shapely.box(0.0, 0.0, length, width),
@@ -171,10 +171,10 @@ def two_way_corridor(model: Model, *, people: int = 300, length: float = 50.0, w
     sim.agents.heading[:] = np.where(east[:, None], (1.0, 0.0), (-1.0, 0.0))
     x = sim.agents.position[:, 0]
     shortest = np.where(east, length - 1.0 - x, x - 1.0)
-    return Scene(name="two-way corridor", sim=sim, shortest=shortest, limit=300.0)
+    return SteeringTask(name="two-way corridor", sim=sim, shortest=shortest, limit=300.0)
 
 
-def narrow_door(model: Model, *, people: int = 200, width: float = 1.2) -> Scene:
+def narrow_door(model: Model, *, people: int = 200, width: float = 1.2) -> SteeringTask:
     """People leave a room of 16 by 14 m through a door [m] in a wall half a metre thick."""
     long, wide, wall = 16.0, 14.0, 0.5
     low, high = (wide - width) / 2.0, (wide + width) / 2.0
@@ -195,7 +195,7 @@ def narrow_door(model: Model, *, people: int = 200, width: float = 1.2) -> Scene
     opening = (long, low + BODY), (long, high - BODY)
     sim.agents.heading[:] = _towards(np.array([long, wide / 2.0]) - sim.agents.position)
     shortest = wall + shapely.distance(shapely.points(sim.agents.position), shapely.LineString(opening))
-    return Scene(name="narrow door", sim=sim, shortest=shortest, limit=300.0)
+    return SteeringTask(name="narrow door", sim=sim, shortest=shortest, limit=300.0)
 
 
 SCENES: dict[str, SceneMaker] = {

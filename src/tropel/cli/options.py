@@ -26,7 +26,7 @@ Events = Annotated[
     typer.Option(metavar="RUN", help="Repeat the events of a recorded run: its folder, trajectory, or .jsonl file."),
 ]
 Report = Annotated[bool, typer.Option("--report", help="Write tables and pictures of the evacuation too.")]
-View = Annotated[bool, typer.Option("--view", help="Show it in the browser while it runs (extra 'view').")]
+ViewOption = Annotated[bool, typer.Option("--view", help="Show it in the browser while it runs (extra 'view').")]
 Port = Annotated[int, typer.Option(min=0, max=65535, help="Port of the page; the next free one if it is in use.")]
 Host = Annotated[str, typer.Option(help="Address of the page; others than 127.0.0.1 let other machines steer the run.")]
 Browser = Annotated[bool, typer.Option(help="Open the page in a browser.")]

@@ -40,7 +40,7 @@ _UNKNOWN = 255
 _MOST_WALLS = 4
 
 
-class Pressing(NamedTuple):
+class SolverTable(NamedTuple):
     """The working table of the rounds, with a row for each agent unless stated otherwise."""
 
     wish: NDArray[np.float64]  #: (N, dim): where agents want to be
@@ -204,7 +204,7 @@ def _take_over(contacts, table, size, number):
 
 
 @parallel_kernel
-def press_round(contacts, table, walls, size, number):
+def contact_round(contacts, table, walls, size, number):
     """One round for the first `size` agents on the list `active`; returns how many must look again in the next.
 
     `number` is different in every round.
@@ -277,7 +277,7 @@ def _lay_table(contacts, wish, walls, longest, still):
             moves[i, axis] = wish[i, axis] - position[i, axis]
     walled = dim == 2 and walls.segments.shape[0] > 0
     room = agents if walled else 0
-    table = Pressing(
+    table = SolverTable(
         wish,
         moves,
         np.empty((agents, dim)),
@@ -301,7 +301,7 @@ def _lay_table(contacts, wish, walls, longest, still):
 
 
 @allocating_kernel
-def press(contacts, ends, walls, held, key, moment, longest, still, at_round_end):
+def solve_contacts(contacts, ends, walls, held, key, moment, longest, still, at_round_end):
     """Turn the wanted ends of moves into those of moves that go together; returns how many rounds that took.
 
     Compiled, this is called without `at_round_end`; as a Python function, with the same rounds.
@@ -312,7 +312,7 @@ def press(contacts, ends, walls, held, key, moment, longest, still, at_round_end
         rounds += 1
         if size > 0 and left > 0:
             left -= 1
-            size = press_round(contacts, table, walls, size, rounds)
+            size = contact_round(contacts, table, walls, size, rounds)
         elif not fidgeted:
             left, fidgeted = _ROUNDS, True
             size = fidget_round(contacts, table, held, key, moment, size, rounds)
@@ -341,6 +341,6 @@ def under_pressure(
     With `at_round_end`, which is called with the contacts and the table, the rounds are driven from Python.
     """
     ends = wanted.copy()
-    drive = press if at_round_end is None else press.py_func
+    drive = solve_contacts if at_round_end is None else solve_contacts.py_func
     drive(contacts, ends, walls, held, key, moment_at(time), longest, _STILL * widest, at_round_end)
     return ends

@@ -22,8 +22,8 @@ from tropel.errors import CheckpointError, ParameterError, suggest
 
 if TYPE_CHECKING:
     from tropel.contracts.near import Near
-    from tropel.world.ground import Terrain
-    from tropel.world.value_maps import Layer as UserLayer
+    from tropel.world.ground import Ground
+    from tropel.world.value_maps import ValueMap
 
 
 # Behaviours of a layer that can be switched off and on while a simulation runs.
@@ -135,13 +135,13 @@ class Layer(ABC):
         return f"{kind.__module__}.{kind.__qualname__}({self.parameters})"
 
 
-class GroundLayers(Protocol):
-    """Layers of the user's own that lie on the ground."""
+class ValueMaps(Protocol):
+    """Value maps that a planner publishes on the ground."""
 
     @property
     def names(self) -> list[str]: ...
 
-    def add(self, name: str, layer: UserLayer) -> None: ...
+    def add(self, name: str, value_map: ValueMap) -> None: ...
 
     def remove(self, name: str) -> None: ...
 
@@ -152,23 +152,23 @@ class Planner(Layer):
     declares: Declaration = Declaration()
     method = "direct"
     inner: tuple[Planner, ...] = ()  #: planners that this one asks
-    ground_layers: GroundLayers | None = None  #: what users may lay on the ground, where it is laid
+    value_maps: ValueMaps | None = None  #: maps of the user, in planners that publish a ground
 
     @abstractmethod
     def direct(self, moment: Moment, out: Guidance) -> None:
         """Write `out.directions` of the members: a unit vector, shorter to go slower, zero to stand."""
 
-    def lay(self, moment: Moment, out: Guidance) -> None:
-        """Bring what lies on the ground up to date for the members, whose model follows that, as `out.ground`."""
-        raise ParameterError(f"{type(self).__name__} lays nothing on the ground; plan with one that does, as PathPlans")
+    def publish(self, moment: Moment, out: Guidance) -> None:
+        """Bring the ground up to date for the members, whose model follows it, as `out.ground`."""
+        raise ParameterError(f"{type(self).__name__} publishes no ground; plan with one that does, such as PathPlans")
 
     @classmethod
-    def lays_ground(cls) -> bool:
-        return cls.lay is not Planner.lay
+    def publishes_ground(cls) -> bool:
+        return cls.publish is not Planner.publish
 
     @property
-    def ground(self) -> Terrain | None:
-        """What it has laid so far."""
+    def ground(self) -> Ground | None:
+        """What it has published so far."""
         return None
 
 

@@ -17,7 +17,7 @@ from tropel.world import World
 if TYPE_CHECKING:
     from tropel.contracts.layers import Environment
     from tropel.contracts.near import Near
-    from tropel.world.ground import Terrain
+    from tropel.world.ground import Ground
 
 Rows = NDArray[np.int64]
 
@@ -30,7 +30,7 @@ class Guidance:
     """What planners write and models read: a direction for each agent, and what lies on the ground."""
 
     directions: Floats  #: (N, dim): a unit vector, shorter to go slower, zero to stand
-    ground: Terrain | None = None  #: for models that follow it
+    ground: Ground | None = None  #: for models that follow it
     memory: dict[str, NDArray[Any]] = field(default_factory=dict)  #: fresh columns of planners that remember
 
 

@@ -1,7 +1,9 @@
 """What changes while a simulation runs: doors, exits, obstacles, hazards, targets, agents and their parameters."""
 
+from typing import Any
+
 from tropel.events.gradual import Alarm, Drift, Surge, Tire
-from tropel.events.ground import AddHazard, AddLayer, GrowHazard, MoveHazard, RemoveHazard, RemoveLayer
+from tropel.events.ground import AddHazard, AddValueMap, GrowHazard, MoveHazard, RemoveHazard, RemoveValueMap
 from tropel.events.kinds import (
     AddAgents,
     AddObstacle,
@@ -19,13 +21,14 @@ from tropel.events.kinds import (
     SetGoal,
     SetParameter,
 )
+from tropel.foundation.renamed import EVENTS, warn
 
 __all__ = [
     "AddAgents",
     "AddHazard",
-    "AddLayer",
     "AddObstacle",
     "AddTarget",
+    "AddValueMap",
     "Alarm",
     "CloseDoor",
     "CloseExit",
@@ -38,12 +41,19 @@ __all__ = [
     "OpenExit",
     "RemoveAgents",
     "RemoveHazard",
-    "RemoveLayer",
     "RemoveObstacle",
     "RemoveTarget",
+    "RemoveValueMap",
     "SetBehaviour",
     "SetGoal",
     "SetParameter",
     "Surge",
     "Tire",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name in EVENTS:
+        warn(f"tropel.events.{name}", EVENTS[name])
+        return globals()[EVENTS[name]]
+    raise AttributeError(f"module 'tropel.events' has no attribute '{name}'")

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from tropel.events.base import Event, GroupName, Named
 from tropel.foundation.field_types import Finite, NotNegative, PositiveFinite
+from tropel.foundation.renamed import current
 from tropel.world import Hazard
 from tropel.world.motion import Motion, PointField
 from tropel.world.shapes import Coordinate, PositiveLength
-from tropel.world.value_maps import Disc, Layer, Openness
+from tropel.world.value_maps import Disc, Openness, ValueMap
 
 if TYPE_CHECKING:
     from tropel.simulation import Simulation
@@ -92,18 +93,23 @@ class RemoveHazard(Event):
         sim.world.hazards.remove(self.name)
 
 
-# Layers of the user's own that come and go while the simulation runs.
+# Value maps that come and go while the simulation runs.
 
 _Worth = Annotated[Finite, Field(ge=0.0, le=1.0)]
 _Profile = Annotated[Disc | Openness, Field(discriminator="kind")]
 _Place = tuple[Coordinate, Coordinate]
+_OLD_KINDS = {"add_layer": "add_value_map", "remove_layer": "remove_value_map"}
 
 
-class AddLayer(Event):
-    """Lay down a layer on the ground for those who follow it: values from 0 (a veto) to 1, a disc, or openness."""
+def _current_kind(kind: str) -> str:
+    return current(kind, _OLD_KINDS, "the event")
 
-    kind: Literal["add_layer"] = "add_layer"
-    name: Annotated[str, Named("layer", "adds")]
+
+class AddValueMap(Event):
+    """Put a value map on the ground for models that follow it: values from 0 (a veto) to 1, a disc, or openness."""
+
+    kind: Annotated[Literal["add_value_map", "add_layer"], AfterValidator(_current_kind)] = "add_value_map"
+    name: Annotated[str, Named("value map", "adds")]
     values: tuple[tuple[_Worth, ...], ...] | _Profile
     origin: _Place | None = None
     cell: PositiveLength | None = None
@@ -113,15 +119,15 @@ class AddLayer(Event):
     spares_inside: bool = False
 
     def check(self, sim: Simulation, step: int) -> None:
-        layer, ground = self._layer(), sim.ground
+        value_map, ground = self._value_map(), sim.ground
         if ground is not None:
-            layer.filter(ground.raster, layer.moment(step * sim.dt), group=0, name=self.name)
+            value_map.filter(ground.raster, value_map.moment(step * sim.dt), group=0, name=self.name)
 
     def apply(self, sim: Simulation) -> None:
-        sim.add_layer(self.name, self._layer())
+        sim.add_value_map(self.name, self._value_map())
 
-    def _layer(self) -> Layer:
-        return Layer(
+    def _value_map(self) -> ValueMap:
+        return ValueMap(
             self.values,
             origin=self.origin,
             cell=self.cell,
@@ -132,11 +138,11 @@ class AddLayer(Event):
         )
 
 
-class RemoveLayer(Event):
-    """Take a layer away."""
+class RemoveValueMap(Event):
+    """Take a value map away."""
 
-    kind: Literal["remove_layer"] = "remove_layer"
-    name: Annotated[str, Named("layer", "removes")]
+    kind: Annotated[Literal["remove_value_map", "remove_layer"], AfterValidator(_current_kind)] = "remove_value_map"
+    name: Annotated[str, Named("value map", "removes")]
 
     def apply(self, sim: Simulation) -> None:
-        sim.remove_layer(self.name)
+        sim.remove_value_map(self.name)

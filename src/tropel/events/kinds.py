@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from tropel.agents.groups import Group
 from tropel.agents.personal_fields import PersonalFields, Value
@@ -18,6 +18,7 @@ from tropel.agents.room import check_region
 from tropel.errors import ParameterError
 from tropel.events.base import Event, GroupName, Named
 from tropel.foundation.field_types import PositiveWhole
+from tropel.foundation.renamed import current_behaviour
 from tropel.world import Obstacle, Target, World
 from tropel.world.motion import Motion, PointField
 from tropel.world.shapes import Length, PositiveLength
@@ -195,7 +196,7 @@ class SetBehaviour(Event):
     """Switch a behaviour of the layers off or on, such as "congestion" or "hazard influence"."""
 
     kind: Literal["set_behaviour"] = "set_behaviour"
-    name: Annotated[str, Named("behaviour")]
+    name: Annotated[str, Named("behaviour"), AfterValidator(current_behaviour)]
     on: bool
     by: Annotated[
         Literal["hand", "budget"], Field(description="who decided; a budget undoes only its own decisions")

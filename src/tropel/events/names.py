@@ -38,7 +38,7 @@ _CHANGING: dict[str, _Names] = {
     "obstacle": lambda sim: sim.world.obstacles.names,
     "hazard": lambda sim: sim.world.hazards.names,
     "target": lambda sim: sim.world.targets,
-    "layer": lambda sim: sim.layers_on_the_ground().names,
+    "value map": lambda sim: sim.value_maps().names,
 }
 _MISSING = {
     "parameter": "agents have no parameter '{}' to set",
@@ -47,7 +47,7 @@ _MISSING = {
 }
 
 
-class Moment(NamedTuple):
+class Due(NamedTuple):
     """When an event is due: the step, and the place among the events of that step."""
 
     step: int
@@ -84,21 +84,21 @@ def _marks(kind: type[Event]) -> list[tuple[str, Named]]:
 class Calendar:
     """The events that wait, by the things they name."""
 
-    def __init__(self, events: Mapping[Moment, Any]) -> None:
+    def __init__(self, events: Mapping[Due, Any]) -> None:
         self._events = events
-        self._changes: dict[Thing, list[Moment]] = {}  #: of events that add or remove it
-        self._needs: dict[Thing, list[Moment]] = {}  #: of those that only name it
-        self._functions: list[Moment] = []
+        self._changes: dict[Thing, list[Due]] = {}  #: of events that add or remove it
+        self._needs: dict[Thing, list[Due]] = {}  #: of those that only name it
+        self._functions: list[Due] = []
 
-    def note(self, moment: Moment) -> None:
+    def note(self, moment: Due) -> None:
         for moments in self._lists(self._events[moment]):
             bisect.insort(moments, moment)
 
-    def forget(self, moment: Moment, event: Any) -> None:
+    def forget(self, moment: Due, event: Any) -> None:
         for moments in self._lists(event):
             del moments[bisect.bisect_left(moments, moment)]
 
-    def _lists(self, event: Any) -> Iterator[list[Moment]]:
+    def _lists(self, event: Any) -> Iterator[list[Due]]:
         """Where an event is noted."""
         if not isinstance(event, Event):
             yield self._functions
@@ -109,7 +109,7 @@ class Calendar:
 
     # What is there ----------------------------------------------------------------------------------------------
 
-    def problems(self, moment: Moment, sim: Simulation) -> Iterator[tuple[str, str]]:
+    def problems(self, moment: Due, sim: Simulation) -> Iterator[tuple[str, str]]:
         """What is wrong with the names of an event that is noted: fields, and what to say."""
         event = self._events[moment]
         for mention in mentions_of(event) if isinstance(event, Event) else ():
@@ -122,7 +122,7 @@ class Calendar:
 
     def foreseen(self, kind: str, name: str, step: int, there: Any) -> Any:
         """A thing as it was made before the end of a step, of those `there` now or by an event; None if not known."""
-        thing, end = (kind, name), Moment(step + 1, 0)
+        thing, end = (kind, name), Due(step + 1, 0)
         if not self._foreseeable(thing, end):
             return None
         change = self._last_change(thing, end)
@@ -130,22 +130,22 @@ class Calendar:
             return there[name] if name in there.names else None
         return change.made() if _mark_of(change, thing).does == "adds" else None
 
-    def _last_change(self, thing: Thing, before: Moment) -> Any:
+    def _last_change(self, thing: Thing, before: Due) -> Any:
         """The event that last adds or removes something before a moment, None if none does."""
         at = self._last(self._changes.get(thing, []), before)
         return None if at is None else self._events[at]
 
-    def _foreseeable(self, thing: Thing, before: Moment) -> bool:
+    def _foreseeable(self, thing: Thing, before: Due) -> bool:
         """Whether no function may have added, changed or removed something since it was last added or removed."""
         change, function = self._last(self._changes.get(thing, []), before), self._last(self._functions, before)
         return function is None or (change is not None and function < change)
 
     @staticmethod
-    def _last(moments: list[Moment], before: Moment) -> Moment | None:
+    def _last(moments: list[Due], before: Due) -> Due | None:
         place = bisect.bisect_left(moments, before)
         return moments[place - 1] if place else None
 
-    def _ends(self, thing: Thing, then: Moment, sim: Simulation) -> float:
+    def _ends(self, thing: Thing, then: Due, sim: Simulation) -> float:
         """When something that is there, or was added last, is over by itself [s]."""
         change = self._last_change(thing, then)
         if change is not None:
@@ -154,7 +154,7 @@ class Calendar:
         told = sim.world.hazards[name].until if kind == "hazard" and name in sim.world.hazards else None
         return math.inf if told is None else float(told)
 
-    def _is_there(self, thing: Thing, then: Moment, sim: Simulation) -> bool | None:
+    def _is_there(self, thing: Thing, then: Due, sim: Simulation) -> bool | None:
         """Whether there is such a thing at a moment; None when a function may have decided that."""
         kind, name = thing
         if kind in _FIXED:
@@ -165,7 +165,7 @@ class Calendar:
         there = name in _CHANGING[kind](sim) if change is None else _mark_of(change, thing).does == "adds"
         return there and not _is_over(self._ends(thing, then, sim), then, sim)
 
-    def _wrong(self, mention: Mention, then: Moment, sim: Simulation) -> str:
+    def _wrong(self, mention: Mention, then: Due, sim: Simulation) -> str:
         kind, name = thing = mention.thing
         adds = mention.mark.does == "adds"
         if kind == "target" and (adds or mention.mark.kind == "goal"):
@@ -181,7 +181,7 @@ class Calendar:
             return self._missing(mention, then, sim)
         return self._harm(mention, then, sim)
 
-    def _harm(self, mention: Mention, then: Moment, sim: Simulation) -> str:
+    def _harm(self, mention: Mention, then: Due, sim: Simulation) -> str:
         """What an event that comes later would find wrong if this one happened."""
         does, thing = mention.mark.does, mention.thing
         if does == "needs":
@@ -202,21 +202,21 @@ class Calendar:
         return ""
 
     @staticmethod
-    def _next(moments: list[Moment], then: Moment) -> Moment | None:
+    def _next(moments: list[Due], then: Due) -> Due | None:
         place = bisect.bisect_right(moments, then)
         return moments[place] if place < len(moments) else None
 
-    def _was_there(self, thing: Thing, then: Moment, sim: Simulation) -> bool:
+    def _was_there(self, thing: Thing, then: Due, sim: Simulation) -> bool:
         """Whether there is or was a target of the name, which newcomers may then still be sent to."""
         return self._last_change(thing, then) is not None or thing[1] in sim.world.goal_numbers
 
     # What to say ------------------------------------------------------------------------------------------------
 
-    def _since(self, thing: Thing, then: Moment, sim: Simulation) -> str:
+    def _since(self, thing: Thing, then: Due, sim: Simulation) -> str:
         change = self._last(self._changes.get(thing, []), then)
         return "" if change is None else f", from {_time(change, sim)} on"
 
-    def _missing(self, mention: Mention, then: Moment, sim: Simulation) -> str:
+    def _missing(self, mention: Mention, then: Due, sim: Simulation) -> str:
         kind, thing, name = mention.mark.kind, mention.thing, mention.name
         said = _MISSING.get(kind, f"there is no {kind} '{{}}'").format(name)
         changes = self._changes.get(thing, [])
@@ -246,11 +246,11 @@ def _ends(event: Event, thing: Thing) -> float:
     return math.inf if told is None else float(told)
 
 
-def _is_over(ends: float, then: Moment, sim: Simulation) -> bool:
+def _is_over(ends: float, then: Due, sim: Simulation) -> bool:
     return then.step * sim.dt >= ends - 1e-9 * sim.dt
 
 
-def _time(moment: Moment, sim: Simulation) -> str:
+def _time(moment: Due, sim: Simulation) -> str:
     return f"t = {moment.step * sim.dt:g} s"
 
 

@@ -15,7 +15,7 @@ from tropel.errors import EventError, ParameterError, TropelError
 from tropel.events import AddAgents
 from tropel.events.base import Event
 from tropel.events.gradual import UnderWay
-from tropel.events.names import Calendar, Moment
+from tropel.events.names import Calendar, Due
 from tropel.foundation.arguments import CHECKED_ELSEWHERE
 from tropel.registry import EVENTS
 
@@ -74,15 +74,15 @@ def event_from_json(text: str) -> Any:
 
 
 #: Events by when they are due.
-Waiting = dict[Moment, EventLike]
+Waiting = dict[Due, EventLike]
 
 
 class EventQueue:
     """Events waiting for their step."""
 
     def __init__(self) -> None:
-        self._keys: list[Moment] = []
-        self._events: dict[Moment, EventLike] = {}
+        self._keys: list[Due] = []
+        self._events: dict[Due, EventLike] = {}
         self._calendar = Calendar(self._events)
 
     def __len__(self) -> int:
@@ -91,25 +91,25 @@ class EventQueue:
     def __iter__(self) -> Iterator[tuple[int, int, EventLike]]:
         return ((key.step, key.sequence, self._events[key]) for key in self._keys)
 
-    def add(self, step: int, event: EventLike) -> Moment:
+    def add(self, step: int, event: EventLike) -> Due:
         """Schedule an event after all others of the same step; returns when it is due."""
-        place = bisect.bisect_left(self._keys, Moment(step + 1, 0))
+        place = bisect.bisect_left(self._keys, Due(step + 1, 0))
         last = self._keys[place - 1] if place else None
         # Numbered within the step, so that a resumed run needs no counter to go on with the same numbers.
-        key = Moment(step, last.sequence + 1 if last is not None and last.step == step else 0)
+        key = Due(step, last.sequence + 1 if last is not None and last.step == step else 0)
         self._keys.insert(place, key)
         self._events[key] = event
         self._calendar.note(key)
         return key
 
-    def take_out(self, moment: Moment) -> EventLike:
+    def take_out(self, moment: Due) -> EventLike:
         """Forget an event, as if it had never been scheduled."""
         del self._keys[bisect.bisect_left(self._keys, moment)]
         event = self._events.pop(moment)
         self._calendar.forget(moment, event)
         return event
 
-    def problems(self, moment: Moment, sim: Simulation) -> Iterator[tuple[str, str]]:
+    def problems(self, moment: Due, sim: Simulation) -> Iterator[tuple[str, str]]:
         """Names in a scheduled event that are not there when it is due, or are taken: fields, and what is wrong."""
         return self._calendar.problems(moment, sim)
 
@@ -177,7 +177,7 @@ class EventQueue:
             self._calendar.note(key)
 
 
-def _entry(entry: Any) -> tuple[Moment, dict[str, Any], str]:
+def _entry(entry: Any) -> tuple[Due, dict[str, Any], str]:
     """When an event of a checkpoint is due, what it is, and its text."""
     try:
         step, sequence, text = entry
@@ -187,7 +187,7 @@ def _entry(entry: Any) -> tuple[Moment, dict[str, Any], str]:
             raise ValueError("it must be a step, a number within the step, and the text of an event")
     except (ValueError, TypeError, RecursionError) as error:
         raise EventError(f"what waits as {entry!r:.60} is no event ({error})") from error
-    return Moment(step, sequence), what, text
+    return Due(step, sequence), what, text
 
 
 def _read_event(text: str, step: int) -> Event:

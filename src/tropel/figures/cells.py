@@ -19,7 +19,7 @@ from tropel.pictures.field import as_declared, name_axes
 from tropel.pictures.layout import AXIS_BELOW, AXIS_LEFT, EDGE, HEADER
 from tropel.pictures.map import Box, Label, draw_map, draw_obstacles, margin_for, place_labels
 from tropel.pictures.style import picture_path, save_figure
-from tropel.pictures.viewport import View, fit_view
+from tropel.pictures.viewport import Viewport, fit_view
 from tropel.recording import Scene
 
 if TYPE_CHECKING:
@@ -229,7 +229,7 @@ def _draw_squares(axes: Axes, bottlenecks: Sequence[Marked], area: float) -> Non
         )
 
 
-def _draw_rings(axes: Axes, bottlenecks: Sequence[Marked], view: View, scene: Scene) -> None:
+def _draw_rings(axes: Axes, bottlenecks: Sequence[Marked], view: Viewport, scene: Scene) -> None:
     """A ring at each bottleneck, a line across its passage, and beside it its name and width."""
     labels, avoid = [], []
     radius = _RING / view.scale
@@ -258,7 +258,7 @@ def _draw_rings(axes: Axes, bottlenecks: Sequence[Marked], view: View, scene: Sc
     place_labels(axes, labels, avoid=[*avoid, *walls])
 
 
-def _wall_boxes(scene: Scene, bottlenecks: Sequence[Marked], view: View) -> list[Box]:
+def _wall_boxes(scene: Scene, bottlenecks: Sequence[Marked], view: Viewport) -> list[Box]:
     """Short pieces of the walls that a name may come to lie on."""
     pieces = shapely.segmentize(shapely.from_wkt(scene.area_wkt()).boundary, _PIECE / view.scale)
     coordinates, line = shapely.get_coordinates(shapely.get_parts(pieces), return_index=True)
@@ -269,7 +269,7 @@ def _wall_boxes(scene: Scene, bottlenecks: Sequence[Marked], view: View) -> list
     return [(*box.min(axis=0), *box.max(axis=0)) for box in ends[near]]
 
 
-def _padded(x0: float, y0: float, x1: float, y1: float, view: View) -> Box:
+def _padded(x0: float, y0: float, x1: float, y1: float, view: Viewport) -> Box:
     """A box round a line, with the room the line takes."""
     room = 2.0 / view.scale
     return min(x0, x1) - room, min(y0, y1) - room, max(x0, x1) + room, max(y0, y1) + room

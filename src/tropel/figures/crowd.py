@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from tropel.errors import ParameterError
 from tropel.figures.cells import CellsPanel, bottleneck_names, draw_bottlenecks, draw_cells
 from tropel.figures.congestion import CrowdAtBottleneck, draw_congestion
-from tropel.planning.flow.path_plan import MOVES, FlowLayer
+from tropel.planning.flow.path_plan import MOVES, PathPlan
 from tropel.planning.path_plans.bottlenecks import find_bottlenecks
 from tropel.planning.path_plans.congestion import CongestionWatch
 from tropel.planning.path_plans.model import PathPlans
@@ -63,7 +63,7 @@ def corner_goals(size: int) -> list[Bools]:
     return goals
 
 
-def best_moves(layer: FlowLayer) -> NDArray[np.int64]:
+def best_moves(layer: PathPlan) -> NDArray[np.int64]:
     """Every move (row, column, dx, dy) to a neighbour that is worth most; agents draw among those of their cell."""
     units = np.where(np.isfinite(layer.distance), layer.units, np.iinfo(np.int64).max)
     beside = np.full((8, *units.shape), np.iinfo(np.int64).max)
@@ -120,7 +120,7 @@ def flow_panels(size: int = 36) -> list[CellsPanel]:
     free, goal = six_door_hall(size), corner_goals(size)[3]
     titles = {True: "(a) all moves take the same time", False: "(b) diagonal moves take √2"}
     return [
-        CellsPanel(title=title, free=free, goal=goal, moves=best_moves(FlowLayer(free, goal, equal_moves=equal_moves)))
+        CellsPanel(title=title, free=free, goal=goal, moves=best_moves(PathPlan(free, goal, equal_moves=equal_moves)))
         for equal_moves, title in titles.items()
     ]
 

@@ -16,7 +16,7 @@ from tropel.agents.groups import Group
 from tropel.figures.crowd import corner_goals, six_door_hall, value_iteration
 from tropel.figures.curves import Band, Curve, CurvesPanel, draw_curves
 from tropel.local.lattice.model import Lattice
-from tropel.planning.flow.path_plan import solve_layers
+from tropel.planning.flow.path_plan import solve_path_plans
 from tropel.planning.path_plans.model import PathPlans
 from tropel.scenario.loading import load_builtin
 from tropel.scenario.schema import LayerSpec
@@ -51,7 +51,7 @@ def plan_times(sizes: Sequence[int], told: Told) -> tuple[Floats, Floats]:
 def _four_layers(size: int) -> float:
     free, goals = six_door_hall(size, wall=max(size // 36, 1)), corner_goals(size)
     begun = perf_counter()
-    solve_layers(free, goals)
+    solve_path_plans(free, goals)
     return perf_counter() - begun
 
 

@@ -57,7 +57,7 @@ def _limited(unit: str = "", **limits: float) -> Quantity:
 Positive = Annotated[float, _limited(above=0.0)]
 Length = Annotated[float, _limited(unit="m", above=0.0, high=LARGEST_LENGTH)]
 Seconds = Annotated[float, _limited(unit="s", above=0.0, high=LATEST)]  #: a duration
-Moment = Annotated[float, _limited(unit="s", low=-LATEST, high=LATEST)]  #: a simulated time [s]
+SimulatedTime = Annotated[float, _limited(unit="s", low=-LATEST, high=LATEST)]  #: a simulated time [s]
 Count = Annotated[int, _limited(low=0)]
 PositiveCount = Annotated[int, _limited(low=1)]
 PathLike = str | os.PathLike[str]

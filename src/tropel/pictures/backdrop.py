@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from tropel.pictures import style
 from tropel.pictures.map import draw_map, margin_for
-from tropel.pictures.recorded_world import Moment
-from tropel.pictures.viewport import SIDE, TOP, View, fit_view, walls_around
+from tropel.pictures.recorded_world import WorldAt
+from tropel.pictures.viewport import SIDE, TOP, Viewport, fit_view, walls_around
 from tropel.recording import Scene
 
 if TYPE_CHECKING:
@@ -32,12 +32,12 @@ _LONG = 1.3
 
 
 @dataclass(frozen=True, kw_only=True)
-class Stage:
+class AnimationLayout:
     """The size of an animation and where its maps are."""
 
     width: int
     height: int
-    views: list[View]
+    views: list[Viewport]
     corners: list[tuple[int, int]]  #: left and top of each map
     inside: list[Any]  #: in 3D what of each map is within walls; None for all of it
 
@@ -52,7 +52,7 @@ class Key:
     headings: bool = False
 
 
-def set_stage(bounds: NDArray[np.float64], scene: Scene, width: int) -> Stage:
+def lay_out_animation(bounds: NDArray[np.float64], scene: Scene, width: int) -> AnimationLayout:
     """Fit a world within `bounds` (2, dim) into a picture at most `width` pixels wide; tall maps make it narrower."""
     margin = margin_for(scene)
     planes = (TOP,) if scene.dim == 2 else (TOP, SIDE)
@@ -75,10 +75,12 @@ def set_stage(bounds: NDArray[np.float64], scene: Scene, width: int) -> Stage:
             top += view.height + EDGE
     height = max(corner[1] + view.height for corner, view in zip(corners, views, strict=True)) + FOOTER
     inside = [walls_around(bounds, scene.sides, view) if scene.dim == 3 else None for view in views]
-    return Stage(width=across, height=height, views=views, corners=corners, inside=inside)
+    return AnimationLayout(width=across, height=height, views=views, corners=corners, inside=inside)
 
 
-def draw_backdrop(stage: Stage, scene: Scene, moment: Moment, *, title: str, facts: Sequence[str], key: Key) -> Image:
+def draw_backdrop(
+    stage: AnimationLayout, scene: Scene, moment: WorldAt, *, title: str, facts: Sequence[str], key: Key
+) -> Image:
     """The picture without agents, obstacles and time."""
     from PIL import Image
 
@@ -114,7 +116,7 @@ def draw_backdrop(stage: Stage, scene: Scene, moment: Moment, *, title: str, fac
     return Image.fromarray(np.ascontiguousarray(pixels), "RGB")
 
 
-def _write_facts(figure: Figure, stage: Stage, facts: Sequence[str]) -> None:
+def _write_facts(figure: Figure, stage: AnimationLayout, facts: Sequence[str]) -> None:
     """As many facts as there is room for beside the number of agents."""
     text = style.add_text(figure, EDGE, 34, "", fontsize=style.SMALL_SIZE, color=style.FAINT_INK)
     for count in range(len(facts), 0, -1):
@@ -124,7 +126,7 @@ def _write_facts(figure: Figure, stage: Stage, facts: Sequence[str]) -> None:
     text.remove()
 
 
-def _draw_scale(figure: Figure, stage: Stage) -> float:
+def _draw_scale(figure: Figure, stage: AnimationLayout) -> float:
     """A bar of a round number of metres at the bottom right; returns where it begins."""
     scale = stage.views[0].scale
     length = _round_number(min(110.0, 0.14 * stage.width) / scale)
@@ -135,7 +137,7 @@ def _draw_scale(figure: Figure, stage: Stage) -> float:
     return float(end - length * scale)
 
 
-def _rule(figure: Figure, stage: Stage, left: float, right: float, down: float) -> None:
+def _rule(figure: Figure, stage: AnimationLayout, left: float, right: float, down: float) -> None:
     from matplotlib.lines import Line2D
 
     for xs, ys in (
@@ -148,7 +150,7 @@ def _rule(figure: Figure, stage: Stage, left: float, right: float, down: float) 
         figure.add_artist(Line2D(across, up, color=style.INK, linewidth=1.1))
 
 
-def _draw_key(figure: Figure, stage: Stage, key: Key, right: float) -> None:
+def _draw_key(figure: Figure, stage: AnimationLayout, key: Key, right: float) -> None:
     middle = stage.height - FOOTER / 2
     small = {"fontsize": style.SMALL_SIZE, "va": "center"}
     if key.headings:
@@ -174,7 +176,7 @@ def _draw_key(figure: Figure, stage: Stage, key: Key, right: float) -> None:
         left += 18 + width + 18
 
 
-def _draw_compass(figure: Figure, stage: Stage, colours: Sequence[str]) -> None:
+def _draw_compass(figure: Figure, stage: AnimationLayout, colours: Sequence[str]) -> None:
     """A ring of the colours of headings, each where it points to."""
     from matplotlib.patches import Wedge
 
@@ -192,7 +194,7 @@ def _draw_compass(figure: Figure, stage: Stage, colours: Sequence[str]) -> None:
         )
 
 
-def _swatch(figure: Figure, stage: Stage, left: float, middle: float, size: float, colour: str) -> None:
+def _swatch(figure: Figure, stage: AnimationLayout, left: float, middle: float, size: float, colour: str) -> None:
     from matplotlib.patches import Rectangle
 
     corner = (left / stage.width, 1.0 - (middle + 6) / stage.height)

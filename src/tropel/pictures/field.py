@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from tropel.pictures import style
 from tropel.pictures.layout import AXIS_BELOW, AXIS_LEFT, EDGE, HEADER
 from tropel.pictures.map import draw_map, draw_obstacles, margin_for
-from tropel.pictures.recorded_world import Moment
+from tropel.pictures.recorded_world import WorldAt
 from tropel.pictures.style import picture_path, save_figure
-from tropel.pictures.viewport import View, fit_view
+from tropel.pictures.viewport import Viewport, fit_view
 from tropel.recording import Scene
 
 if TYPE_CHECKING:
@@ -133,7 +133,7 @@ _MOST_CELLS = 600
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class FieldLayer:
+class FieldValues:
     """A field in the plane as plain arrays: a raster of cells, and what each of them says."""
 
     origin: Floats  #: low corner of the first cell [m]
@@ -144,7 +144,7 @@ class FieldLayer:
     far: Floats  #: (ny, nx): how far it is to the goal
     far_means: str  #: the name of that, with its unit
 
-    def coarser(self, most: int) -> FieldLayer:
+    def coarser(self, most: int) -> FieldValues:
         """Every second (third, …) cell, so that there are at most so many along a side."""
         step = -(-max(self.free.shape) // most)
         if step <= 1:
@@ -152,7 +152,7 @@ class FieldLayer:
         # A field of few rows keeps one of them.
         first = np.minimum(step // 2, np.array(self.free.shape) - 1)
         pick = tuple(slice(start, None, step) for start in first.tolist())
-        return FieldLayer(
+        return FieldValues(
             origin=self.origin + (first[::-1] + 0.5 - 0.5 * step) * self.cell,
             cell=step * self.cell,
             free=self.free[pick],
@@ -164,14 +164,14 @@ class FieldLayer:
 
 
 def draw_field(
-    scene: Scene, layer: FieldLayer, path: str | os.PathLike[str], *, title: str = "", facts: Sequence[str] = ()
+    scene: Scene, layer: FieldValues, path: str | os.PathLike[str], *, title: str = "", facts: Sequence[str] = ()
 ) -> Path:
     """Draw a field over its world as a PNG."""
     target = picture_path(path, ".png")
     return save_figure(field_figure(scene, layer, title=title, facts=facts), target)
 
 
-def field_figure(scene: Scene, layer: FieldLayer, *, title: str = "", facts: Sequence[str] = ()) -> Figure:
+def field_figure(scene: Scene, layer: FieldValues, *, title: str = "", facts: Sequence[str] = ()) -> Figure:
     """The figure that `draw_field` saves."""
     view = fit_view(np.asarray(scene.bounds), width=1000, height=860, margin=margin_for(scene))
     left = EDGE + AXIS_LEFT
@@ -198,14 +198,14 @@ def _colours() -> ListedColormap:
     return style.time_colours().reversed()
 
 
-def _norm(layer: FieldLayer) -> Normalize:
+def _norm(layer: FieldValues) -> Normalize:
     from matplotlib.colors import Normalize
 
     far = layer.far[layer.reachable]
     return Normalize(float(far.min(initial=0.0)), float(far.max(initial=0.0)) or 1.0, clip=True)
 
 
-def _draw_ground(axes: Axes, layer: FieldLayer, colours: ListedColormap, norm: Normalize) -> None:
+def _draw_ground(axes: Axes, layer: FieldValues, colours: ListedColormap, norm: Normalize) -> None:
     """Every free cell in a pale colour; those without a way to the goal stand out."""
     height, width = layer.free.shape
     low = layer.origin
@@ -217,7 +217,7 @@ def _draw_ground(axes: Axes, layer: FieldLayer, colours: ListedColormap, norm: N
     axes.imshow(picture, origin="lower", extent=extent, interpolation="nearest", aspect="auto", zorder=1.5)
 
 
-def _draw_lines(axes: Axes, layer: FieldLayer, view: View, colours: ListedColormap, norm: Normalize) -> None:
+def _draw_lines(axes: Axes, layer: FieldValues, view: Viewport, colours: ListedColormap, norm: Normalize) -> None:
     from matplotlib.collections import LineCollection, PolyCollection
 
     pixels = view.scale * layer.cell
@@ -243,7 +243,7 @@ def _draw_lines(axes: Axes, layer: FieldLayer, view: View, colours: ListedColorm
     axes.add_collection(PolyCollection(arrows, facecolors=arrow_tints, edgecolors="none", zorder=3.2), autolim=False)
 
 
-def _arrow_places(place: Floats, view: View) -> list[int]:
+def _arrow_places(place: Floats, view: Viewport) -> list[int]:
     """Numbers of the points of a line at which arrowheads stand: some way from its beginning, then evenly."""
     along = np.concatenate([[0.0], np.cumsum(np.linalg.norm(np.diff(place, axis=0), axis=1))]) * view.scale
     wanted = np.arange(min(0.5 * along[-1], 0.5 * _ARROWS_APART), along[-1], _ARROWS_APART)
@@ -274,7 +274,7 @@ def _rgba(colour: str, alpha: float) -> tuple[float, float, float, float]:
 
 
 def _draw_strip(
-    figure: Figure, layer: FieldLayer, colours: ListedColormap, norm: Normalize, box: tuple[float, float, float, float]
+    figure: Figure, layer: FieldValues, colours: ListedColormap, norm: Normalize, box: tuple[float, float, float, float]
 ) -> None:
     """The colours and what they mean."""
     strip = style.add_axes(figure, *box)
@@ -293,7 +293,7 @@ def _draw_strip(
     style.label_axes(strip, y=layer.far_means)
 
 
-def name_axes(axes: Axes, view: View) -> None:
+def name_axes(axes: Axes, view: Viewport) -> None:
     """Metres along both sides of a map."""
     from matplotlib.ticker import MaxNLocator
 
@@ -303,9 +303,9 @@ def name_axes(axes: Axes, view: View) -> None:
     axes.ticklabel_format(useOffset=False, style="plain")
 
 
-def as_declared(scene: Scene) -> Moment:
+def as_declared(scene: Scene) -> WorldAt:
     """The world before anything has happened."""
-    return Moment(
+    return WorldAt(
         area_wkt=scene.walkable_wkt,
         doors={name: bool(door["open"]) for name, door in scene.doors.items()},
         exits=dict.fromkeys(scene.exits, True),

@@ -18,10 +18,10 @@ from numpy.typing import NDArray
 
 from tropel.errors import ParameterError, suggest
 from tropel.pictures import style
-from tropel.pictures.backdrop import EDGE, Key, Stage, draw_backdrop, set_stage
+from tropel.pictures.backdrop import EDGE, AnimationLayout, Key, draw_backdrop, lay_out_animation
 from tropel.pictures.hazards import HazardDisc, name_hazards, sketch_hazards
-from tropel.pictures.recorded_world import Moment, Moments, Place
-from tropel.pictures.viewport import View, silhouettes
+from tropel.pictures.recorded_world import Place, RecordedWorld, WorldAt
+from tropel.pictures.viewport import Viewport, silhouettes
 from tropel.recording import FrameData, Trajectory
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ _LIGHT = "#f4f4f4"
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Crowd:
+class CrowdFrame:
     """Who is where in one frame, ready to be drawn."""
 
     data: FrameData
@@ -90,10 +90,10 @@ class Crowd:
     dead: NDArray[np.bool_] | None = None  #: who of them; None when nobody is
 
 
-class Projectionist:
+class FrameDrawing:
     """Draws frames on one backdrop."""
 
-    def __init__(self, backdrop: Image, stage: Stage, colours: Sequence[str]) -> None:
+    def __init__(self, backdrop: Image, stage: AnimationLayout, colours: Sequence[str]) -> None:
         from PIL import Image, ImageColor
 
         self._backdrop = backdrop
@@ -105,7 +105,7 @@ class Projectionist:
             ground = backdrop.crop((left, top, left + view.width, top + view.height))
             self._grounds.append(ground.resize((2 * view.width, 2 * view.height), Image.Resampling.NEAREST))
 
-    def draw(self, crowd: Crowd, *, time: str, count: str) -> Image:
+    def draw(self, crowd: CrowdFrame, *, time: str, count: str) -> Image:
         """The backdrop with agents, obstacles and hazards, the time, and how many are there."""
         from PIL import ImageDraw
 
@@ -126,7 +126,13 @@ class Projectionist:
         return frame
 
     def _draw_part(
-        self, ground: Image, box: tuple[int, int, int, int], crowd: Crowd, shapes: _Discs, view: View, inside: Any
+        self,
+        ground: Image,
+        box: tuple[int, int, int, int],
+        crowd: CrowdFrame,
+        shapes: _Discs,
+        view: Viewport,
+        inside: Any,
     ) -> Image:
         """The part of the map within a box, drawn at twice the size and reduced."""
         from PIL import ImageDraw
@@ -206,7 +212,7 @@ class _Discs:
     targets: NDArray[np.float64]
 
     @classmethod
-    def of(cls, crowd: Crowd, view: View) -> _Discs:
+    def of(cls, crowd: CrowdFrame, view: Viewport) -> _Discs:
         order = _far_to_near(crowd.data.position, view)
         lying = order[:0]
         if crowd.dead is not None:
@@ -230,7 +236,7 @@ class _Discs:
             targets=_pixels(np.array(crowd.targets), view),
         )
 
-    def covered(self, view: View) -> tuple[int, int, int, int] | None:
+    def covered(self, view: Viewport) -> tuple[int, int, int, int] | None:
         """The smallest box of whole pixels on the map that holds all discs; None if there is nothing to draw."""
         centres = np.concatenate([self.agents, self.obstacles, self.dead, self.hazards, self.targets])
         stars = np.full(len(self.targets), _STAR)
@@ -247,7 +253,7 @@ def _boxes(centre: NDArray[np.float64], radius: NDArray[np.float64]) -> list[Any
     return np.hstack([2.0 * (centre - radius[:, None]), 2.0 * (centre + radius[:, None])]).tolist()
 
 
-def _pixels(position: NDArray[np.float64], view: View) -> NDArray[np.float64]:
+def _pixels(position: NDArray[np.float64], view: Viewport) -> NDArray[np.float64]:
     return view.pixels(position) if len(position) else np.zeros((0, 2))
 
 
@@ -256,7 +262,7 @@ def _is_dark(colour: Any) -> bool:
     return 0.3 * red + 0.59 * green + 0.11 * blue < 110
 
 
-def _far_to_near(position: NDArray[np.float64], view: View) -> NDArray[np.int64]:
+def _far_to_near(position: NDArray[np.float64], view: Viewport) -> NDArray[np.int64]:
     """The order of drawing. In 3D those nearer to the eye cover the others: seen from above, or from low y."""
     if position.shape[1] == 2:
         return np.arange(len(position))
@@ -279,7 +285,7 @@ _HEADINGS = 24
 COLOURS = ("group", "speed", "heading")
 
 
-class Film:
+class RunFrames:
     """Draws any frame of a trajectory on the same stage."""
 
     def __init__(
@@ -291,16 +297,16 @@ class Film:
         colours: str | None = None,
     ) -> None:
         self._trajectory = trajectory
-        self._moments = Moments(trajectory)
+        self._moments = RecordedWorld(trajectory)
         self._deaths = trajectory.deaths()
-        self._stage = set_stage(_bounds(trajectory, frames), trajectory.scene, width)
+        self._stage = lay_out_animation(_bounds(trajectory, frames), trajectory.scene, width)
         self._by = by = _coloured_by(trajectory, colours)
         if by == "heading":
             self.key = Key(colours=style.heading_colours(_HEADINGS), headings=True)
         else:
             self.key = self._speed_key(frames) if by == "speed" else _group_key(trajectory)
         self._facts = _facts(trajectory, frames, delay)
-        self._projectionists: dict[object, Projectionist] = {}
+        self._projectionists: dict[object, FrameDrawing] = {}
 
     def draw(self, k: int) -> Image:
         moment = self._moments.at(k)
@@ -310,7 +316,7 @@ class Film:
         dead = np.isin(data.id, self._deaths["id"][self._deaths["frame"] <= k])
         lying = int(dead.sum())
         return self._projectionists[moment.fixtures].draw(
-            Crowd(
+            CrowdFrame(
                 data=data,
                 colour=self._colour(k, data),
                 obstacles=list(moment.obstacles.values()),
@@ -322,11 +328,11 @@ class Film:
             count=f"{len(data.id) - lying:,} there" + (f", {lying:,} dead" if lying else ""),
         )
 
-    def _projectionist(self, moment: Moment) -> Projectionist:
+    def _projectionist(self, moment: WorldAt) -> FrameDrawing:
         scene = self._trajectory.scene
         title = scene.title or self._trajectory.path.stem
         backdrop = draw_backdrop(self._stage, scene, moment, title=title, facts=self._facts, key=self.key)
-        return Projectionist(backdrop, self._stage, self.key.colours)
+        return FrameDrawing(backdrop, self._stage, self.key.colours)
 
     def _colour(self, k: int, data: FrameData) -> NDArray[np.int64]:
         if self._by == "heading":

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from tropel.errors import ParameterError
 from tropel.foundation.arguments import Seconds, checked_arguments
 from tropel.pictures import style
-from tropel.pictures.frames import Film
+from tropel.pictures.frames import RunFrames
 from tropel.pictures.paths import sampled_frames
 from tropel.pictures.style import picture_file, picture_path
 from tropel.recording import Trajectory
@@ -127,7 +127,7 @@ def animate_run(
     target = picture_path(path, ".gif")
     _check(seconds, fps, width)
     frames, delay = _choose_frames(trajectory, seconds, fps)
-    film = Film(trajectory, frames, width, delay, colours)
+    film = RunFrames(trajectory, frames, width, delay, colours)
     samples = [film.draw(int(k)) for k in frames[np.unique(np.linspace(0, len(frames) - 1, 5).round().astype(int))]]
     palette = shared_palette(samples, [*film.key.colours, *style.map_colours()])
     durations = [round(100 * delay) * 10] * len(frames)
@@ -158,7 +158,7 @@ def draw_moment(
         raise ParameterError(f"time must be a number of seconds, not {time!r}")
     frames = sampled_frames(trajectory, len(trajectory.frames))
     nearest = int(np.argmin([abs(trajectory.time(int(k)) - time) for k in frames]))
-    film = Film(trajectory, frames[nearest : nearest + 1], width, _SHORTEST, colours)
+    film = RunFrames(trajectory, frames[nearest : nearest + 1], width, _SHORTEST, colours)
     with picture_file(target) as file:
         film.draw(int(frames[nearest])).save(file, format="PNG", optimize=True)
     return target

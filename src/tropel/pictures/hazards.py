@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tropel.pictures import style
-from tropel.pictures.viewport import View
+from tropel.pictures.viewport import Viewport
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -53,7 +53,7 @@ def read_hazards(recorded: dict[str, dict[str, Any]]) -> dict[str, HazardDisc]:
     }
 
 
-def draw_hazards(axes: Axes, hazards: Iterable[HazardDisc], view: View) -> None:
+def draw_hazards(axes: Axes, hazards: Iterable[HazardDisc], view: Viewport) -> None:
     """Draw hazards on a map."""
     from matplotlib.patches import Circle
 
@@ -75,7 +75,7 @@ def draw_hazards(axes: Axes, hazards: Iterable[HazardDisc], view: View) -> None:
         )
 
 
-def sketch_hazards(draw: ImageDraw, hazards: Iterable[HazardDisc], view: View, corner: tuple[int, int]) -> None:
+def sketch_hazards(draw: ImageDraw, hazards: Iterable[HazardDisc], view: Viewport, corner: tuple[int, int]) -> None:
     """Draw hazards on a part of an animation's map that begins at `corner`, at twice the size."""
     for hazard in hazards:
         x, y = _place(hazard, view, corner)
@@ -86,7 +86,7 @@ def sketch_hazards(draw: ImageDraw, hazards: Iterable[HazardDisc], view: View, c
 
 
 def name_hazards(
-    draw: ImageDraw, hazards: Iterable[HazardDisc], view: View, corner: tuple[int, int], font: FreeTypeFont
+    draw: ImageDraw, hazards: Iterable[HazardDisc], view: Viewport, corner: tuple[int, int], font: FreeTypeFont
 ) -> None:
     """Write the names of hazards above their inner discs."""
     for hazard in hazards:
@@ -102,7 +102,7 @@ def name_hazards(
         )
 
 
-def _place(hazard: HazardDisc, view: View, corner: tuple[int, int]) -> tuple[float, float]:
+def _place(hazard: HazardDisc, view: Viewport, corner: tuple[int, int]) -> tuple[float, float]:
     x, y = 2.0 * (view.pixels(np.array([hazard.centre]))[0] - corner)
     return float(x), float(y)
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tropel.pictures.viewport import SIDE, TOP, View, fit_view
+from tropel.pictures.viewport import SIDE, TOP, Viewport, fit_view
 
 # All lengths in pixels.
 EDGE = 22
@@ -33,7 +33,7 @@ class Layout:
 
     width: float
     height: float
-    views: list[View]
+    views: list[Viewport]
     corners: list[tuple[float, float]]  #: left and top of each view
     curves: Box
     bars: Box | None
@@ -49,7 +49,7 @@ def lay_out(bounds: NDArray[np.float64], *, margin: int, bars: int) -> Layout:
     return _beside(fit_view(bounds, width=760, height=820, margin=margin), bars)
 
 
-def _below(view: View, bars: int) -> Layout:
+def _below(view: Viewport, bars: int) -> Layout:
     left = float(EDGE + AXIS_LEFT)
     right = left + view.width
     top = HEADER + view.height + AXIS_BELOW + _ABOVE_PANEL + 8
@@ -70,7 +70,7 @@ def _below(view: View, bars: int) -> Layout:
     )
 
 
-def _beside(view: View, bars: int) -> Layout:
+def _beside(view: Viewport, bars: int) -> Layout:
     left = float(EDGE + AXIS_LEFT)
     begin = left + view.width + EDGE + AXIS_LEFT + 14
     curves, panel, bottom = _stacked(begin, HEADER, _PANEL_WIDTH, bars)
@@ -84,7 +84,7 @@ def _beside(view: View, bars: int) -> Layout:
     )
 
 
-def _side_by_side(above: View, side: View, bars: int) -> Layout:
+def _side_by_side(above: Viewport, side: Viewport, bars: int) -> Layout:
     """The view from above at the left; at the right the view from the side, with the curves under it."""
     left, top = float(EDGE + AXIS_LEFT), HEADER + 26.0
     begin = left + above.width + EDGE + AXIS_LEFT + 14
@@ -109,7 +109,7 @@ def _stacked(left: float, top: float, width: float, bars: int) -> tuple[Box, Box
     return curves, panel, panel[1] + panel[3]
 
 
-def _two_views(bounds: NDArray[np.float64], margin: int) -> tuple[View, View]:
+def _two_views(bounds: NDArray[np.float64], margin: int) -> tuple[Viewport, Viewport]:
     """From above and from the side, at one scale."""
     first = [fit_view(bounds, plane=plane, width=540, height=620, margin=margin) for plane in (TOP, SIDE)]
     scale = min(view.scale for view in first)

@@ -10,9 +10,9 @@ import numpy as np
 import shapely
 
 from tropel.pictures import style
-from tropel.pictures.recorded_world import Moment, Place, parse_wkt
+from tropel.pictures.recorded_world import Place, WorldAt, parse_wkt
 from tropel.pictures.style import FONT, SMALL_SIZE, shortened
-from tropel.pictures.viewport import View, silhouettes, walls_around
+from tropel.pictures.viewport import Viewport, silhouettes, walls_around
 from tropel.recording import Scene
 
 if TYPE_CHECKING:
@@ -144,8 +144,8 @@ _MOST_COVERED = 0.15
 def draw_map(
     axes: Axes,
     scene: Scene,
-    moment: Moment,
-    view: View,
+    moment: WorldAt,
+    view: Viewport,
     *,
     door_notes: Mapping[str, str] | None = None,
     hazard_notes: Mapping[str, str] | None = None,
@@ -174,7 +174,7 @@ def draw_map(
     place_labels(axes, sorted(labels, key=lambda label: not label.required), avoid=obstacles)
 
 
-def draw_obstacles(axes: Axes, obstacles: Collection[tuple[Place, float]], view: View, scene: Scene) -> None:
+def draw_obstacles(axes: Axes, obstacles: Collection[tuple[Place, float]], view: Viewport, scene: Scene) -> None:
     """Discs, or balls seen from one side, which are transparent because people pass in front of and behind them."""
     from matplotlib.collections import PatchCollection
     from matplotlib.patches import Circle, PathPatch
@@ -202,7 +202,9 @@ def margin_for(scene: Scene) -> int:
     return 24 if scene.exits and scene.dim == 2 else 10
 
 
-def _draw_floor(axes: Axes, scene: Scene, moment: Moment, view: View, door_notes: Mapping[str, str]) -> list[Label]:
+def _draw_floor(
+    axes: Axes, scene: Scene, moment: WorldAt, view: Viewport, door_notes: Mapping[str, str]
+) -> list[Label]:
     if moment.area_wkt:
         axes.set_facecolor(style.OUTSIDE)
         floor = parse_wkt(moment.area_wkt, "walkable area")
@@ -273,7 +275,7 @@ def _draw_door(axes: Axes, line: Any, is_open: bool) -> None:
         _lines(axes, line, color=style.CLOSED_DOOR, linewidth=3.6, zorder=7)
 
 
-def _draw_targets(axes: Axes, scene: Scene, moment: Moment, view: View) -> list[Label]:
+def _draw_targets(axes: Axes, scene: Scene, moment: WorldAt, view: Viewport) -> list[Label]:
     labels = []
     for name, entry in scene.targets.items():
         if name in moment.ways:
@@ -296,7 +298,7 @@ def _draw_targets(axes: Axes, scene: Scene, moment: Moment, view: View) -> list[
     return labels
 
 
-def _draw_box(axes: Axes, scene: Scene, view: View) -> list[Label]:
+def _draw_box(axes: Axes, scene: Scene, view: Viewport) -> list[Label]:
     from matplotlib.patches import Rectangle
 
     if set(scene.sides) >= {"open"}:
@@ -312,7 +314,7 @@ def _draw_box(axes: Axes, scene: Scene, view: View) -> list[Label]:
     return []
 
 
-def _draw_seams(axes: Axes, scene: Scene, view: View) -> None:
+def _draw_seams(axes: Axes, scene: Scene, view: Viewport) -> None:
     """The sides of a periodic world: dashed where they are joined, in 3D as walls where they are not."""
     if not any(scene.period):
         return
@@ -329,7 +331,7 @@ def _draw_seams(axes: Axes, scene: Scene, view: View) -> None:
             axes.plot(ends[:, 0], ends[:, 1], color=colour, linewidth=1.0, linestyle=dashes, zorder=3)
 
 
-def wall_width(shape: Any, view: View, *, usual: float = 1.4) -> float:
+def wall_width(shape: Any, view: Viewport, *, usual: float = 1.4) -> float:
     """How thick to draw walls [points]: thinner where there are so many that they would cover the floor."""
     length = shape.length * view.scale
     covered = length * usual * style.DPI / 72 / (view.width * view.height)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from tropel.errors import MissingExtraError, ParameterError, RecordingError
 from tropel.foundation.arguments import Seconds, checked_arguments
-from tropel.pictures.frames import Film
+from tropel.pictures.frames import RunFrames
 from tropel.pictures.paths import sampled_frames
 from tropel.pictures.style import picture_path
 from tropel.recording import Trajectory
@@ -54,7 +54,7 @@ def film_run(
     plays = min(_LONGEST, simulated) if seconds is None else seconds
     frames = sampled_frames(trajectory, max(2, round(plays * fps)))
     rate = min(fps, len(frames) / plays) if plays > 0.0 else fps
-    film = Film(trajectory, frames, width, 1.0 / rate)
+    film = RunFrames(trajectory, frames, width, 1.0 / rate)
     with _written(imageio, target, rate) as add:
         for number, k in enumerate(frames, start=1):
             picture = _even(film.draw(int(k)))

@@ -22,7 +22,7 @@ Place = tuple[float, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Moment:
+class WorldAt:
     """The changing part of a world, in one frame."""
 
     area_wkt: str  #: where one can walk, doors left aside; empty in open space and in 3D
@@ -50,7 +50,7 @@ class Change:
     open: bool
 
 
-class Moments:
+class RecordedWorld:
     """Looks up the world of a trajectory by frame number."""
 
     def __init__(self, trajectory: Trajectory) -> None:
@@ -65,10 +65,10 @@ class Moments:
         }
         self._obstacles_change = any(str(e.event.get("kind", "")).endswith("_obstacle") for e in self._events)
 
-    def at(self, frame: int) -> Moment:
+    def at(self, frame: int) -> WorldAt:
         scene = self._trajectory.scene
         past = [entry.event for entry in self._events if entry.frame <= frame]
-        return Moment(
+        return WorldAt(
             area_wkt=self.area(frame),
             doors=self.doors(frame),
             exits=_switched(dict.fromkeys(scene.exits, True), past, "exit"),

@@ -14,9 +14,9 @@ from tropel.analysis import CrowdMaps, EvacuationReport, ExitUse
 from tropel.foundation.arguments import checked_arguments
 from tropel.pictures import style
 from tropel.pictures.map import draw_map, margin_for, outline_of, wall_width
-from tropel.pictures.recorded_world import Moments, parse_wkt
+from tropel.pictures.recorded_world import RecordedWorld, parse_wkt
 from tropel.pictures.style import picture_path, save_figure
-from tropel.pictures.viewport import View, fit_view
+from tropel.pictures.viewport import Viewport, fit_view
 from tropel.recording import Trajectory
 
 if TYPE_CHECKING:
@@ -228,7 +228,7 @@ def crowd_maps_figure(report: EvacuationReport, trajectory: Trajectory) -> Figur
     width = 2 * _EDGE + (across if wide else 3 * across)
     figure = style.new_figure(max(width, 620), _HEADER + (3 * down if wide else down) + 8)
     write_report_header(figure, report, f"cells of {maps.cell:g} m", "means are over the time anybody was there")
-    moment = Moments(trajectory).at(int(trajectory.frames[-1]))
+    moment = RecordedWorld(trajectory).at(int(trajectory.frames[-1]))
     panels = (
         ("mean density [persons / m²]", maps.mean_density),
         ("highest density [persons / m²]", maps.peak_density),
@@ -248,7 +248,7 @@ def crowd_maps_figure(report: EvacuationReport, trajectory: Trajectory) -> Figur
     return figure
 
 
-def _draw_grid(axes: Axes, maps: CrowdMaps, grid: NDArray[np.float64], area_wkt: str, view: View) -> Any:
+def _draw_grid(axes: Axes, maps: CrowdMaps, grid: NDArray[np.float64], area_wkt: str, view: Viewport) -> Any:
     """Cells where anybody was, cut off at the walls."""
     from matplotlib.colors import Normalize
     from matplotlib.patches import PathPatch
@@ -284,7 +284,7 @@ def _crowd_colours() -> Colormap:
     return ListedColormap(colormaps["magma_r"](np.linspace(0.04, 0.95, 256)), name="tropel crowd")
 
 
-def _draw_arrows(axes: Axes, maps: CrowdMaps, view: View) -> None:
+def _draw_arrows(axes: Axes, maps: CrowdMaps, view: Viewport) -> None:
     """Arrows of one length for the direction; the colour below says how much. Where cells are small, some share one."""
     columns = maps.mean_density.shape[1]
     block = max(1, math.ceil(_ARROW / (maps.cell * view.scale)))
@@ -332,7 +332,7 @@ def _draw_key(figure: Figure, axes: Axes, shown: Any) -> None:
     axes.tick_params(colors=style.FAINT_INK, labelcolor=style.INK, labelsize=style.SMALL_SIZE, length=3, width=0.8)
 
 
-def _name_axes(axes: Axes, view: View, title: str, *, name_y: bool) -> None:
+def _name_axes(axes: Axes, view: Viewport, title: str, *, name_y: bool) -> None:
     from matplotlib.ticker import MaxNLocator
 
     view.frame(axes)

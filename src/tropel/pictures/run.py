@@ -16,9 +16,9 @@ from tropel.pictures.hazards import HazardDisc, draw_hazards
 from tropel.pictures.layout import AXIS_BELOW, EDGE, STRIP, Layout, lay_out
 from tropel.pictures.map import draw_map, draw_obstacles, margin_for
 from tropel.pictures.paths import Paths, read_paths
-from tropel.pictures.recorded_world import Change, Moments
+from tropel.pictures.recorded_world import Change, RecordedWorld
 from tropel.pictures.style import picture_path, save_figure
-from tropel.pictures.viewport import AXES, SIDE, TOP, View
+from tropel.pictures.viewport import AXES, SIDE, TOP, Viewport
 from tropel.recording import Scene, Trajectory
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def draw_run(trajectory: Trajectory, path: str | os.PathLike[str]) -> Path:
 def run_figure(trajectory: Trajectory) -> Figure:
     """The figure that `draw_run` saves."""
     paths = read_paths(trajectory)
-    moments = Moments(trajectory)
+    moments = RecordedWorld(trajectory)
     summary = trajectory.summary or {}
     bars = _bars(summary.get("exits"))
     layout = lay_out(paths.bounds, margin=margin_for(trajectory.scene), bars=len(bars))
@@ -104,7 +104,7 @@ def _door_notes(changes: list[Change]) -> dict[str, str]:
     }
 
 
-def _hazards_of_run(moments: Moments, paths: Paths) -> tuple[dict[str, HazardDisc], dict[str, str]]:
+def _hazards_of_run(moments: RecordedWorld, paths: Paths) -> tuple[dict[str, HazardDisc], dict[str, str]]:
     """Every hazard of the run as it was last seen, and when it was there."""
     seen: dict[str, HazardDisc] = {}
     first: dict[str, float] = {}
@@ -135,7 +135,7 @@ def _time_norm(paths: Paths) -> Normalize:
     return Normalize(0.0, end or 1.0, clip=True)
 
 
-def _draw_paths(axes: Axes, paths: Paths, view: View, norm: Normalize) -> None:
+def _draw_paths(axes: Axes, paths: Paths, view: Viewport, norm: Normalize) -> None:
     from matplotlib.collections import LineCollection
 
     few = paths.drawn <= 10
@@ -161,7 +161,7 @@ def _draw_paths(axes: Axes, paths: Paths, view: View, norm: Normalize) -> None:
     axes.plot(dead[:, 0], dead[:, 1], **_dead_crosses(len(dead), _room(paths, view)))
 
 
-def _room(paths: Paths, view: View) -> float:
+def _room(paths: Paths, view: Viewport) -> float:
     """How large a dot may be [points] without filling a narrow world."""
     narrow = float(np.ptp(view.flat(paths.bounds), axis=0).min()) * view.scale
     return max(0.2 * narrow * 72 / style.DPI, 1.0) if narrow > 0.0 else np.inf
@@ -219,7 +219,7 @@ def _write_key(figure: Figure, paths: Paths, layout: Layout) -> None:
     )
 
 
-def _draw_obstacles(axes: Axes, scene: Scene, moments: Moments, paths: Paths, view: View) -> None:
+def _draw_obstacles(axes: Axes, scene: Scene, moments: RecordedWorld, paths: Paths, view: Viewport) -> None:
     """Where obstacles are at the end, and the way of those that moved."""
     frames = paths.frames[np.unique(np.linspace(0, len(paths.frames) - 1, 120).round().astype(int))]
     seen = [moments.obstacles(int(frame)) for frame in frames]
@@ -235,7 +235,7 @@ def _draw_obstacles(axes: Axes, scene: Scene, moments: Moments, paths: Paths, vi
             )
 
 
-def _name_map_axes(axes: Axes, view: View, dim: int) -> None:
+def _name_map_axes(axes: Axes, view: Viewport, dim: int) -> None:
     from matplotlib.ticker import MaxNLocator
 
     right, up = (AXES[axis] for axis in view.plane)

@@ -20,7 +20,7 @@ SIDE = (0, 2)
 
 
 @dataclass(frozen=True, kw_only=True)
-class View:
+class Viewport:
     """An orthographic look at the world: two of its axes, at one scale, on a map of so many pixels."""
 
     plane: tuple[int, int]  #: the axes of space that run right and up
@@ -57,7 +57,7 @@ class View:
         axes.set_ylim(self.low[1], self.high[1])
 
 
-def silhouettes(obstacles: Collection[tuple[Sequence[float], float]], view: View, inside: Any = None) -> list[Any]:
+def silhouettes(obstacles: Collection[tuple[Sequence[float], float]], view: Viewport, inside: Any = None) -> list[Any]:
     """Balls (centre, radius) as seen on a map: polygons [m] in which those that overlap are one, such as a column.
 
     `inside` is a shape they are cut to.
@@ -71,7 +71,7 @@ def silhouettes(obstacles: Collection[tuple[Sequence[float], float]], view: View
     return [part for part in shapely.get_parts(seen) if part.geom_type == "Polygon"]
 
 
-def walls_around(bounds: ArrayLike, sides: Sequence[str], view: View) -> Any:
+def walls_around(bounds: ArrayLike, sides: Sequence[str], view: Viewport) -> Any:
     """The box of a 3D world on a map, as far as its sides are walls; None where none of them is."""
     low, high = view.flat(np.array(bounds))
     walled = [sides[axis] == "wall" if sides else False for axis in view.plane]
@@ -89,7 +89,7 @@ def fit_view(
     height: int,
     margin: int,
     least: int = 96,
-) -> View:
+) -> Viewport:
     """The largest view of a box ((2, dim), lowest and highest corner) on a map of at most width × height pixels.
 
     `margin` pixels around the box stay free. Thin boxes get a map of at least `least` pixels with more room around.
@@ -102,6 +102,6 @@ def fit_view(
     scale = float(np.min((np.array([width, height]) - 2 * margin) / extent))
     size = np.maximum(np.ceil(extent * scale + 2 * margin - 1e-6), least).astype(int)
     corner = (low + high) / 2 - size / (2 * scale)
-    return View(
+    return Viewport(
         plane=plane, low=(float(corner[0]), float(corner[1])), scale=scale, width=int(size[0]), height=int(size[1])
     )

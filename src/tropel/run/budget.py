@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 #: What is left out first, and what last: company, then cleverness, then what a user has added, then caution. Separation
 #: is not among them: it is part of the same sum as everything else, and leaving it out saves no time.
-ORDER = ("bonds", "congestion", "user layers", "hazard influence")
+ORDER = ("bonds", "congestion", "value maps", "hazard influence")
 
 #: A behaviour that took less than this share of a step is not worth leaving out, if there is another.
 _WORTHWHILE = 0.02

@@ -31,12 +31,12 @@ from tropel.contracts import (
     Planner,
 )
 from tropel.contracts.declarations import check_declared
-from tropel.contracts.layers import GroundLayers
+from tropel.contracts.layers import ValueMaps
 from tropel.errors import ParameterError, suggest
 from tropel.foundation.quantities import is_number
 from tropel.run.phases import Phase, follows_ground, in_order_of_preparing, phases_of, plannings
 from tropel.world import World
-from tropel.world.ground import Terrain
+from tropel.world.ground import Ground
 
 if TYPE_CHECKING:
     from tropel.events import AddAgents
@@ -95,11 +95,11 @@ class GroupLayers:
             model.prepare(replace(moment, given=guidance))
 
     @property
-    def ground(self) -> Terrain | None:
+    def ground(self) -> Ground | None:
         """What a planner has laid on the ground, for those who follow it."""
-        return next((planner.ground for planner in self._laying_first() if planner.ground is not None), None)
+        return next((planner.ground for planner in self._publishing_first() if planner.ground is not None), None)
 
-    def _laying_first(self) -> list[Planner]:
+    def _publishing_first(self) -> list[Planner]:
         """The planners, those whose ground is followed before all others."""
         order = sorted(range(len(self.planners)), key=lambda number: not follows_ground(self.models[number]))
         return [self.planners[number] for number in order]
@@ -150,12 +150,14 @@ class GroupLayers:
 
     # What can be changed in them --------------------------------------------------------------------------------
 
-    def on_the_ground(self) -> GroundLayers:
-        """The layers of the user's own that a planner lays."""
-        for planner in self._laying_first():
-            if planner.ground_layers is not None:
-                return planner.ground_layers
-        raise ParameterError('nobody lays layers here; plan with PathPlans (in files: model = "path_plans")')
+    def value_maps(self) -> ValueMaps:
+        """The value maps that a planner publishes."""
+        for planner in self._publishing_first():
+            if planner.value_maps is not None:
+                return planner.value_maps
+        raise ParameterError(
+            'no planner here publishes value maps; plan with PathPlans (in files: model = "path_plans")'
+        )
 
     @property
     def behaviours(self) -> dict[str, bool]:

@@ -71,26 +71,26 @@ def can_be_pressed(model: Model) -> bool:
 
 
 def plannings(planners: Sequence[Planner], models: Sequence[Model]) -> list[Planning]:
-    """What planners do for which groups: `direct` those who follow directions, `lay` the ground for the others."""
+    """What planners do for which groups: `direct` those who follow directions, `publish` the ground for the others."""
     found: list[Planning] = []
-    laying: Planner | None = None
+    publishing: Planner | None = None
     for planner, groups in with_groups(planners):
         on_ground = tuple(number for number in groups if follows_ground(models[number]))
         others = tuple(number for number in groups if not follows_ground(models[number]))
         if on_ground:
-            if not planner.lays_ground():
+            if not planner.publishes_ground():
                 raise ParameterError(
-                    f"{type(models[on_ground[0]]).__name__} follows what lies on the ground, and "
-                    f"{type(planner).__name__} lays nothing there; plan with a planner that does, such as PathPlans "
+                    f"{type(models[on_ground[0]]).__name__} follows the ground, and "
+                    f"{type(planner).__name__} publishes none; plan with a planner that does, such as PathPlans "
                     f'(in files: model = "path_plans")'
                 )
-            if laying is not None:
+            if publishing is not None:
                 raise ParameterError(
-                    f"two planners ({type(laying).__name__} and {type(planner).__name__}) lay one ground; "
+                    f"two planners ({type(publishing).__name__} and {type(planner).__name__}) publish one ground; "
                     f"give one and the same to all groups that follow it"
                 )
-            laying = planner
-            found.append(Planning(plan=planner.lay, groups=on_ground))
+            publishing = planner
+            found.append(Planning(plan=planner.publish, groups=on_ground))
         if others:
             found.append(Planning(plan=planner.direct, groups=others))
     return found
@@ -99,14 +99,14 @@ def plannings(planners: Sequence[Planner], models: Sequence[Model]) -> list[Plan
 def in_order_of_preparing(
     environment: Environment, planners: Sequence[Planner], models: Sequence[Model]
 ) -> tuple[list[Layer], list[Layer]]:
-    """Every layer once: those prepared before the ground is laid, and the models, which find it.
+    """Every layer once: those prepared before the ground is published, and the models, which find it.
 
-    Planners that lay the ground come after those that only direct.
+    Planners that publish the ground come after those that only direct.
     """
-    laying = {id(planner) for planner, model in zip(planners, models, strict=True) if follows_ground(model)}
-    directing = [planner for planner in planners if id(planner) not in laying]
-    layers = [planner for planner in planners if id(planner) in laying]
-    return _once((environment, *directing, *layers)), _once(models)
+    publishing = {id(planner) for planner, model in zip(planners, models, strict=True) if follows_ground(model)}
+    directing = [planner for planner in planners if id(planner) not in publishing]
+    publishers = [planner for planner in planners if id(planner) in publishing]
+    return _once((environment, *directing, *publishers)), _once(models)
 
 
 def follows_ground(model: Model) -> bool:

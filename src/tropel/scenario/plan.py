@@ -27,7 +27,7 @@ from tropel.world.shapes import read_shape_file
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from tropel.pictures.field import FieldLayer
+    from tropel.pictures.field import FieldValues
     from tropel.recording import Scene
 
 #: Planners that `tropel plan` knows: those that solve a field from the map alone.
@@ -179,13 +179,13 @@ def draw_plan(plan: Plan, path: Path) -> Path:
     return draw_field(plan.scene(), layer_of(plan.field), path, title=plan.title, facts=plan.facts())
 
 
-def layer_of(field: FieldOnRaster) -> FieldLayer:
+def layer_of(field: FieldOnRaster) -> FieldValues:
     """A field as pictures see it: coloured by the way that is left, or by the logarithm that the solver gives."""
-    from tropel.pictures.field import FieldLayer
+    from tropel.pictures.field import FieldValues
 
     length = field.length
     far, means = (-field.value, "how far from the goal:  −ln u") if length is None else (length, "way to the goal [m]")
-    return FieldLayer(
+    return FieldValues(
         origin=field.raster.origin,
         cell=field.raster.cell,
         free=field.raster.free,

@@ -21,7 +21,7 @@ from tropel.errors import ParameterError
 from tropel.foundation.arguments import checked_arguments
 from tropel.simulation import Simulation
 from tropel.testing.shared import check_inputs, check_resumes, stored_state, thread_counts
-from tropel.testing.situations import Maker, Scene, Situation, maker, near_arrays, scenes, with_columns
+from tropel.testing.situations import CheckScene, Maker, Situation, maker, near_arrays, scenes, with_columns
 from tropel.testing.violation import Arrays, Case, bit_difference, copied, row_of
 from tropel.world import World
 
@@ -243,7 +243,7 @@ def check_neighbours(
         _check_threads(case, make, state, sim.world)
 
 
-def _simulation(scene: Scene, make: Maker, seed: int) -> Simulation:
+def _simulation(scene: CheckScene, make: Maker, seed: int) -> Simulation:
     return scene.simulation(seed=seed, dt=_DT, environment=make())
 
 

@@ -31,7 +31,7 @@ from tropel.testing.shared import (
     most,
     strangers,
 )
-from tropel.testing.situations import Maker, Scene, Situation, maker, scenes
+from tropel.testing.situations import CheckScene, Maker, Situation, maker, scenes
 from tropel.testing.violation import Case, copied, row_of
 from tropel.world import World
 
@@ -69,7 +69,7 @@ def check_planner(
         )
 
 
-def _check_in(scene: Scene, make: Maker, *, ids_matter: bool, seed: int) -> None:
+def _check_in(scene: CheckScene, make: Maker, *, ids_matter: bool, seed: int) -> None:
     subject = Subject(case=_case(scene, make), make=make, calling=_direct)
     build = functools.partial(_simulation, scene, make, seed)
     for moment in _moments(subject.case, build, steps=(0, _STEPS)):
@@ -84,11 +84,11 @@ def _check_in(scene: Scene, make: Maker, *, ids_matter: bool, seed: int) -> None
     check_resumes(subject.case, build, lambda sim: sim.all_layers()[1])
 
 
-def _case(scene: Scene, make: Maker) -> Case:
+def _case(scene: CheckScene, make: Maker) -> Case:
     return Case(layer=type(make()).__name__, method="direct", scene=scene.name)
 
 
-def _simulation(scene: Scene, make: Maker, seed: int) -> Simulation:
+def _simulation(scene: CheckScene, make: Maker, seed: int) -> Simulation:
     # The usual model does not know periodic space.
     local = {"local": _AsDirected()} if scene.world.is_periodic else {}
     return scene.simulation(seed=seed, dt=_DT, planning=make(), **local)

@@ -21,7 +21,7 @@ from tropel.errors import ParameterError
 from tropel.simulation import Simulation
 from tropel.testing.violation import ContractViolation
 from tropel.world import Door, Obstacle, Orbit, Target, Waypoints, World
-from tropel.world.ground import Terrain
+from tropel.world.ground import Ground
 
 # The scenes that layers are checked in: a hall (2D) and a box (3D) with everything a world can have.
 
@@ -33,7 +33,7 @@ _LONERS = 9
 
 
 @dataclass(frozen=True, kw_only=True)
-class Scene:
+class CheckScene:
     """A world and agents, from which simulations can be built again and again."""
 
     name: str
@@ -50,7 +50,7 @@ class Scene:
 
 def scenes(
     *, world: World | None, agents: Iterable[Group | Source] | Group | None, dims: Iterable[int], crowd: bool = False
-) -> list[Scene]:
+) -> list[CheckScene]:
     """The user's own scene if there is one, else a built-in one for each dimension."""
     if world is None:
         if agents is not None:
@@ -60,17 +60,17 @@ def scenes(
         groups: Sequence[Group | Source] = _everybody(CROWD if crowd else USUAL, world.dim)
     else:
         groups = (agents,) if isinstance(agents, Group | Source) else tuple(agents)
-    return [Scene(name=f"the given {world.dim}D world", world=world, agents=groups, built_in=False)]
+    return [CheckScene(name=f"the given {world.dim}D world", world=world, agents=groups, built_in=False)]
 
 
-def _built_in(dim: int, count: int) -> Scene:
+def _built_in(dim: int, count: int) -> CheckScene:
     if dim not in (2, 3):
         raise ParameterError(f"dims names the dimensions to check, 2 and 3, not {dim!r}")
     # Room per agent stays the same, so that everybody has about the same number of neighbours in small and large ones.
     scale = (count / USUAL) ** (1.0 / dim)
     world, crowded, remote = _hall(scale) if dim == 2 else _box(scale)
     what = "hall" if dim == 2 else "box"
-    return Scene(
+    return CheckScene(
         name=f"the {dim}D {what} with {count:,} agents",
         world=world,
         agents=(_loners(remote), *_everybody(count - _LONERS, dim, crowded)),
@@ -184,7 +184,7 @@ class Situation:
     dt: float
     step: int
     seed: int
-    ground: Terrain | None = None
+    ground: Ground | None = None
 
     @classmethod
     def of(cls, sim: Simulation, *, make_environment: Maker) -> Situation:
@@ -235,8 +235,8 @@ class Situation:
         """With the guidance of a planner."""
         out = Guidance(directions=np.zeros_like(self.state.position))
         moment = replace(self.moment(), given=None, sensed=None)
-        if planner.lays_ground():
-            planner.lay(moment, out)
+        if planner.publishes_ground():
+            planner.publish(moment, out)
         else:
             planner.direct(moment, out)
         return replace(self, directions=out.directions, ground=out.ground)

@@ -31,7 +31,7 @@ from tropel.testing.shared import (
     most,
     strangers,
 )
-from tropel.testing.situations import Maker, Scene, Situation, maker, scenes, with_columns
+from tropel.testing.situations import CheckScene, Maker, Situation, maker, scenes, with_columns
 from tropel.testing.violation import Case, copied, row_of
 from tropel.world import World
 
@@ -72,7 +72,7 @@ def check_steering(
     if environment is not None:
         given["environment"] = maker(environment, Environment)
 
-    def builder(scene: Scene) -> Callable[[], Simulation]:
+    def builder(scene: CheckScene) -> Callable[[], Simulation]:
         return lambda: scene.simulation(seed=seed, dt=dt, **{name: new() for name, new in given.items()})
 
     for scene in scenes(world=world, agents=agents, dims=dims):
@@ -82,7 +82,7 @@ def check_steering(
         check_threads(subject, next(_moments(subject.case, builder(scene), steps=(0,))))
 
 
-def _check_in(scene: Scene, make: Maker, build: Callable[[], Simulation], *, ids_matter: bool) -> None:
+def _check_in(scene: CheckScene, make: Maker, build: Callable[[], Simulation], *, ids_matter: bool) -> None:
     subject = Subject(case=_case(scene, make), make=make, calling=_steer)
     for moment in _moments(subject.case, build, steps=(0, _STEPS)):
         at_step = subject.where(f"step {moment.step}")
@@ -95,7 +95,7 @@ def _check_in(scene: Scene, make: Maker, build: Callable[[], Simulation], *, ids
     check_resumes(subject.case, build, lambda sim: sim.all_layers()[-1])
 
 
-def _case(scene: Scene, make: Maker) -> Case:
+def _case(scene: CheckScene, make: Maker) -> Case:
     return Case(layer=type(make()).__name__, method="steer", scene=scene.name)
 
 

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tropel._kernels.grid_moves import DIAGONAL
-from tropel._kernels.path_lengths import NO_WAY, bits_to_drop, shorten_ways
+from tropel._kernels.path_lengths import NO_PATH, bits_to_drop, shorten_lengths
 from tropel.errors import GeometryError
 from tropel.foundation.memory import require_memory
 from tropel.world.raster import Raster
@@ -38,7 +38,7 @@ class Filter:
 
 
 @dataclass(kw_only=True, eq=False)
-class Terrain:
+class Ground:
     """The layers of a map."""
 
     raster: Raster
@@ -57,32 +57,32 @@ class Terrain:
 
     @property
     def margin(self) -> int:
-        """How many numbers `short_ways` has before and after those of cells: a row, and a few beside a cell."""
+        """How many numbers `short_lengths` has before and after those of cells: a row, and a few beside a cell."""
         return self.units.shape[2] + 4
 
-    def short_ways(self) -> NDArray[np.uint32]:
+    def short_lengths(self) -> NDArray[np.uint32]:
         """The path plans as a crowd reads them (`_kernels/path_lengths.py`): flat, with a margin before and after.
 
         The margin is there because the neighbours of a cell are looked at without asking whether they exist.
         """
         if self._short is None or self._short.size != self.units.size + 2 * self.margin:
-            self.renew_short_ways()
+            self.renew_short_lengths()
         assert self._short is not None
         return self._short
 
-    def renew_short_ways(self, plans: Iterable[int] | None = None) -> None:
+    def renew_short_lengths(self, plans: Iterable[int] | None = None) -> None:
         """Follow what has changed in `units`: in these plans, or in all."""
         cells = self.units[0].size if len(self.units) else 0
         if self._short is None or self._short.size != self.units.size + 2 * self.margin or plans is None:
-            self._short = np.full(self.units.size + 2 * self.margin, NO_WAY, dtype=np.uint32)
+            self._short = np.full(self.units.size + 2 * self.margin, NO_PATH, dtype=np.uint32)
             plans = range(len(self.units))
         for plan in plans:
             first = self.margin + plan * cells
-            shorten_ways(self.units[plan].reshape(-1), self.dropped_bits, self._short[first : first + cells])
+            shorten_lengths(self.units[plan].reshape(-1), self.dropped_bits, self._short[first : first + cells])
 
     @property
     def dropped_bits(self) -> int:
-        """How many of the lowest bits of lengths `short_ways` leaves out."""
+        """How many of the lowest bits of lengths `short_lengths` leaves out."""
         return bits_to_drop(self.longest_move)
 
     def set_filter(self, name: str, new: Filter) -> None:

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from tropel._kernels.compile import kernel
 from tropel.errors import ParameterError
-from tropel.world.ground import Filter, Terrain, log_avoidance
+from tropel.world.ground import Filter, Ground, log_avoidance
 from tropel.world.raster import Raster, lattice_cells, static_obstacles
 
 if TYPE_CHECKING:
@@ -135,7 +135,7 @@ def influence_filter(
     return Filter(row=row, column=column, log_value=value, spares_inside=spares_inside)
 
 
-class HazardLayers:
+class HazardFilters:
     """Keeps the sub-layers of a terrain in step with the hazards of the world: one for each, named "hazard NAME".
 
     They are functions of the world as it is, so a checkpoint needs nothing of them.
@@ -143,12 +143,12 @@ class HazardLayers:
 
     def __init__(self) -> None:
         self._laid: dict[str, tuple[object, ...]] = {}
-        self._terrain: Terrain | None = None
+        self._terrain: Ground | None = None
         self._sight: Raster | None = None  #: the cells for which they were laid
         self._drawn: Raster | None = None  #: cells without those that hazards block, and what they show
         self._shown: tuple[object, ...] = ()
 
-    def update(self, world: World, terrain: Terrain, *, far: bool = True) -> None:
+    def update(self, world: World, terrain: Ground, *, far: bool = True) -> None:
         """Lay, replace and drop sub-layers, as far as hazards, doors or obstacles have changed.
 
         Unless `far`, only the inner discs are laid: nobody steps into a hazard, but nobody keeps away from it either.

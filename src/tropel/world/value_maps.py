@@ -1,13 +1,13 @@
-"""Layers of the user's own: what places are worth to a lattice crowd, 1 where it does not matter and 0 to veto.
+"""Value maps: what places are worth to a lattice crowd, 1 where it does not matter and 0 to veto.
 
-The values of a layer are one of
+The values of a map are one of
 
 - an array, over the whole map or a rectangle of it;
 - a function of points, evaluated on the cells once, or of points and time, evaluated again `every` so many seconds;
 - a `Disc`: worth nothing within an inner radius, rising to 1 at an outer one (equation 4 of the paper);
-- `Openness`: rising with the distance to walls (the layer in figure 1b of the paper).
+- `Openness`: rising with the distance to walls (a value map in figure 1b of the paper).
 
-Arrays and disks may be carried by a motion. A layer concerns everybody or one group. It is a pure function of world and
+Arrays and disks may be carried by a motion. A map concerns everybody or one group. It is a pure function of world and
 time, so that a resumed run finds it as it was.
 """
 
@@ -71,10 +71,10 @@ class Openness(_Profile):
 
 
 #: A function of points (N, 2) [m], or of points and time [s], that returns values (N,).
-LayerFunction = Callable[..., ArrayLike]
+ValueFunction = Callable[..., ArrayLike]
 
 
-class Layer:
+class ValueMap:
     """What places are worth, for everybody or for one group.
 
     Without a place an array covers the whole map, with a value per cell of the lattice. Otherwise its rows and columns
@@ -86,7 +86,7 @@ class Layer:
     @checked_arguments
     def __init__(
         self,
-        values: ArrayLike | Disc | Openness | LayerFunction,
+        values: ArrayLike | Disc | Openness | ValueFunction,
         *,
         origin: Sequence[float] | None = None,
         cell: Length | None = None,
@@ -96,10 +96,10 @@ class Layer:
         group: str | None = None,
         spares_inside: bool = False,
     ) -> None:
-        self.values: Floats | Disc | Openness | LayerFunction = _values(values)
-        self.origin = None if origin is None else point(origin, "the origin of a layer", dim=2)
+        self.values: Floats | Disc | Openness | ValueFunction = _values(values)
+        self.origin = None if origin is None else point(origin, "the origin of a value map", dim=2)
         self.cell = None if cell is None else float(cell)
-        self.position = None if position is None else point(position, "the position of a layer", dim=2)
+        self.position = None if position is None else point(position, "the position of a value map", dim=2)
         self.motion: MotionLike | None = _told_motion(motion) if isinstance(motion, Mapping) else motion
         self.every = every
         self.group = group
@@ -110,19 +110,19 @@ class Layer:
         values = self.values
         places = [n for n in ("origin", "position", "motion") if getattr(self, n) is not None]
         if len(places) > 1:
-            raise ParameterError(f"a layer has one place: give {' or '.join(places)}, not {len(places)} of them")
+            raise ParameterError(f"a value map has one place: give {' or '.join(places)}, not {len(places)} of them")
         if self.motion is not None and not (isinstance(self.motion, Waypoints | Orbit) or callable(self.motion)):
             raise ParameterError(
-                f"the motion of a layer is Waypoints, Orbit or a function of time, not {self.motion!r}"
+                f"the motion of a value map is Waypoints, Orbit or a function of time, not {self.motion!r}"
             )
         if isinstance(values, Disc):
             self._refuse("a disk", "origin", "cell", "every")
             if not places:
-                raise ParameterError("a layer that is a disk needs a position or a motion")
+                raise ParameterError("a value map that is a disk needs a position or a motion")
         elif isinstance(values, np.ndarray):
             self._refuse("an array", "every")
             if self.cell is not None and not places:
-                raise ParameterError("a layer with a cell of its own needs an origin, a position or a motion")
+                raise ParameterError("a value map with a cell of its own needs an origin, a position or a motion")
         else:
             what = "openness" if isinstance(values, Openness) else "a function"
             self._refuse(what, "origin", "cell", "position", "motion")
@@ -134,15 +134,15 @@ class Layer:
     def _refuse(self, what: str, *names: str) -> None:
         for name in names:
             if getattr(self, name) is not None:
-                raise ParameterError(f"a layer that is {what} has no {name}")
+                raise ParameterError(f"a value map that is {what} has no {name}")
 
-    def _check_function(self, function: LayerFunction) -> None:
+    def _check_function(self, function: ValueFunction) -> None:
         given = ("points",) if self.every is None else ("points", "time")
         try:
             inspect.signature(function).bind(*given)
         except TypeError as error:
             raise ParameterError(
-                f"the function of a layer is called with {' and '.join(given)}; "
+                f"the function of a value map is called with {' and '.join(given)}; "
                 f"{'give `every` for one that takes the time too' if self.every is None else 'without `every` no time'}"
             ) from error
         except ValueError:
@@ -153,7 +153,7 @@ class Layer:
     def moment(self, time: float) -> tuple[float, ...]:
         """What the layer's values depend on at a time: nothing, its place, or the last time it was evaluated."""
         if self.motion is not None:
-            return tuple(position_at(self.motion, time, what="a layer", dim=2).tolist())
+            return tuple(position_at(self.motion, time, what="a value map", dim=2).tolist())
         if self.every is not None:
             return (math.floor(time / self.every + 1e-9) * self.every,)
         return ()
@@ -192,14 +192,14 @@ class Layer:
         worth = np.asarray(values(points) if self.every is None else values(points, moment[0]), dtype=np.float64)
         if worth.shape != (len(points),):
             raise ParameterError(
-                f"layer '{name}': the function was given {len(points)} points and must return as many values, "
+                f"value map '{name}': the function was given {len(points)} points and must return as many values, "
                 f"not {worth.shape}"
             )
         bad = ~((worth >= 0.0) & (worth <= 1.0))
         if bad.any():
             x, y = points[np.argmax(bad)]
             raise ParameterError(
-                f"layer '{name}': the function is {worth[np.argmax(bad)]:g} at ({x:.4g}, {y:.4g}); values lie between "
+                f"value map '{name}': the function is {worth[np.argmax(bad)]:g} at ({x:.4g}, {y:.4g}); values are between "
                 f"0, which vetoes, and 1"
             )
         return 0, 0, _log(worth.reshape(raster.shape))
@@ -211,7 +211,7 @@ class Layer:
         if self.origin is None and middle is None:
             if values.shape != raster.shape:
                 raise ParameterError(
-                    f"layer '{name}' has {values.shape[0]} × {values.shape[1]} values, but the map has "
+                    f"value map '{name}' has {values.shape[0]} × {values.shape[1]} values, but the map has "
                     f"{raster.shape[0]} × {raster.shape[1]} cells (rows × columns) of {raster.cell:g} m; give it a "
                     f"place by origin, position or motion if it is a part of the map"
                 )
@@ -247,7 +247,7 @@ class Layer:
         return f"{values}, {place}, {motion}, {self.cell!r}, {self.every!r}, {self.group!r}, {self.spares_inside!r}"
 
     def stored(self) -> dict[str, Any]:
-        """The layer as plain data, for those that hold no function: what `Layer(**stored)` makes again."""
+        """The layer as plain data, for those that hold no function: what `ValueMap(**stored)` makes again."""
         values = self.values
         assert not callable(values)
         return {
@@ -266,7 +266,7 @@ def _values(given: Any) -> Any:
         kinds = {"disc": Disc, "openness": Openness}
         if given.get("kind") not in kinds:
             raise ParameterError(
-                f'the values of a layer are of the kind "disc" or "openness", not {given.get("kind")!r}'
+                f'the values of a value map are of the kind "disc" or "openness", not {given.get("kind")!r}'
             )
         return kinds[given["kind"]](**given)
     if (callable(given) and not isinstance(given, type)) or isinstance(given, Disc | Openness):
@@ -275,14 +275,14 @@ def _values(given: Any) -> Any:
     array = np.empty(0) if found is None else np.array(found, order="C")
     if array.ndim != 2 or array.size == 0:
         raise ParameterError(
-            f"the values of a layer are an array (rows, columns), a function of points, Disc(…) or Openness(…), "
+            f"the values of a value map are an array (rows, columns), a function of points, Disc(…) or Openness(…), "
             f"not {type(given).__name__} of shape {np.shape(array) if array.size else '()'}"
         )
     bad = np.argwhere(~((array >= 0.0) & (array <= 1.0)))
     if len(bad):
         row, column = bad[0].tolist()
         raise ParameterError(
-            f"a layer's values lie between 0, which vetoes, and 1; row {row}, column {column} is {array[row, column]:g}"
+            f"values of a map lie between 0, which vetoes, and 1; row {row}, column {column} is {array[row, column]:g}"
         )
     return array
 
@@ -291,7 +291,9 @@ def _told_motion(stored: Mapping[str, Any]) -> MotionLike:
     try:
         return restored_motion(stored)
     except (KeyError, ValueError) as error:
-        raise ParameterError(f"the motion of a layer is no Waypoints or Orbit: {reprlib.repr(dict(stored))}") from error
+        raise ParameterError(
+            f"the motion of a value map is no Waypoints or Orbit: {reprlib.repr(dict(stored))}"
+        ) from error
 
 
 def _function_name(function: Any) -> str:

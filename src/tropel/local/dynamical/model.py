@@ -63,7 +63,16 @@ from tropel.contracts import Model, ModelDeclaration, Moment
 from tropel.errors import ModelError
 from tropel.local.dynamical.competition import fixed_point, fixed_point_of_one
 from tropel.local.dynamical.parameters import DynamicalParameters, rules_of
-from tropel.local.dynamical.sums import NEARNESS, SLOPE, SUMS, TABLE, WINDOW, feel_agents, feel_obstacles, feel_walls
+from tropel.local.dynamical.sums import (
+    NEARNESS,
+    SLOPE,
+    SUMS,
+    TABLE,
+    WINDOW,
+    sum_over_agents,
+    sum_over_obstacles,
+    sum_over_walls,
+)
 
 #: Agents per unit of parallel work, each with scratch memory of its own.
 _CHUNK = 256
@@ -71,7 +80,7 @@ _CHUNK = 256
 _CONSTANT, _TIME_TO_CONTACT = 0, 1
 
 
-class Crowd(NamedTuple):
+class AgentColumns(NamedTuple):
     """Columns as kernels see them."""
 
     id: NDArray[np.int64]
@@ -241,11 +250,11 @@ def _steer_one(i, crowd, directions, near, discs, walls, rules, pace, step, desk
     d0 = felt_distance(rules.d0_base, crowd.courage[i])
     view = crowd.view_angle[i]
     cos_view = math.cos(0.5 * view) if view < 2.0 * math.pi else -2.0
-    gap = feel_agents(i, x, y, z, h, m, v0, d0, cos_view, crowd, near, rules, desk.table, scratch, math.inf)
+    gap = sum_over_agents(i, x, y, z, h, m, v0, d0, cos_view, crowd, near, rules, desk.table, scratch, math.inf)
     if discs.radius.size > 0:
-        gap = feel_obstacles(i, x, y, z, h, m, v0, d0, cos_view, crowd, discs, rules, desk.table, scratch, gap)
+        gap = sum_over_obstacles(i, x, y, z, h, m, v0, d0, cos_view, crowd, discs, rules, desk.table, scratch, gap)
     if dim == 2 and walls.segments.shape[0] > 0:
-        gap = feel_walls(i, x, y, h[0], h[1], d0, cos_view, crowd, walls, rules, scratch, gap)
+        gap = sum_over_walls(i, x, y, h[0], h[1], d0, cos_view, crowd, walls, rules, scratch, gap)
     for c in range(rules.classes):
         weights[c] = crowd.weights[i, c]
     a = rules.attraction
@@ -361,7 +370,7 @@ class Dynamical(Model):
             )
         memory, noise = self.parameters.weight_memory, self.parameters.noise
         pace = Pace(float(dt), float(noise) / math.sqrt(dt), 1.0 - math.exp(-dt / memory) if memory > 0.0 else 1.0)
-        crowd = Crowd(*(state.columns[name] for name in Crowd._fields))
+        crowd = AgentColumns(*(state.columns[name] for name in AgentColumns._fields))
         fresh = Fresh(out.velocity, out.heading, *(out.memory[name] for name in Fresh._fields[2:]))
         _steer_all(
             near.rows_by_cell(moment.members),

@@ -167,7 +167,7 @@ def _weigh(table, listed, spatial, h, m, own_speed, anticipation, d0, kind, fron
 
 
 @inlined_kernel
-def feel_agents(i, x, y, z, h, m, own_speed, d0, cos_view, crowd, near, rules, table, scratch, gap):
+def sum_over_agents(i, x, y, z, h, m, own_speed, d0, cos_view, crowd, near, rules, table, scratch, gap):
     """Add all others within the sense radius to the sums; returns the least free distance in front."""
     spatial = near.position.shape[0] == 3
     sums = scratch[rules.class_of[AGENTS]]
@@ -205,7 +205,7 @@ def feel_agents(i, x, y, z, h, m, own_speed, d0, cos_view, crowd, near, rules, t
 
 
 @kernel
-def feel_obstacles(i, x, y, z, h, m, own_speed, d0, cos_view, crowd, discs, rules, table, scratch, gap):
+def sum_over_obstacles(i, x, y, z, h, m, own_speed, d0, cos_view, crowd, discs, rules, table, scratch, gap):
     """Add the round obstacles whose surface is within the sense radius, each by the rules of its type."""
     spatial = crowd.position.shape[1] == 3
     cell = disc_cell(crowd.position, i, discs)
@@ -239,7 +239,7 @@ def feel_obstacles(i, x, y, z, h, m, own_speed, d0, cos_view, crowd, discs, rule
 
 
 @kernel
-def feel_walls(i, x, y, hx, hy, d0, cos_view, crowd, walls, rules, scratch, gap):
+def sum_over_walls(i, x, y, hx, hy, d0, cos_view, crowd, walls, rules, scratch, gap):
     """Add the walls within the sense radius to the sums; returns the least free distance in front."""
     sums = scratch[rules.class_of[WALLS]]
     d0 = d0 * rules.reach[WALLS]

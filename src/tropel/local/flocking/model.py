@@ -43,7 +43,7 @@ from tropel.contracts import Model, ModelDeclaration, Moment
 from tropel.errors import ParameterError
 from tropel.foundation.quantities import Quantity
 from tropel.local.flocking.lanes import LANES
-from tropel.local.flocking.obstacles import surroundings_of
+from tropel.local.flocking.obstacles import obstacles_around
 from tropel.local.flocking.parameters import (
     NOBODY,
     TRAITS,
@@ -250,7 +250,7 @@ class Flocking(Model):
         # Whether a rule is followed at all is decided for the whole flock: adding nothing may change a zero's sign.
         if moment.reduce.any(len(leaders) > 0) and not len(leaders):
             leaders = np.full(len(state), NO_LEADER)
-        around, obstacles = surroundings_of(near, self._widest)
+        around, obstacles = obstacles_around(near, self._widest)
         flight = Flight(
             dt=float(moment.dt),
             step=int(moment.step),

@@ -37,7 +37,7 @@ _TURNS = tuple((math.cos(math.radians(a)), math.sin(math.radians(a))) for a in (
 _GROWN = 2.0
 
 
-class Surroundings(NamedTuple):
+class ObstaclesAround(NamedTuple):
     """What stands in the way."""
 
     discs: DiscGrid
@@ -48,7 +48,7 @@ class Surroundings(NamedTuple):
 _NO_FACES = np.array([[-math.inf] * 3, [math.inf] * 3])
 
 
-def surroundings_of(near: Near, widest: float) -> tuple[Surroundings, bool]:
+def obstacles_around(near: Near, widest: float) -> tuple[ObstaclesAround, bool]:
     """What of a neighbourhood stands in the way, and whether anything does; no body has a larger radius than `widest`.
 
     Gaps begin at the surface of a body, and one looks ahead from a wider one. So more is listed than is within the
@@ -59,7 +59,7 @@ def surroundings_of(near: Near, widest: float) -> tuple[Surroundings, bool]:
     faces = _NO_FACES
     if world.dim == 3:
         faces = np.where(world.walled, world.bounds, _NO_FACES)
-    around = Surroundings(world.obstacles.grid(reach), world.wall_grid(reach), faces)
+    around = ObstaclesAround(world.obstacles.grid(reach), world.wall_grid(reach), faces)
     something = around.discs.radius.size or around.walls.segments.size
     return around, bool(something or (faces is not _NO_FACES and np.isfinite(faces).any()))
 

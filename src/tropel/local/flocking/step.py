@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from tropel._kernels.compile import allocating_kernel, inlined_kernel, kernel, parallel_kernel
 from tropel._kernels.philox import normal_pair
 from tropel.local.flocking.lanes import CROWDED, FLED, FOUND, HEADED, MATES, MIDDLE, PREY, SHUNNED
-from tropel.local.flocking.obstacles import Surroundings, anything_near, repulsion, steering
+from tropel.local.flocking.obstacles import ObstaclesAround, anything_near, repulsion, steering
 from tropel.local.flocking.sums import ALL_ROUND, meet, place_at, sum_up_all, sum_up_nearest
 
 #: Boids for which one rule after the other is worked out, and per unit of parallel work, for which memory is made once.
@@ -280,7 +280,7 @@ def _steer_some(places, first, last, boids, near, hunted, discs, walls, faces, t
     table, chosen = np.empty((flight.nearest, 4)), np.empty(flight.nearest, dtype=np.uint64)
     found, barred = np.empty((_CHUNK, FOUND)), np.empty((_CHUNK, 6))
     desk = Desk(numbers[0], numbers[1], numbers[2], numbers[3], found, barred, runs, shifts, table, chosen)
-    around = Surroundings(discs, walls, faces)
+    around = ObstaclesAround(discs, walls, faces)
     avoids = relations.avoided.any()
     for begin in range(first, last, _CHUNK):
         _steer_chunk(places, begin, min(begin + _CHUNK, last), boids, near, hunted, around, traits, relations, flight,

@@ -109,7 +109,7 @@ NOWHERE = -1
 CHUNK = 256
 
 
-class Ground(NamedTuple):
+class GroundArrays(NamedTuple):
     """The map and its layers as kernels see them."""
 
     x: float  #: low corner [m]
@@ -119,14 +119,14 @@ class Ground(NamedTuple):
     columns: int
     free: NDArray[np.bool_]  #: (cells,)
     moves: NDArray[np.uint8]  #: (cells,): bit m is set when move m is allowed
-    ways: NDArray[np.uint32]  #: (margin + plans · cells + margin,): length of the way to each goal, short
+    lengths: NDArray[np.uint32]  #: (margin + plans · cells + margin,): length of the way to each goal, short
     margin: int  #: of the cells around those of the first and last row
     plan_of_goal: NDArray[np.int64]  #: by goal - NO_GOAL; NOWHERE when there is none
-    way_weight: float  #: logarithm of what a unit of a short way makes a cell worth
+    path_weight: float  #: logarithm of what a unit of a short way makes a cell worth
     crowd_weight: float  #: logarithm of what a neighbour makes a cell worth
 
 
-class Crowd(NamedTuple):
+class CellAgents(NamedTuple):
     """Columns of all agents that a decision needs."""
 
     id: NDArray[np.int64]
@@ -155,8 +155,8 @@ def padded(row, column, columns):
 
 
 @inlined_kernel
-def way_at(plan, cell, ground):
-    """Where in `ground.ways` the length of the way from a cell stands."""
+def length_at(plan, cell, ground):
+    """Where in `ground.lengths` the length of the way from a cell stands."""
     return ground.margin + plan * ground.rows * ground.columns + cell
 
 

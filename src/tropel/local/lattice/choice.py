@@ -11,11 +11,11 @@ from numba.core import types
 
 from tropel._kernels.compile import inlined_kernel, kernel
 from tropel._kernels.grid_moves import MOVE_X, MOVE_Y
-from tropel._kernels.path_lengths import NO_WAY
+from tropel._kernels.path_lengths import NO_PATH
 from tropel._kernels.simd import eight_bytes, everywhere, intrinsic, trailing_zeros, vector_at
 from tropel._kernels.walls import chord_blocked
 from tropel.local.lattice.bonds import worth_of_bonds
-from tropel.local.lattice.cells import BORDER, padded, tile_of, way_at, worth_of_filters
+from tropel.local.lattice.cells import BORDER, length_at, padded, tile_of, worth_of_filters
 
 # Vector instructions for decisions on square cells: the eight neighbours of a cell are eight lanes.
 #
@@ -55,14 +55,14 @@ def _largest(builder: Any, vector: Any) -> Any:
 
 @intrinsic
 def best_of_eight(
-    typing_context: Any, ways: Any, below: Any, beside: Any, above: Any, around_below: Any, around_beside: Any,
-    around_above: Any, moves: Any, here: Any, way_weight: Any, crowd_weight: Any, extra: Any,
+    typing_context: Any, lengths: Any, below: Any, beside: Any, above: Any, around_below: Any, around_beside: Any,
+    around_above: Any, moves: Any, here: Any, path_weight: Any, crowd_weight: Any, extra: Any,
 ) -> Any:  # fmt: skip
     """Bits of the moves to those neighbours of a cell that are worth most, none when all are vetoed; uint64.
 
-    A neighbour is worth way_weight · way + crowd_weight · around, and its part of `extra`, a tuple of eight numbers by
+    A neighbour is worth path_weight · way + crowd_weight · around, and its part of `extra`, a tuple of eight numbers by
     move or of none. The ways of the row below, the same and the row above are three numbers each (four are read) of
-    the short `ways`, from the given places, and count by their difference to `here`. How many are around is in the
+    the short `lengths`, from the given places, and count by their difference to `here`. How many are around is in the
     lowest three bytes of three words, where TAKEN vetoes. Vetoed are also moves that are not among the bits of `moves`,
     and NO_WAY.
     """
@@ -78,7 +78,7 @@ def best_of_eight(
         around = _by_move(builder, [builder.bitcast(word, words) for word in arguments[4:7]], 8)
         allowed = builder.bitcast(builder.trunc(arguments[7], _BYTE), ir.VectorType(ir.IntType(1), _EIGHT))
         allowed = builder.and_(allowed, builder.icmp_signed(">=", around, _constants(_BYTE, 0)))
-        allowed = builder.and_(allowed, builder.icmp_signed("!=", way, _constants(_INDEX, NO_WAY)))
+        allowed = builder.and_(allowed, builder.icmp_signed("!=", way, _constants(_INDEX, NO_PATH)))
         numbers = ir.VectorType(_NUMBER, _EIGHT)
         less = builder.sub(way, everywhere(builder, arguments[8], ir.VectorType(_INDEX, _EIGHT)))
         length = builder.sitofp(less, numbers)
@@ -99,7 +99,7 @@ def best_of_eight(
 
     place, word, number = types.uint64, types.uint64, types.float64
     return types.uint64(
-        ways, place, place, place, word, word, word, word, types.uint32, number, number, extra
+        lengths, place, place, place, word, word, word, word, types.uint32, number, number, extra
     ), generate
 
 
@@ -126,7 +126,7 @@ def _ways_out(x, y, row, column, plan, ground, walls):
         to_row, to_column = row + MOVE_Y[m], column + MOVE_X[m]
         if to_row < 0 or to_column < 0 or to_row >= ground.rows or to_column >= ground.columns:
             continue
-        if ground.ways[way_at(plan, to_row * ground.columns + to_column, ground)] != NO_WAY:
+        if ground.lengths[length_at(plan, to_row * ground.columns + to_column, ground)] != NO_PATH:
             there_x, there_y = ground.x + (to_column + 0.5) * ground.cell, ground.y + (to_row + 0.5) * ground.cell
             if not chord_blocked(x, y, there_x, there_y, walls):
                 bits |= 1 << m
@@ -180,20 +180,20 @@ def best_moves(i, row, column, plan, crowd, ground, walls, occupied, tiles, bond
     if moves == 0 and not ground.free[cell]:
         moves = np.uint64(_ways_out(crowd.position[i, 0], crowd.position[i, 1], row, column, plan, ground, walls))
     columns = np.uint64(ground.columns)
-    left = np.uint64(way_at(plan, cell, ground)) - _ONE
-    here = ground.ways[left + _ONE]
-    if here == NO_WAY and moves != 0:
+    left = np.uint64(length_at(plan, cell, ground)) - _ONE
+    here = ground.lengths[left + _ONE]
+    if here == NO_PATH and moves != 0:
         # Not free: any of the ways out will do to compare the others with.
         m = trailing_zeros(moves)
-        here = ground.ways[way_at(plan, cell + MOVE_Y[m] * ground.columns + MOVE_X[m], ground)]
+        here = ground.lengths[length_at(plan, cell + MOVE_Y[m] * ground.columns + MOVE_X[m], ground)]
     tile = tile_of(row, column, tiles)
     bound = bonds.of.shape[0] > 0 and (bonds.of[i, 0] >= 0 or bonds.of[i, 1] >= 0)
     if tiles.start[tile] < tiles.start[tile + 1] or bound:
         special = _special_worths(i, row, column, crowd.group[i], ground, tile, tiles, bonds)
-        return best_of_eight(ground.ways, left - columns, left, left + columns, below, beside, above, moves, here,
-                             ground.way_weight, ground.crowd_weight, special)  # fmt: skip
-    return best_of_eight(ground.ways, left - columns, left, left + columns, below, beside, above, moves, here,
-                         ground.way_weight, ground.crowd_weight, ())  # fmt: skip
+        return best_of_eight(ground.lengths, left - columns, left, left + columns, below, beside, above, moves, here,
+                             ground.path_weight, ground.crowd_weight, special)  # fmt: skip
+    return best_of_eight(ground.lengths, left - columns, left, left + columns, below, beside, above, moves, here,
+                         ground.path_weight, ground.crowd_weight, ())  # fmt: skip
 
 
 @inlined_kernel

@@ -61,9 +61,9 @@ from tropel.local.lattice.cells import (
     BORDER,
     NOWHERE,
     TILE_BITS,
-    Crowd,
+    CellAgents,
     FilterTiles,
-    Ground,
+    GroundArrays,
     filter_tiles,
     locate,
     mark,
@@ -74,7 +74,7 @@ from tropel.local.lattice.placing import OnCells
 from tropel.local.lattice.step import ARRIVED, step_on_cells
 from tropel.world import World
 from tropel.world.goals import GoalArrays
-from tropel.world.ground import Terrain
+from tropel.world.ground import Ground
 from tropel.world.raster import Raster
 
 #: After so many steps agents are sorted by place again, unless somebody came or went before.
@@ -129,8 +129,8 @@ class Lattice(Model):
         self._places: NDArray[np.int64] = np.empty(0, dtype=np.int64)
         self._age = 0  #: steps since rows were sorted
         self._others_marked = False  #: whether the occupancy layer has bodies that move without telling
-        self._ground: Ground | None = None
-        self._parts: tuple[Any, ...] = ()  #: of the terrain that the ground was made of
+        self._ground: GroundArrays | None = None
+        self._parts: tuple[Any, ...] = ()  #: of the ground that the arrays were made of
         self._counts: tuple[int, ...] = ()
         self._tiles: FilterTiles | None = None
         self._tiles_of: tuple[int, Any] = (-1, None)
@@ -154,9 +154,9 @@ class Lattice(Model):
         self.behaviours.begin()
         self._ids = self._ground = None
         self._others_marked = False
-        terrain = self._terrain(moment)
-        self._current_ground(terrain)
-        rows, columns = terrain.raster.shape
+        published = self._published_ground(moment)
+        self._current_arrays(published)
+        rows, columns = published.raster.shape
         around = (rows + 2 * BORDER) * (columns + 2 * BORDER)
         # Words of eight bytes are read from two cells to the left of an agent.
         self.occupied = np.zeros(around + 8, dtype=np.uint8)  #: the occupancy layer, with a border of two cells
@@ -166,10 +166,10 @@ class Lattice(Model):
     def steer(self, moment: Moment, out: Steered) -> None:
         """Write position, velocity, heading and credit of the members into `out`."""
         state, members, dt, step = moment.state, moment.members, moment.dt, moment.step
-        terrain = self._terrain(moment)
-        ground = self._current_ground(terrain)
+        published = self._published_ground(moment)
+        ground = self._current_arrays(published)
         self._keep_occupancy(state, members, ground, dt)
-        crowd = Crowd(
+        crowd = CellAgents(
             state.id,
             state.position,
             state.desired_speed,
@@ -184,7 +184,7 @@ class Lattice(Model):
         credit = out.memory["credit"]
         self.decisions, arrived, self.moves, hasty = step_on_cells(
             self._rows, self._places, crowd, ground, self._known_world().wall_grid(1.0), self.occupied,
-            self._filters(terrain), self._bonds_now(state), self._key, step, dt, self._claim, self._lots, choice,
+            self._filters(published), self._bonds_now(state), self._key, step, dt, self._claim, self._lots, choice,
             goes, out.position, out.velocity, out.heading, credit)  # fmt: skip
         if hasty:
             fastest = float(state.desired_speed[members].max())
@@ -222,44 +222,44 @@ class Lattice(Model):
 
     # What is kept from step to step -----------------------------------------------------------------------------
 
-    def _terrain(self, moment: Moment) -> Terrain:
-        terrain = moment.guidance.ground
-        if terrain is None:
+    def _published_ground(self, moment: Moment) -> Ground:
+        ground = moment.guidance.ground
+        if ground is None:
             raise ParameterError("Lattice reads layers of the ground; use a planner that lays them, such as PathPlans")
-        if abs(terrain.raster.cell - self.parameters.cell) > 1e-12:
+        if abs(ground.raster.cell - self.parameters.cell) > 1e-12:
             raise ParameterError(
-                f"Lattice has cells of {self.parameters.cell:g} m, but its planner has {terrain.raster.cell:g} m; "
+                f"Lattice has cells of {self.parameters.cell:g} m, but its planner has {ground.raster.cell:g} m; "
                 f"give both the same"
             )
-        return terrain
+        return ground
 
-    def _current_ground(self, terrain: Terrain) -> Ground:
-        """What kernels see of the terrain, put together anew only after its planner has laid something else."""
-        parts = terrain.raster, terrain.moves, terrain.short_ways(), terrain.plan_of_goal
-        counts = len(terrain.plan_of_goal), len(self._known_world().goal_numbers), self.behaviours["separation"]
+    def _current_arrays(self, ground: Ground) -> GroundArrays:
+        """What kernels see of the ground, put together anew only after its planner has laid something else."""
+        parts = ground.raster, ground.moves, ground.short_lengths(), ground.plan_of_goal
+        counts = len(ground.plan_of_goal), len(self._known_world().goal_numbers), self.behaviours["separation"]
         if self._ground is None or self._counts != counts or not all(map(operator.is_, parts, self._parts)):
-            self._ground, self._parts, self._counts = self._new_ground(terrain), parts, counts
+            self._ground, self._parts, self._counts = self._new_arrays(ground), parts, counts
         return self._ground
 
-    def _new_ground(self, terrain: Terrain) -> Ground:
-        raster = terrain.raster
+    def _new_arrays(self, ground: Ground) -> GroundArrays:
+        raster = ground.raster
         rows, columns = raster.shape
-        highest = max(terrain.plan_of_goal, default=NO_GOAL)
+        highest = max(ground.plan_of_goal, default=NO_GOAL)
         plans = np.full(max(highest, len(self._known_world().goal_numbers)) - NO_GOAL + 1, NOWHERE, dtype=np.int64)
-        for goal, plan in terrain.plan_of_goal.items():
+        for goal, plan in ground.plan_of_goal.items():
             plans[goal - NO_GOAL] = plan
-        return Ground(
+        return GroundArrays(
             x=float(raster.origin[0]),
             y=float(raster.origin[1]),
             cell=raster.cell,
             rows=rows,
             columns=columns,
             free=raster.free.reshape(-1),
-            moves=terrain.moves.reshape(-1),
-            ways=terrain.short_ways(),
-            margin=terrain.margin,
+            moves=ground.moves.reshape(-1),
+            lengths=ground.short_lengths(),
+            margin=ground.margin,
             plan_of_goal=plans,
-            way_weight=terrain.log_gamma / STRAIGHT * 2.0**terrain.dropped_bits,
+            path_weight=ground.log_gamma / STRAIGHT * 2.0**ground.dropped_bits,
             crowd_weight=math.log(self.parameters.separation) if self.behaviours["separation"] else 0.0,
         )
 
@@ -267,7 +267,7 @@ class Lattice(Model):
         assert self._world is not None
         return self._world
 
-    def _keep_occupancy(self, state: AgentState, members: NDArray[np.int64], ground: Ground, dt: float) -> None:
+    def _keep_occupancy(self, state: AgentState, members: NDArray[np.int64], ground: GroundArrays, dt: float) -> None:
         """Bring the occupancy layer up to date where it is not: after somebody came or went, or others moved."""
         self._age += 1
         if self._ids is not state.id or len(self._rows) != len(members):
@@ -290,7 +290,7 @@ class Lattice(Model):
             mark_bodies(moving, obstacles.position, obstacles.velocity, obstacles.radius, dt, ground, self.occupied)
         self._others_marked = others
 
-    def _renew_rows(self, state: AgentState, members: NDArray[np.int64], ground: Ground) -> None:
+    def _renew_rows(self, state: AgentState, members: NDArray[np.int64], ground: GroundArrays) -> None:
         """List members after somebody came or went. A few who left move the others' rows by little: no need to sort."""
         fewer = len(self._rows) - len(members)
         if len(members) == len(state) and 0 <= fewer < len(members) // 8 and self._age <= _SORT_EVERY:
@@ -302,7 +302,7 @@ class Lattice(Model):
         else:
             self._sort(state, members, ground)
 
-    def _sort(self, state: AgentState, members: NDArray[np.int64], ground: Ground) -> None:
+    def _sort(self, state: AgentState, members: NDArray[np.int64], ground: GroundArrays) -> None:
         """Have members looked at in the order of tiles of the ground. The order changes times, not results."""
         places = np.full(len(members), NOWHERE, dtype=np.int64)
         locate(members, state.position, ground, places)
@@ -312,13 +312,11 @@ class Lattice(Model):
         sort_by_tile(members, places, columns + 1, tally, self._rows, self._places)
         self._ids, self._age = state.id, 0
 
-    def _filters(self, terrain: Terrain) -> FilterTiles:
-        if self._tiles is None or self._tiles_of != (terrain.version, terrain):
+    def _filters(self, ground: Ground) -> FilterTiles:
+        if self._tiles is None or self._tiles_of != (ground.version, ground):
             # Sums of floats depend on their order, and that in which filters were added is lost over a resume.
-            self._tiles = filter_tiles(
-                [terrain.filters[name] for name in sorted(terrain.filters)], terrain.raster.shape
-            )
-            self._tiles_of = (terrain.version, terrain)
+            self._tiles = filter_tiles([ground.filters[name] for name in sorted(ground.filters)], ground.raster.shape)
+            self._tiles_of = (ground.version, ground)
         return self._tiles
 
     def _bonds_now(self, state: AgentState) -> Bonds:

@@ -17,7 +17,7 @@ from tropel._kernels.path_lengths import AT_GOAL
 from tropel._kernels.philox import words
 from tropel._kernels.simd import eight_bytes, prefetch, trailing_zeros
 from tropel.agents.state import NO_GOAL
-from tropel.local.lattice.cells import BORDER, CHUNK, padded, place_of, row_and_column, way_at
+from tropel.local.lattice.cells import BORDER, CHUNK, length_at, padded, place_of, row_and_column
 from tropel.local.lattice.choice import best_moves, one_of
 
 #: Values of `choice` besides the numbers of moves.
@@ -68,9 +68,9 @@ def _ask_for_ground(i, place, crowd, ground, occupied, claim):
     prefetch(claim, here)
     for step in range(-1, 2):
         # The four numbers that are read of a row may lie on two lines of the cache.
-        left = way_at(plan, cell, ground) + step * ground.columns - 1
-        prefetch(ground.ways, left)
-        prefetch(ground.ways, left + 3)
+        left = length_at(plan, cell, ground) + step * ground.columns - 1
+        prefetch(ground.lengths, left)
+        prefetch(ground.lengths, left + 3)
     for step in range(-BORDER, BORDER + 1):
         prefetch(occupied, here + step * (ground.columns + 2 * BORDER) - BORDER)
 
@@ -101,7 +101,7 @@ def _propose_some(rows, first, last, places, crowd, ground, walls, occupied, til
         if plan < 0:
             continue
         row, column = row_and_column(places[n])
-        if ground.ways[np.uint64(way_at(plan, row * ground.columns + column, ground))] == AT_GOAL:
+        if ground.lengths[np.uint64(length_at(plan, row * ground.columns + column, ground))] == AT_GOAL:
             choice[n] = ARRIVED
             arrived += 1
             continue

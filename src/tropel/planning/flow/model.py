@@ -17,11 +17,11 @@ from tropel.errors import ParameterError
 from tropel.foundation.arguments import Length, checked_arguments, numbers_in
 from tropel.planning.fields.field import GridField
 from tropel.planning.fields.planner import Clearance, FieldPlanner
-from tropel.planning.flow.path_plan import Discount, FlowLayer, checked_log, solve_layers
+from tropel.planning.flow.path_plan import Discount, PathPlan, checked_log, solve_path_plans
 from tropel.world.raster import Raster
 
 #: A factor per cell of the raster, or a function from points (N, 2) [m] to factors (N,).
-Terrain = ArrayLike | Callable[[NDArray[np.float64]], ArrayLike]
+TerrainFactor = ArrayLike | Callable[[NDArray[np.float64]], ArrayLike]
 
 
 class FlowField(FieldPlanner):
@@ -44,7 +44,7 @@ class FlowField(FieldPlanner):
         gamma: Discount = 0.6,
         equal_moves: bool = False,
         corner_cutting: bool = False,
-        terrain: Terrain | None = None,
+        terrain: TerrainFactor | None = None,
     ) -> None:
         super().__init__(cell=cell, clearance=clearance, line_of_sight=line_of_sight, cache=cache)
         self.gamma = float(gamma)
@@ -84,7 +84,7 @@ class FlowField(FieldPlanner):
     def solve_many(self, raster: Raster, goals: Sequence[NDArray[np.bool_]]) -> list[GridField]:
         if raster.dim != 2:
             raise ParameterError("FlowField plans in 2D; in a box use Direct, or harmonic fields")
-        layers = solve_layers(
+        layers = solve_path_plans(
             raster.free,
             goals,
             equal_moves=self.equal_moves,
@@ -95,12 +95,12 @@ class FlowField(FieldPlanner):
 
     def repair(self, field: GridField, raster: Raster, goal: NDArray[np.bool_]) -> GridField:
         layer = field.solver
-        if not isinstance(layer, FlowLayer):
+        if not isinstance(layer, PathPlan):
             return self.solve(raster, goal)
         layer.change(free=raster.free, goal=goal)
         return self._field(raster, layer)
 
-    def _field(self, raster: Raster, layer: FlowLayer) -> GridField:
+    def _field(self, raster: Raster, layer: PathPlan) -> GridField:
         # Copies: a repair changes the layer in place, and whoever asked for a field keeps it as it was.
         return GridField(
             raster=raster,

@@ -30,7 +30,7 @@ from tropel._kernels.grid_moves import (
     MOVE_Y,
     PLAIN,
     STRAIGHT,
-    Ground,
+    MoveCosts,
     all_best_moves,
     all_downhill,
     all_moves,
@@ -66,7 +66,7 @@ class Change:
     fresh: bool  #: whether solving anew was the cheaper way
 
 
-class FlowLayer:
+class PathPlan:
     """The shortest ways from all free cells to one goal."""
 
     units: NDArray[np.int64]  #: lengths in units of 1 / STRAIGHT cells, FAR if none
@@ -119,10 +119,10 @@ class FlowLayer:
         self._is_goal = self.goal.reshape(-1).view(np.uint8)
 
     @property
-    def _ground(self) -> Ground:
+    def _ground(self) -> MoveCosts:
         diagonal = STRAIGHT if self.equal_moves else DIAGONAL
         most = int(self._terrain.max()) if self._terrain.size else PLAIN
-        return Ground(self._moves, self._terrain, self.free.shape[1], diagonal, diagonal * most // PLAIN + 1)
+        return MoveCosts(self._moves, self._terrain, self.free.shape[1], diagonal, diagonal * most // PLAIN + 1)
 
     def _solve(self) -> None:
         grid_flow.solve(self._ground, np.flatnonzero(self._is_goal), self.units.reshape(-1))
@@ -234,18 +234,18 @@ class FlowLayer:
         return int(around.size)
 
 
-def solve_layers(
+def solve_path_plans(
     free: NDArray[np.bool_],
     goals: Sequence[NDArray[np.bool_]],
     *,
     equal_moves: bool = False,
     corner_cutting: bool = False,
     terrain: ArrayLike | None = None,
-) -> list[FlowLayer]:
+) -> list[PathPlan]:
     """A layer per goal, solved side by side on threads."""
     layers = []
     for goal in goals:
-        layer = FlowLayer.__new__(FlowLayer)
+        layer = PathPlan.__new__(PathPlan)
         layer._begin(free, goal, equal_moves, corner_cutting, terrain)
         layers.append(layer)
     if not layers:

@@ -25,10 +25,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tropel._kernels.grid_moves import DIAGONAL, MOVE_X, MOVE_Y, Ground, all_best_moves
+from tropel._kernels.grid_moves import DIAGONAL, MOVE_X, MOVE_Y, MoveCosts, all_best_moves
 from tropel.errors import ParameterError
 from tropel.planning.path_plans.passages import Passage, Walls, narrowest_passage
-from tropel.world.ground import Terrain
+from tropel.world.ground import Ground
 from tropel.world.raster import Raster
 
 #: Bottlenecks within so many cells are one, unless told otherwise.
@@ -60,7 +60,7 @@ def onward_cells(units: NDArray[np.int64], moves: NDArray[np.uint8]) -> NDArray[
         )
     flat_moves = np.ascontiguousarray(moves).reshape(-1)
     policy = np.empty(units.size, dtype=np.uint8)
-    ground = Ground(flat_moves, np.empty(0, dtype=np.int32), units.shape[1], DIAGONAL, DIAGONAL + 1)
+    ground = MoveCosts(flat_moves, np.empty(0, dtype=np.int32), units.shape[1], DIAGONAL, DIAGONAL + 1)
     all_best_moves(ground, np.ascontiguousarray(units).reshape(-1), policy)
     step = np.zeros(256, dtype=np.int64)
     step[: MOVE_X.size] = MOVE_Y * units.shape[1] + MOVE_X
@@ -83,24 +83,22 @@ def _funnels(onward: NDArray[np.int64]) -> NDArray[np.bool_]:
     return np.asarray(into > into[onward])
 
 
-def find_bottlenecks(
-    terrain: Terrain, *, merge_distance: float | None = None, widest: float = 12.0
-) -> list[Bottleneck]:
-    """The bottlenecks of all path-plan layers of a terrain, merged, with their widths; in order of their cells.
+def find_bottlenecks(ground: Ground, *, merge_distance: float | None = None, widest: float = 12.0) -> list[Bottleneck]:
+    """The bottlenecks of all path-plan layers of a ground, merged, with their widths; in order of their cells.
 
     Those within `merge_distance` [m] (three cells unless told otherwise) of each other are one, and those whose
     passages are. Passages wider than `widest` [m] count as open.
     """
-    raster = terrain.raster
+    raster = ground.raster
     near = _NEAR if merge_distance is None else merge_distance / raster.cell
     if not (math.isfinite(near) and near >= 0.0):
         raise ParameterError(f"find_bottlenecks: merge_distance must be a length in metres, not {merge_distance!r}")
     if not (math.isfinite(widest) and widest > 0.0):
         raise ParameterError(f"find_bottlenecks: widest must be a positive length in metres, not {widest!r}")
     found: dict[int, Passage | None] = {}
-    for goal in sorted(terrain.plan_of_goal):
-        units = terrain.units[terrain.plan_of_goal[goal]]
-        onward = onward_cells(units, terrain.moves)
+    for goal in sorted(ground.plan_of_goal):
+        units = ground.units[ground.plan_of_goal[goal]]
+        onward = onward_cells(units, ground.moves)
         walls = Walls(raster.free, units == 0)
         places = np.flatnonzero(_funnels(onward))
         found |= {place: found.get(place) for place in places.tolist()}

@@ -25,7 +25,7 @@ from tropel.errors import CheckpointError, ParameterError, named_parameters
 from tropel.foundation import quantities
 from tropel.foundation.stored_arrays import taken
 from tropel.planning.path_plans.bottlenecks import Bottleneck
-from tropel.world.ground import Filter, Terrain, log_avoidance
+from tropel.world.ground import Filter, Ground, log_avoidance
 from tropel.world.raster import Raster
 
 
@@ -80,7 +80,7 @@ class CongestionWatch:
 
     def __init__(
         self,
-        terrain: Terrain,
+        terrain: Ground,
         bottlenecks: Sequence[Bottleneck],
         parameters: Congestion | None = None,
         *,
@@ -178,7 +178,7 @@ class CongestionWatch:
             if self.keep_history:
                 self._history.append((step, *bottleneck.cell, count, int(now)))
 
-    def replan(self, terrain: Terrain, bottlenecks: Sequence[Bottleneck]) -> None:
+    def replan(self, terrain: Ground, bottlenecks: Sequence[Bottleneck]) -> None:
         """Go over to the bottlenecks of another plan. Those in the same cell stay as congested as they are."""
         known = {each.cell: number for number, each in enumerate(self._bottlenecks)}
         self._clear()

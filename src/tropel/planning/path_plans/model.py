@@ -1,4 +1,4 @@
-"""Path-plan layers for a lattice crowd: one per goal, laid on the ground for the local layer to read.
+"""Path-plan layers for a lattice crowd: one per goal, published on the ground for the local layer to read.
 
 Banerjee, Abukmail & Kraemer, SIMULATION 85 (2009), sections 3 to 6. The cells are those people stand on
 (`world/raster.py`), the layers those of `path_plan.py`. Doors, static obstacles and permanent hazards change
@@ -26,157 +26,159 @@ from tropel.contracts.layers import Behaviours
 from tropel.contracts.offers import OfferedBottlenecks
 from tropel.errors import CheckpointError, ParameterError, suggest
 from tropel.foundation.arguments import Length, checked_arguments
+from tropel.foundation.renamed import warn
 from tropel.foundation.stored_arrays import taken
 from tropel.planning.fields.goals import goals_among
-from tropel.planning.flow.model import FlowField
-from tropel.planning.flow.model import Terrain as TerrainFactor
+from tropel.planning.flow.model import FlowField, TerrainFactor
 from tropel.planning.flow.path_plan import Discount
 from tropel.planning.path_plans.bottlenecks import Bottleneck, find_bottlenecks
 from tropel.planning.path_plans.congestion import Congestion, CongestionWatch
 from tropel.world import World
-from tropel.world.ground import Terrain
-from tropel.world.influence import HazardLayers
+from tropel.world.ground import Ground
+from tropel.world.influence import HazardFilters
 from tropel.world.raster import Raster, cells_now
-from tropel.world.value_maps import Layer
+from tropel.world.value_maps import ValueMap
 
-# The layers of a user's own that lie on the ground, brought up to date in every step.
-#
-# Each becomes a filter of `world/ground.py`, made anew only when it has moved, its time has come, or the cells have
-# been drawn anew.
+# Value maps of the user become filters on the ground (`world/ground.py`). A filter is made anew only when its map has
+# moved, its time has come, or the cells have been drawn anew.
 
 
 #: Names of the filters begin so, that they cannot meet those of hazards and congestions.
-_PREFIX = "layer "
+_PREFIX = "value map "
 
 
-class LaidLayers:
-    """Layers by name: those declared at first, and those added and removed since."""
+class PublishedMaps:
+    """Value maps by name: those declared at first, and those added and removed since."""
 
-    def __init__(self, declared: Mapping[str, Layer | Mapping[str, Any]]) -> None:
+    def __init__(self, declared: Mapping[str, ValueMap | Mapping[str, Any]]) -> None:
         if not isinstance(declared, Mapping):
-            raise ParameterError(f"layers are given by their names, as {{name = {{values = …}}}}, not {declared!r:.40}")
-        self._declared = {name: _layer(name, each) for name, each in declared.items()}
+            raise ParameterError(
+                f"value maps are given by their names, as {{name = {{values = …}}}}, not {declared!r:.40}"
+            )
+        self._declared = {name: _value_map(name, each) for name, each in declared.items()}
         self.begin()
 
     def begin(self) -> None:
         """Start anew with what was declared."""
-        self._layers = dict(self._declared)
-        self._laid: dict[str, tuple[Layer, tuple[float, ...]]] = {}
+        self._maps = dict(self._declared)
+        self._published: dict[str, tuple[ValueMap, tuple[float, ...]]] = {}
         self._raster: Raster | None = None
 
     @property
     def names(self) -> list[str]:
-        return list(self._layers)
+        return list(self._maps)
 
     @property
     def parameters(self) -> str:
-        return "; ".join(f"{name}: {layer.parameters}" for name, layer in self._declared.items())
+        return "; ".join(f"{name}: {value_map.parameters}" for name, value_map in self._declared.items())
 
-    def add(self, name: str, layer: Layer) -> None:
-        if name in self._layers:
-            raise ParameterError(f"there is a layer '{name}' already; remove it first or choose another name")
-        self._layers[name] = _layer(name, layer)
+    def add(self, name: str, value_map: ValueMap) -> None:
+        if name in self._maps:
+            raise ParameterError(f"there is a value map '{name}' already; remove it first or choose another name")
+        self._maps[name] = _value_map(name, value_map)
 
     def remove(self, name: str) -> None:
-        if name not in self._layers:
-            raise ParameterError(f"there is no layer '{name}'; {suggest(name, self._layers)}")
-        del self._layers[name]
+        if name not in self._maps:
+            raise ParameterError(f"there is no value map '{name}'; {suggest(name, self._maps)}")
+        del self._maps[name]
 
-    def lay(self, ground: Terrain, groups: Sequence[str], time: float, *, on: bool = True) -> None:
+    def publish(self, ground: Ground, groups: Sequence[str], time: float, *, on: bool = True) -> None:
         """Bring the filters on the ground up to date; there are none while they are not `on`."""
-        wanted = self._layers if on else {}
+        wanted = self._maps if on else {}
         if ground.raster is not self._raster:
             self._raster = ground.raster
-            self._laid.clear()
+            self._published.clear()
         for name in [name.removeprefix(_PREFIX) for name in ground.filters if name.startswith(_PREFIX)]:
             if name not in wanted:
                 ground.drop_filter(_PREFIX + name)
-        self._laid = {name: laid for name, laid in self._laid.items() if name in wanted}
-        for name, layer in wanted.items():
-            now = (layer, layer.moment(time))
-            if self._laid.get(name) == now:
+        self._published = {name: published for name, published in self._published.items() if name in wanted}
+        for name, value_map in wanted.items():
+            now = (value_map, value_map.moment(time))
+            if self._published.get(name) == now:
                 continue
-            new = layer.filter(ground.raster, now[1], group=_number(layer.group, groups, name), name=name)
+            new = value_map.filter(ground.raster, now[1], group=_number(value_map.group, groups, name), name=name)
             if new is None:
                 ground.drop_filter(_PREFIX + name)
             else:
                 ground.set_filter(_PREFIX + name, new)
-            self._laid[name] = now
+            self._published[name] = now
 
     # Checkpoints ------------------------------------------------------------------------------------------------
 
     def state(self) -> dict[str, NDArray[Any]]:
-        """Which layers there are: a mark for those declared, plain data for others, and only the name of functions."""
-        stored = {name: self._stored(name, layer) for name, layer in self._layers.items()}
-        return {"layers": np.frombuffer(json.dumps(stored).encode(), dtype=np.uint8)}
+        """Which maps there are: a mark for those declared, plain data for others, and only the name of functions."""
+        stored = {name: self._stored(name, value_map) for name, value_map in self._maps.items()}
+        return {"value_maps": np.frombuffer(json.dumps(stored).encode(), dtype=np.uint8)}
 
-    def _stored(self, name: str, layer: Layer) -> Any:
-        if self._declared.get(name) is layer:
+    def _stored(self, name: str, value_map: ValueMap) -> Any:
+        if self._declared.get(name) is value_map:
             return "declared"
-        return {"function": layer.parameters} if layer.holds_function else layer.stored()
+        return {"function": value_map.parameters} if value_map.holds_function else value_map.stored()
 
     def restore(self, stored: Mapping[str, NDArray[Any]]) -> None:
         """Put back what `state` gave; nothing is changed when it cannot be read."""
         self.put_back(self.read(stored))
 
-    def read(self, stored: Mapping[str, NDArray[Any]]) -> dict[str, Layer]:
-        """The layers that `state` gave; functions are found again among the layers that the script has added."""
-        text = taken(stored, "layers", dtype="uint8", shape=(None,)).tobytes()
+    def read(self, stored: Mapping[str, NDArray[Any]]) -> dict[str, ValueMap]:
+        """The maps that `state` gave; functions are found again among the maps that the script has added."""
+        text = taken(stored, "value_maps", dtype="uint8", shape=(None,)).tobytes()
         try:
             told = json.loads(text)
-            return {name: self._read_layer(name, entry) for name, entry in told.items()}
+            return {name: self._read_map(name, entry) for name, entry in told.items()}
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
-            raise CheckpointError(f"'layers' in it cannot be read ({type(error).__name__}: {error})") from error
+            raise CheckpointError(f"'value_maps' in it cannot be read ({type(error).__name__}: {error})") from error
 
-    def _read_layer(self, name: str, entry: Any) -> Layer:
+    def _read_map(self, name: str, entry: Any) -> ValueMap:
         if entry == "declared":
             return self._declared[name]
         if "function" in entry:
-            if name not in self._layers or self._layers[name].parameters != entry["function"]:
+            if name not in self._maps or self._maps[name].parameters != entry["function"]:
                 raise ParameterError(
-                    f"layer '{name}' is or moves by a function that this script does not define; add the same "
-                    f"layer before restoring"
+                    f"value map '{name}' is or moves by a function that this script does not define; add the same "
+                    f"map before restoring"
                 )
-            return self._layers[name]
-        return _layer(name, entry)
+            return self._maps[name]
+        return _value_map(name, entry)
 
-    def put_back(self, layers: Mapping[str, Layer]) -> None:
-        self._layers = dict(layers)
+    def put_back(self, maps: Mapping[str, ValueMap]) -> None:
+        self._maps = dict(maps)
 
 
-def _layer(name: str, given: Any) -> Layer:
-    if isinstance(given, Layer):
+def _value_map(name: str, given: Any) -> ValueMap:
+    if isinstance(given, ValueMap):
         return given
     if not isinstance(given, Mapping):
-        raise ParameterError(f"layer '{name}' must be given as Layer(…), not {given!r}")
-    known = list(inspect.signature(Layer).parameters)
+        raise ParameterError(f"value map '{name}' must be given as ValueMap(…), not {given!r}")
+    known = list(inspect.signature(ValueMap).parameters)
     for key in given:
         if key not in known:
-            raise ParameterError(f"layer '{name}' has no '{key}'; {suggest(key, known)}")
+            raise ParameterError(f"value map '{name}' has no '{key}'; {suggest(key, known)}")
     if "values" not in given:
-        raise ParameterError(f"layer '{name}': its values are missing")
+        raise ParameterError(f"value map '{name}': its values are missing")
     try:
-        return Layer(**given)
+        return ValueMap(**given)
     except ParameterError as error:
-        raise ParameterError(f"layer '{name}': {error}") from error
+        raise ParameterError(f"value map '{name}': {error}") from error
 
 
 def _number(group: str | None, groups: Sequence[str], name: str) -> int:
     if group is None:
         return -1
     if group not in groups:
-        raise ParameterError(f"layer '{name}' is for the group '{group}', which is not there; {suggest(group, groups)}")
+        raise ParameterError(
+            f"value map '{name}' is for the group '{group}', which is not there; {suggest(group, groups)}"
+        )
     return list(groups).index(group)
 
 
 class PathPlans(FlowField):
-    """Lay the shortest ways to all goals on the ground; 2D.
+    """Publish the shortest paths to all goals on the ground; 2D.
 
     `cell` [m] must be that of the lattice. `gamma` is the discount per cell of way: how much nearer a cell must be to
     make up for a neighbour more. Above 0.78 a neighbour outweighs any progress. `equal_moves` counts diagonal moves
     like straight ones (the paper's MDP instead of its semi-MDP), `corner_cutting` allows them past a blocked cell.
     `terrain` makes ways longer, as for `FlowField`. With `congestion` bottlenecks that are full are shunned: true, or
-    the parameters of `Congestion`. `layers` are layers of the user's own, by name; others can be added later.
+    the parameters of `Congestion`. `value_maps` say what places are worth, by name; others can be added later.
     """
 
     @checked_arguments
@@ -189,7 +191,8 @@ class PathPlans(FlowField):
         corner_cutting: bool = False,
         terrain: TerrainFactor | None = None,
         congestion: Congestion | Mapping[str, Any] | bool = False,
-        layers: Mapping[str, Layer | Mapping[str, Any]] | None = None,
+        value_maps: Mapping[str, ValueMap | Mapping[str, Any]] | None = None,
+        layers: Mapping[str, ValueMap | Mapping[str, Any]] | None = None,
     ) -> None:
         super().__init__(
             cell=cell,
@@ -202,23 +205,23 @@ class PathPlans(FlowField):
         self.congestion = _congestion(congestion)
         self.watch: CongestionWatch | None = None  #: counts people at bottlenecks, where congestion is shunned
         self.keep_history = False  #: whether `watch` remembers what it counted
-        self.layers = LaidLayers(layers or {})
+        self._maps = PublishedMaps(_maps_given(value_maps, layers))
         self._frame = 0
         self._stale = False  # whether plans may have changed while nobody watched bottlenecks
-        self._laid: tuple[object, ...] = ()  #: the raster and the plans that have been published
-        self._ground: Terrain | None = None
-        self._hazards = HazardLayers()
+        self._published: tuple[object, ...] = ()  #: the raster and the plans that have been published
+        self._ground: Ground | None = None
+        self._hazards = HazardFilters()
         watching = () if self.congestion is None else ("congestion",)
         self.behaviours: Behaviours = Behaviours(
-            "hazard influence", "user layers", *watching
+            "hazard influence", "value maps", *watching
         )  #: what can be switched off while it runs
 
     @property
     def parameters(self) -> str:
-        return f"{super().parameters}, congestion={self.congestion}, layers=({self.layers.parameters})"
+        return f"{super().parameters}, congestion={self.congestion}, value_maps=({self._maps.parameters})"
 
     def bytes_per_cell(self, dim: int) -> float:
-        # All layers once more in one array, and their short lengths.
+        # All plans once more in one array, and their short lengths.
         return super().bytes_per_cell(dim) + 12.0
 
     def draw(self, world: World) -> Raster:
@@ -227,33 +230,33 @@ class PathPlans(FlowField):
     def prepare(self, moment: Moment) -> None:
         super().prepare(moment)
         self.watch, self._frame = None, 0
-        self.layers.begin()
+        self._maps.begin()
         self.behaviours.begin()
         self._ground = None
-        self._lay_filters(moment.state, self._lay())
+        self._publish_filters(moment.state, self._publish())
         self._warn_of_the_lost(moment.state)
 
     @property
-    def ground(self) -> Terrain | None:
+    def ground(self) -> Ground | None:
         return self._ground
 
     @property
-    def ground_layers(self) -> LaidLayers:  # type: ignore[override]
-        return self.layers
+    def value_maps(self) -> PublishedMaps:  # type: ignore[override]
+        return self._maps
 
-    def lay(self, moment: Moment, out: Guidance) -> None:
-        """Bring the layers up to date for these agents; the local layer reads them from the ground."""
+    def publish(self, moment: Moment, out: Guidance) -> None:
+        """Bring the ground up to date for these agents, whose model reads it."""
         state, members = moment.state, moment.members
         self._keep_up()
         present = goals_among(state.goal, members, self._known()[0])
         self._add_plans(present)
         # Not only what has changed just now: others may have had plans made that nobody needed on the ground then.
-        if [id(part) for part in self._laid] != [id(part) for part in (self._raster, *self._plans.values())]:
-            self._lay()
-        self._lay_filters(state, self._laid_ground())
+        if [id(part) for part in self._published] != [id(part) for part in (self._raster, *self._plans.values())]:
+            self._publish()
+        self._publish_filters(state, self._published_ground())
         raster = self._known()[1]
         if self._stale and self._watches():
-            self._watch_bottlenecks(self._laid_ground())
+            self._watch_bottlenecks(self._published_ground())
         if self.watch is not None and self._watches() and self.watch.is_due(self._frame):
             occupied = np.zeros(raster.shape, dtype=np.uint8)
             mark_points(state.position, members, raster.origin, raster.cell, occupied)
@@ -261,10 +264,10 @@ class PathPlans(FlowField):
         self._frame += 1
         out.ground = self._ground
 
-    def _lay_filters(self, state: AgentState, ground: Terrain) -> None:
+    def _publish_filters(self, state: AgentState, ground: Ground) -> None:
         world = self._known()[0]
         self._hazards.update(world, ground, far=self.behaviours["hazard influence"])
-        self.layers.lay(ground, state.group_names, world.time, on=self.behaviours["user layers"])
+        self._maps.publish(ground, state.group_names, world.time, on=self.behaviours["value maps"])
 
     def set_behaviour(self, name: str, on: bool) -> None:
         """Without "congestion" no bottleneck is shunned; without "hazard influence" people just keep out of hazards."""
@@ -276,37 +279,37 @@ class PathPlans(FlowField):
     def _watches(self) -> bool:
         return self.behaviours.get("congestion", False)
 
-    def _lay(self) -> Terrain:
-        """Publish the layers: all in one array, of which each `FlowLayer` has its own part to repair."""
+    def _publish(self) -> Ground:
+        """Publish the plans: all in one array, of which each `PathPlan` has its own part to repair."""
         raster = self._known()[1]
-        layers = {goal: plan.field.solver for goal, plan in self._plans.items()}
+        plans = {goal: solved.field.solver for goal, solved in self._plans.items()}
         ground = self._ground
-        longest_move = max((layer.longest_move for layer in layers.values()), default=DIAGONAL)
+        longest_move = max((plan.longest_move for plan in plans.values()), default=DIAGONAL)
         same_units = ground is not None and ground.longest_move == longest_move
-        if ground is None or any(layer.units.base is not ground.units for layer in layers.values()):
+        if ground is None or any(plan.units.base is not ground.units for plan in plans.values()):
             same_units = False
-            units = np.empty((len(layers), *raster.shape), dtype=np.int64)
-            for row, layer in enumerate(layers.values()):
-                units[row] = layer.units
-                layer.units = units[row]
+            units = np.empty((len(plans), *raster.shape), dtype=np.int64)
+            for row, plan in enumerate(plans.values()):
+                units[row] = plan.units
+                plan.units = units[row]
             if ground is None:
                 nothing = np.zeros(raster.shape, dtype=np.uint8)
-                ground = Terrain(raster=raster, moves=nothing, log_gamma=self._log_gamma, units=units)
+                ground = Ground(raster=raster, moves=nothing, log_gamma=self._log_gamma, units=units)
             ground.units = units
         ground.raster, ground.drawn, ground.longest_move = raster, self._drawn, longest_move
-        for layer in layers.values():
-            ground.moves = layer.moves
-        ground.plan_of_goal = {goal: row for row, goal in enumerate(layers)}
+        for plan in plans.values():
+            ground.moves = plan.moves
+        ground.plan_of_goal = {goal: row for row, goal in enumerate(plans)}
         self._ground = ground
-        known = {id(plan) for plan in self._laid}
+        known = {id(plan) for plan in self._published}
         changed = [row for row, plan in enumerate(self._plans.values()) if id(plan) not in known]
-        ground.renew_short_ways(changed if same_units else None)
-        self._laid = (self._raster, *self._plans.values())
+        ground.renew_short_lengths(changed if same_units else None)
+        self._published = (self._raster, *self._plans.values())
         if self._watches():
             self._watch_bottlenecks(ground)
         return ground
 
-    def _watch_bottlenecks(self, ground: Terrain) -> None:
+    def _watch_bottlenecks(self, ground: Ground) -> None:
         self._stale = False
         bottlenecks = find_bottlenecks(ground)
         if self.watch is None:
@@ -320,32 +323,32 @@ class PathPlans(FlowField):
         return (*super().offers(), places, *watched)
 
     def _version_of_plans(self) -> object:
-        ground = self._laid_ground()
+        ground = self._published_ground()
         return ground.drawn, tuple(sorted(ground.plan_of_goal.items()))
 
     def _find_bottlenecks(self) -> list[Bottleneck]:
-        return find_bottlenecks(self._laid_ground())
+        return find_bottlenecks(self._published_ground())
 
-    def _laid_ground(self) -> Terrain:
+    def _published_ground(self) -> Ground:
         assert self._ground is not None
         return self._ground
 
     def state(self) -> dict[str, NDArray[Any]]:
-        """Layers that were added, and what the next look at the bottlenecks depends on; the rest follows the world."""
+        """Value maps that were added, and what the next count at bottlenecks needs; the rest follows from the world."""
         watched = {} if self.watch is None else {"frame": np.array(self._frame), **self.watch.state()}
         return {
-            **self.layers.state(),
+            **self._maps.state(),
             **self.behaviours.state(),
             **{f"watch/{name}": array for name, array in watched.items()},
         }
 
     def restore(self, stored: Mapping[str, NDArray[Any]]) -> None:
-        layers, off = self.layers.read(stored), self.behaviours.read(stored)
+        maps, off = self._maps.read(stored), self.behaviours.read(stored)
         if self.watch is not None:
             told = {name.removeprefix("watch/"): a for name, a in stored.items() if name.startswith("watch/")}
             frame, watched = int(taken(told, "frame", dtype="int64", shape=(), low=0)), self.watch.read(told)
         # All of it can be read: nothing is changed before.
-        self.layers.put_back(layers)
+        self._maps.put_back(maps)
         self.behaviours.put_back(off)
         if self.watch is not None:
             self._frame = frame
@@ -366,6 +369,16 @@ class PathPlans(FlowField):
                     f"stand between ({low[0]:.4g}, {low[1]:.4g}) and ({high[0]:.4g}, {high[1]:.4g}) and wait there",
                     stacklevel=2,
                 )
+
+
+def _maps_given(maps: Mapping[str, Any] | None, layers: Mapping[str, Any] | None) -> Mapping[str, Any]:
+    """What is given as `value_maps`, or under their old name."""
+    if layers is None:
+        return maps or {}
+    if maps is not None:
+        raise ParameterError("PathPlans: give value_maps, not layers, which is their old name")
+    warn("PathPlans(layers=…)", "value_maps", stacklevel=4)
+    return layers
 
 
 def _congestion(given: Congestion | Mapping[str, Any] | bool) -> Congestion | None:

@@ -90,7 +90,7 @@ def _built_alike(first: Simulation, seed: int) -> Simulation:
 # holds all of them, and the run can be repeated from its start.
 
 
-class Tape(Observers):
+class EventLog(Observers):
     """A recorder that can be switched on and off: while it is on, it is told whatever the tape is told."""
 
     def __init__(self) -> None:

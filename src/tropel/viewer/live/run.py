@@ -28,7 +28,7 @@ from tropel.foundation.quantities import is_number, number
 from tropel.run.budget import Budget
 from tropel.run.loop import Run, StopRule, Summary
 from tropel.run.observers import Observers
-from tropel.viewer.live.history import Rebuilding, Tape
+from tropel.viewer.live.history import EventLog, Rebuilding
 
 if TYPE_CHECKING:
     from tropel.simulation import Simulation
@@ -89,7 +89,7 @@ class LiveRun:
         self.ended = ""  #: why the run has come to its end, if it has
         self.error = ""  #: what broke it, if something did
         self.steps_per_second = 0.0  #: as measured
-        self.tape = Tape()
+        self.tape = EventLog()
         self.observers = Observers()  #: what pages let watch every run, also after a restart; quick ones
         self.summary: Summary | None = None
         self._until, self._limit = until, limit
@@ -244,7 +244,7 @@ class LiveRun:
     def _one_run(self) -> None:
         sim, files = self.sim, self.files
         self.ended = self.error = ""
-        self.tape = Tape()
+        self.tape = EventLog()
         sim.observers.append(self.tape)
         self._steps_wanted, self._scheduled = 0, (-1, 0)
         self._measured_at, self._measured_step = perf_counter(), sim.step_number

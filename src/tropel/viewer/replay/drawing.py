@@ -12,7 +12,7 @@ from tropel.viewer.replay.frames import RecordedFrames
 from tropel.viewer.world_drawing import ThingsDrawing, draw_world, extent
 
 
-class Stage:
+class RunDrawing:
     """Draws any frame of a recorded run."""
 
     def __init__(self, server: Any, frames: RecordedFrames, *, pose: camera.Pose | None = None) -> None:

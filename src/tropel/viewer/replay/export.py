@@ -28,7 +28,7 @@ from tropel.recording import Scene, Trajectory
 from tropel.viewer.camera import Pose, free_pose, plan_pose
 from tropel.viewer.colours import GROUP
 from tropel.viewer.frame import Frame
-from tropel.viewer.replay.drawing import Stage
+from tropel.viewer.replay.drawing import RunDrawing
 from tropel.viewer.replay.frames import RecordedFrames
 from tropel.viewer.server import HOST, import_viser, start_server, stop_server
 from tropel.viewer.world_drawing import extent
@@ -219,7 +219,7 @@ def _unseen_server() -> Iterator[Any]:
 def _recorded(
     server: Any, frames: RecordedFrames, shown: Ints, colour: str, progress: Callable[[int, int], None] | None
 ) -> str:
-    stage = Stage(server, frames, pose=first_view(frames.trajectory.scene))
+    stage = RunDrawing(server, frames, pose=first_view(frames.trajectory.scene))
     # There is no panel in a file: what is to be said of a moment stands beside the world.
     said = _add_note(server, frames.trajectory.scene)
     recording = None

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from tropel.errors import ParameterError, RecordingError, suggest
 from tropel.pictures.frames import readable_top, speeds_in_frame
 from tropel.pictures.hazards import HazardDisc
-from tropel.pictures.recorded_world import Moment, Moments
+from tropel.pictures.recorded_world import RecordedWorld, WorldAt
 from tropel.recording import FrameData, Trajectory
 from tropel.recording.people import LEFT
 from tropel.viewer.colours import DENSITY, GROUP, SPEED, TIME_TO_EXIT, Scale, density_around
@@ -35,7 +35,7 @@ class RecordedFrames:
             )
         self.trajectory = trajectory
         self.times: Floats = trajectory.frames / trajectory.fps
-        self._moments = Moments(trajectory)
+        self._moments = RecordedWorld(trajectory)
         self._deaths = trajectory.deaths()
         self._people = trajectory.people()
         left = None if self._people is None else self._people.gone[self._people.fate == LEFT]
@@ -133,7 +133,7 @@ class RecordedFrames:
         gone[known] = people.gone[row[known]]
         return np.maximum(gone - self.trajectory.time(k), 0.0)
 
-    def _drawn(self, index: int, k: int, data: FrameData, moment: Moment, value: Floats | None) -> Frame:
+    def _drawn(self, index: int, k: int, data: FrameData, moment: WorldAt, value: Floats | None) -> Frame:
         scene = self.trajectory.scene
         time = float(self.times[index])
         died = self._deaths["id"][self._deaths["frame"] <= k]
@@ -180,7 +180,7 @@ def _hazard_discs(hazards: dict[str, HazardDisc], dim: int) -> Discs:
     )
 
 
-def _target_discs(moment: Moment, declared: dict[str, dict[str, Any]], dim: int) -> Discs:
+def _target_discs(moment: WorldAt, declared: dict[str, dict[str, Any]], dim: int) -> Discs:
     radii = [float(declared.get(name, {}).get("radius", 0.0)) for name in moment.targets]
     return Discs(
         names=list(moment.targets),

@@ -19,7 +19,7 @@ from tropel.viewer.camera import frame_pages
 from tropel.viewer.colours import GROUP
 from tropel.viewer.frame import Frame
 from tropel.viewer.pulse import Pulse
-from tropel.viewer.replay.drawing import Stage
+from tropel.viewer.replay.drawing import RunDrawing
 from tropel.viewer.replay.frames import RecordedFrames
 from tropel.viewer.replay.panel import RecordedOverlays, ReplayPanel
 from tropel.viewer.server import HOST, PORT, frame_html, import_viser, page_address, start_server, stop_server
@@ -73,7 +73,7 @@ _FRAMES_PER_SECOND = 25.0
 _IDLE = 0.05
 
 
-class Replay:
+class ReplayPage:
     """A recorded run and its page. Use it as a context manager, or call `close`; notebooks show it inline."""
 
     def __init__(
@@ -98,7 +98,7 @@ class Replay:
         self._dirty = False
         self._closing = threading.Event()
         try:
-            self.stage = Stage(self.server, self.frames)
+            self.stage = RunDrawing(self.server, self.frames)
             self.overlays = RecordedOverlays(self.server, self.frames)
             self.pulse = Pulse(self.server)
             self.panel = ReplayPanel(self)
@@ -152,7 +152,7 @@ class Replay:
         stop_server(self.server)
         self.frames.close()
 
-    def __enter__(self) -> Replay:
+    def __enter__(self) -> ReplayPage:
         return self
 
     def __exit__(self, *error: object) -> None:
@@ -212,7 +212,7 @@ def open_replay(
     speed: float = 1.0,
     playing: bool = True,
     colour: str = GROUP,
-) -> Replay:
+) -> ReplayPage:
     """Show a recorded run (a trajectory file) on a page; it goes on until the replay is closed.
 
     Agents are coloured by "group", "speed", "density" or, where the run says who left when, "time to exit".
@@ -220,11 +220,11 @@ def open_replay(
     import_viser()
     options: dict[str, Any] = {"host": host, "port": port, "speed": speed, "playing": playing, "colour": colour}
     if isinstance(run, Trajectory):
-        replay = Replay(run, **options)
+        replay = ReplayPage(run, **options)
     else:
         trajectory = read_trajectory(run)
         try:
-            replay = Replay(trajectory, **options)
+            replay = ReplayPage(trajectory, **options)
         except BaseException:
             trajectory.close()
             raise

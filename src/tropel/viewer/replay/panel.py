@@ -31,7 +31,7 @@ from tropel.viewer.overlays.overlay import Canvas
 from tropel.viewer.replay.frames import RecordedFrames
 
 if TYPE_CHECKING:
-    from tropel.viewer.replay.page import Replay
+    from tropel.viewer.replay.page import ReplayPage
 
 
 # Overlays of a replay: those that need no more than what is recorded, which is where people were.
@@ -135,7 +135,7 @@ _HANDS_OFF = 0.6
 class ReplayPanel:
     """All controls of a replay."""
 
-    def __init__(self, replay: Replay) -> None:
+    def __init__(self, replay: ReplayPage) -> None:
         self._replay = replay
         self._touched_at = float("-inf")
         gui, player, frames = replay.server.gui, replay.player, replay.frames
