@@ -140,13 +140,13 @@ def test_layers_come_and_go_by_their_names() -> None:
     sim = room(layers=True)
     puddle = events.AddValueMap(name="puddle", values=Disc(outer=2.0), position=(5, 5))
     sim.at(1.0, puddle)
-    with pytest.raises(ParameterError, match="a layer 'puddle' already, from t = 1 s on"):
+    with pytest.raises(ParameterError, match="a value map 'puddle' already, from t = 1 s on"):
         sim.at(2.0, puddle)
     sim.at(3.0, events.RemoveValueMap(name="puddle"))
     sim.at(4.0, puddle)
-    with pytest.raises(ParameterError, match="no layer 'edgs'; did you mean 'edges'"):
+    with pytest.raises(ParameterError, match="no value map 'edgs'; did you mean 'edges'"):
         sim.at(5.0, events.RemoveValueMap(name="edgs"))
-    with pytest.raises(ParameterError, match="layer 'all' has 1 × 2 values, but the map has"):
+    with pytest.raises(ParameterError, match="value map 'all' has 1 × 2 values, but the map has"):
         sim.at(5.0, events.AddValueMap(name="all", values=((1.0, 0.5),)))
     in_space = Orbit(center=(5, 5, 5), radius=1, period=3)
     with pytest.raises(TropelError, match="2 finite coordinates"):

@@ -89,12 +89,12 @@ def test_one_pass_gives_what_value_iteration_converges_to(
     seed: int, gamma: float, equal_moves: bool, cut: bool
 ) -> None:
     free, goal = random_map(seed)
-    layer = PathPlan(free, goal, equal_moves=equal_moves, corner_cutting=cut)
+    plan = PathPlan(free, goal, equal_moves=equal_moves, corner_cutting=cut)
     value = value_iteration(free, goal, gamma, diagonal=1.0 if equal_moves else math.sqrt(2.0), cut=cut)
-    np.testing.assert_array_equal(value > 0.0, np.isfinite(layer.distance))
+    np.testing.assert_array_equal(value > 0.0, np.isfinite(plan.distance))
     reached = value > 0.0
-    np.testing.assert_allclose(layer.log_value(gamma)[reached], np.log(value[reached]), rtol=1e-12, atol=1e-13)
-    np.testing.assert_allclose(np.exp(layer.log_value(gamma)), value, rtol=1e-11)
+    np.testing.assert_allclose(plan.log_value(gamma)[reached], np.log(value[reached]), rtol=1e-12, atol=1e-13)
+    np.testing.assert_allclose(np.exp(plan.log_value(gamma)), value, rtol=1e-11)
     # The same policy: the first move to a neighbour of the highest value. Rounding in V makes ties inexact.
     with np.errstate(divide="ignore"):
         log_value = np.log(value)
@@ -102,18 +102,18 @@ def test_one_pass_gives_what_value_iteration_converges_to(
     highest = best.max(axis=0)
     expected = (best >= highest - 1e-9).argmax(axis=0)
     moving = reached & ~goal
-    np.testing.assert_array_equal(layer.policy()[moving], expected[moving])
-    assert (layer.policy()[goal] == 8).all()
-    assert (layer.policy()[~reached] == 255).all()
+    np.testing.assert_array_equal(plan.policy()[moving], expected[moving])
+    assert (plan.policy()[goal] == 8).all()
+    assert (plan.policy()[~reached] == 255).all()
 
 
 @settings(max_examples=30, deadline=None)
 @given(seed=st.integers(0, 10_000), share=st.floats(0.0, 0.4), equal_moves=st.booleans())
 def test_lengths_are_those_of_scipy(seed: int, share: float, equal_moves: bool) -> None:
     free, goal = random_map(seed, ny=60, nx=45, share=share)
-    layer = PathPlan(free, goal, equal_moves=equal_moves)
+    plan = PathPlan(free, goal, equal_moves=equal_moves)
     expected = scipy_lengths(free, goal, diagonal=1.0 if equal_moves else math.sqrt(2.0))
-    np.testing.assert_allclose(layer.distance, expected, rtol=1e-12)
+    np.testing.assert_allclose(plan.distance, expected, rtol=1e-12)
 
 
 @settings(max_examples=20, deadline=None)
@@ -121,9 +121,9 @@ def test_lengths_are_those_of_scipy(seed: int, share: float, equal_moves: bool) 
 def test_lengths_over_terrain_are_those_of_scipy(seed: int, dearest: float) -> None:
     free, goal = random_map(seed, ny=40, nx=35)
     terrain = np.round(np.random.default_rng(seed).uniform(1.0, dearest, free.shape) * 1024.0) / 1024.0
-    layer = PathPlan(free, goal, terrain=terrain)
+    plan = PathPlan(free, goal, terrain=terrain)
     expected = scipy_lengths(free, goal, diagonal=math.sqrt(2.0), terrain=terrain)
-    np.testing.assert_allclose(layer.distance, expected, rtol=1e-6)
+    np.testing.assert_allclose(plan.distance, expected, rtol=1e-6)
 
 
 def test_values_do_not_underflow_at_the_far_end_of_a_maze() -> None:
@@ -133,10 +133,10 @@ def test_values_do_not_underflow_at_the_far_end_of_a_maze() -> None:
         free[row, -1 if k % 2 == 0 else 0] = True
     goal = np.zeros_like(free)
     goal[0, 0] = True
-    layer = PathPlan(free, goal)
-    assert layer.log_value(0.6).min(where=free, initial=0.0) == pytest.approx(math.log(0.6) * (201 * 119 + 400))
-    assert np.exp(layer.log_value(0.6)).min() == 0.0
-    assert (layer.policy()[free & ~goal] < 8).all()
+    plan = PathPlan(free, goal)
+    assert plan.log_value(0.6).min(where=free, initial=0.0) == pytest.approx(math.log(0.6) * (201 * 119 + 400))
+    assert np.exp(plan.log_value(0.6)).min() == 0.0
+    assert (plan.policy()[free & ~goal] < 8).all()
 
 
 def test_corners_are_cut_only_when_asked() -> None:
@@ -163,12 +163,12 @@ def test_many_goals_at_once_are_the_same_as_one_by_one() -> None:
 @given(seed=st.integers(0, 10_000), share=st.floats(0.0, 0.35))
 def test_vectors_point_down_and_never_at_blocked_cells(seed: int, share: float) -> None:
     free, goal = random_map(seed, ny=40, nx=40, share=share)
-    layer = PathPlan(free, goal)
-    moving = np.isfinite(layer.distance) & ~goal
-    np.testing.assert_allclose(np.linalg.norm(layer.vectors[moving], axis=-1), 1.0, rtol=1e-6)
-    assert (layer.vectors[~moving] == 0.0).all()
+    plan = PathPlan(free, goal)
+    moving = np.isfinite(plan.distance) & ~goal
+    np.testing.assert_allclose(np.linalg.norm(plan.vectors[moving], axis=-1), 1.0, rtol=1e-6)
+    assert (plan.vectors[~moving] == 0.0).all()
     for y, x in np.argwhere(moving):
-        vx, vy = layer.vectors[y, x]
+        vx, vy = plan.vectors[y, x]
         for sx, sy in ((np.sign(vx), 0), (0, np.sign(vy)), (np.sign(vx), np.sign(vy))):
             near = y + int(sy), x + int(sx)
             if abs(vx) > 1e-6 and abs(vy) > 1e-6:
@@ -177,8 +177,8 @@ def test_vectors_point_down_and_never_at_blocked_cells(seed: int, share: float) 
         u, v = sorted((abs(vx), abs(vy)), reverse=True)
         straight = (y, x + int(np.sign(vx))) if abs(vx) >= abs(vy) else (y + int(np.sign(vy)), x)
         corner = (y + int(np.sign(vy)), x + int(np.sign(vx))) if v > 1e-6 else straight
-        slope = u * (layer.distance[straight] - layer.distance[y, x])
-        slope += v * (layer.distance[corner] - layer.distance[straight])
+        slope = u * (plan.distance[straight] - plan.distance[y, x])
+        slope += v * (plan.distance[corner] - plan.distance[straight])
         assert slope < 0.0
 
 

@@ -1,4 +1,4 @@
-"""A repaired layer has the same bits as a fresh one."""
+"""A repaired plan has the same bits as a fresh one."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from tropel.errors import ParameterError
 from tropel.planning.flow.path_plan import PathPlan
 
 
-def same_bits(layer: PathPlan, **options: Any) -> None:
-    fresh = PathPlan(layer.free, layer.goal, **options)
-    np.testing.assert_array_equal(layer.units, fresh.units)
-    np.testing.assert_array_equal(layer.vectors, fresh.vectors)
-    np.testing.assert_array_equal(layer.policy(), fresh.policy())
+def same_bits(plan: PathPlan, **options: Any) -> None:
+    fresh = PathPlan(plan.free, plan.goal, **options)
+    np.testing.assert_array_equal(plan.units, fresh.units)
+    np.testing.assert_array_equal(plan.vectors, fresh.vectors)
+    np.testing.assert_array_equal(plan.policy(), fresh.policy())
 
 
 def map_of(kind: str, seed: int, ny: int = 60, nx: int = 70) -> np.ndarray:
@@ -61,11 +61,11 @@ def test_random_edits_one_after_the_other(kind: str, seed: int, equal_moves: boo
     goal[tuple(generator.integers(0, free.shape))] = True
     free |= goal
     options = {"equal_moves": equal_moves, "corner_cutting": corner_cutting}
-    layer = PathPlan(free, goal, **options)
+    plan = PathPlan(free, goal, **options)
     for _ in range(6):
         free = edited(free, generator) | goal
-        assert not layer.change(free=free, most_touched=1.0).fresh
-        same_bits(layer, **options)
+        assert not plan.change(free=free, most_touched=1.0).fresh
+        same_bits(plan, **options)
 
 
 @settings(max_examples=40, deadline=None)
@@ -76,7 +76,7 @@ def test_terrain_goals_and_walls_at_once(seed: int) -> None:
     goal = np.zeros_like(free)
     goal[5, 5] = free[5, 5] = True
     terrain = generator.uniform(1.0, 9.0, free.shape)
-    layer = PathPlan(free, goal, terrain=terrain)
+    plan = PathPlan(free, goal, terrain=terrain)
     for _ in range(5):
         y, x = generator.integers(0, free.shape)
         terrain = terrain.copy()
@@ -84,8 +84,8 @@ def test_terrain_goals_and_walls_at_once(seed: int) -> None:
         goal = goal.copy()
         goal[tuple(generator.integers(0, free.shape))] ^= True
         free = edited(free, generator)
-        assert not layer.change(free=free, goal=goal, terrain=terrain, most_touched=1.0).fresh
-        same_bits(layer, terrain=terrain)
+        assert not plan.change(free=free, goal=goal, terrain=terrain, most_touched=1.0).fresh
+        same_bits(plan, terrain=terrain)
 
 
 def two_rooms() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -102,23 +102,23 @@ def two_rooms() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 def test_a_small_change_is_repaired_and_a_large_one_is_solved_anew() -> None:
     free, goal, door = two_rooms()
-    layer = PathPlan(free, goal)
-    small = layer.change(free=free & ~door)
+    plan = PathPlan(free, goal)
+    small = plan.change(free=free & ~door)
     assert (small.cells, small.fresh) == (4, False)
     assert 0 < small.touched < 0.2 * free.size
-    large = layer.change(free=np.flipud(free) | goal)
+    large = plan.change(free=np.flipud(free) | goal)
     assert large.fresh
-    same_bits(layer)
+    same_bits(plan)
 
 
 def test_a_door_that_closes_and_opens_again_leaves_no_trace() -> None:
     free, goal, door = two_rooms()
-    layer = PathPlan(free, goal)
-    before = layer.units.copy()
-    layer.change(free=free & ~door)
-    assert (layer.units != before).any()
-    assert not layer.change(free=free).fresh
-    np.testing.assert_array_equal(layer.units, before)
+    plan = PathPlan(free, goal)
+    before = plan.units.copy()
+    plan.change(free=free & ~door)
+    assert (plan.units != before).any()
+    assert not plan.change(free=free).fresh
+    np.testing.assert_array_equal(plan.units, before)
 
 
 def test_a_room_that_is_cut_off_loses_its_way_and_finds_it_again() -> None:
@@ -127,37 +127,37 @@ def test_a_room_that_is_cut_off_loses_its_way_and_finds_it_again() -> None:
     free[30, 290] = True
     goal = np.zeros_like(free)
     goal[30, 5] = True
-    layer = PathPlan(free, goal)
+    plan = PathPlan(free, goal)
     shut = free.copy()
     shut[30, 290] = False
-    assert not layer.change(free=shut).fresh
-    assert np.isinf(layer.distance[:, 291:]).all()
-    assert (layer.vectors[:, 291:] == 0.0).all()
-    layer.change(free=free)
-    assert np.isfinite(layer.distance[:, 291:]).all()
-    same_bits(layer)
+    assert not plan.change(free=shut).fresh
+    assert np.isinf(plan.distance[:, 291:]).all()
+    assert (plan.vectors[:, 291:] == 0.0).all()
+    plan.change(free=free)
+    assert np.isfinite(plan.distance[:, 291:]).all()
+    same_bits(plan)
 
 
 def test_nothing_changed_is_nothing_done() -> None:
     free, goal, _ = two_rooms()
-    layer = PathPlan(free, goal)
-    assert layer.change(free=free.copy(), goal=goal.copy()).touched == 0
+    plan = PathPlan(free, goal)
+    assert plan.change(free=free.copy(), goal=goal.copy()).touched == 0
 
 
 def test_another_size_is_refused() -> None:
     free, goal, _ = two_rooms()
-    layer = PathPlan(free, goal)
+    plan = PathPlan(free, goal)
     with pytest.raises(ParameterError, match=r"cells must stay \(200, 200\)"):
-        layer.change(free=free[:-1])
+        plan.change(free=free[:-1])
     with pytest.raises(ParameterError, match=r"goal must stay \(200, 200\)"):
-        layer.change(goal=goal[:-1])
+        plan.change(goal=goal[:-1])
 
 
 def test_a_goal_that_was_blocked_for_a_while_is_a_goal_again() -> None:
     free, goal, _ = two_rooms()
-    layer = PathPlan(free, goal)
-    before = layer.units.copy()
-    layer.change(free=free & ~goal)
-    assert np.isinf(layer.distance).all()
-    layer.change(free=free)
-    np.testing.assert_array_equal(layer.units, before)
+    plan = PathPlan(free, goal)
+    before = plan.units.copy()
+    plan.change(free=free & ~goal)
+    assert np.isinf(plan.distance).all()
+    plan.change(free=free)
+    np.testing.assert_array_equal(plan.units, before)

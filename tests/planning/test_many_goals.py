@@ -16,7 +16,7 @@ from tropel.local.lattice.cells import filter_tiles
 from tropel.planning import harmonic, harmonic_fronts
 from tropel.planning.fields import goals as field_goals
 from tropel.planning.fields.planner import FieldPlanner
-from tropel.planning.flow import path_plan as flow_layer
+from tropel.planning.flow import path_plan
 from tropel.world.ground import Filter, Ground
 from tropel.world.raster import rasterise
 from tropel.world.shapes import segments_of
@@ -190,7 +190,7 @@ def test_a_direct_solution_says_how_far_it_has_come(monkeypatch: pytest.MonkeyPa
 
 
 def test_fields_say_which_of_them_is_solved(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(flow_layer.os, "cpu_count", lambda: 1)
+    monkeypatch.setattr(path_plan.os, "cpu_count", lambda: 1)
     told: list[tuple[str, float, float]] = []
     with listening(lambda *said: told.append(said)):
         _towards_all(FlowField())

@@ -54,7 +54,7 @@ MOVE = 'kind = "move_obstacle"\nposition = [3, 3]\nname = "rock"'
         ('kind = "remove_target"\nname = "bar"', 3, "events[0].name: there is no target 'bar'"),
         ('kind = "set_parameter"\nname = "radios"\nvalue = 1', 3, "events[0].name: agents have no parameter 'radios'"),
         ('kind = "set_behaviour"\nname = "congestion"\non = false', 3, "events[0].name: no layer here has"),
-        ('kind = "remove_value_map"\nname = "edges"', 3, "events[0].name: nobody lays layers here"),
+        ('kind = "remove_value_map"\nname = "edges"', 3, "events[0].name: no planner here publishes value maps"),
         ('kind = "add_agents"\ngroup = "people"\ncount = 1\nregion = "stat"', 5, "events[0].region: there is no"),
         ('kind = "add_agents"\ngroup = "people"\ncount = 1\ngoal = "bar"', 5, "events[0].goal: there is no goal 'bar'"),
         ('kind = "add_obstacle"\nname = "o"\nradius = 1\nposition = [99, 1]', 1, "events[0]: obstacle 'o' at (99, 1)"),

@@ -85,7 +85,7 @@ def _flow(result: BenchResult, sizes: Sizes) -> None:
 
 def _repairs(result: BenchResult, sizes: Sizes) -> None:
     free, goal = blocks_map(sizes.flow)
-    layer = PathPlan(free, goal)
+    plan = PathPlan(free, goal)
     rng = np.random.default_rng(4)
     for share, label in ((0.001, ""), (0.01, "_1pct"), (0.1, "_10pct")):
         for kind in ("compact", "scattered"):
@@ -93,11 +93,11 @@ def _repairs(result: BenchResult, sizes: Sizes) -> None:
             for k in range(sizes.edits):
                 edited = changed_cells(free, goal, share, kind, rng)
                 fresh[k], wanted = timed(partial(PathPlan, edited, goal))
-                # A repair changes the layer in place, so it can be timed once.
-                repaired[k], _ = timed(partial(layer.change, free=edited))
-                if not (_same(layer.units, wanted.units) and _same(layer.vectors, wanted.vectors)):
+                # A repair changes the plan in place, so it can be timed once.
+                repaired[k], _ = timed(partial(plan.change, free=edited))
+                if not (_same(plan.units, wanted.units) and _same(plan.vectors, wanted.vectors)):
                     raise ModelError(f"a repair of {share:.1%} {kind} cells differs from a fresh solve")
-                layer.change(free=free)
+                plan.change(free=free)
             ratio = float(fresh.mean() / repaired.mean())
             row = pair_row(f"repair {share:.1%}, {kind}", repaired.mean(), "fresh solve", fresh.mean(), ratio)
             result.rows.append({**row, "least_ratio": float((fresh / repaired).min())})

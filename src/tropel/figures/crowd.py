@@ -63,14 +63,14 @@ def corner_goals(size: int) -> list[Bools]:
     return goals
 
 
-def best_moves(layer: PathPlan) -> NDArray[np.int64]:
+def best_moves(plan: PathPlan) -> NDArray[np.int64]:
     """Every move (row, column, dx, dy) to a neighbour that is worth most; agents draw among those of their cell."""
-    units = np.where(np.isfinite(layer.distance), layer.units, np.iinfo(np.int64).max)
+    units = np.where(np.isfinite(plan.distance), plan.units, np.iinfo(np.int64).max)
     beside = np.full((8, *units.shape), np.iinfo(np.int64).max)
     for move, (dx, dy) in enumerate(MOVES.tolist()):
-        rows, columns = np.nonzero((layer.moves >> move) & 1)
+        rows, columns = np.nonzero((plan.moves >> move) & 1)
         beside[move, rows, columns] = units[rows + dy, columns + dx]
-    best = (beside == beside.min(axis=0)) & np.isfinite(layer.distance) & ~layer.goal
+    best = (beside == beside.min(axis=0)) & np.isfinite(plan.distance) & ~plan.goal
     which, row, column = np.nonzero(best)
     return np.concatenate([np.stack([row, column], axis=1), MOVES[which]], axis=1)
 

@@ -164,14 +164,14 @@ class FieldValues:
 
 
 def draw_field(
-    scene: Scene, layer: FieldValues, path: str | os.PathLike[str], *, title: str = "", facts: Sequence[str] = ()
+    scene: Scene, values: FieldValues, path: str | os.PathLike[str], *, title: str = "", facts: Sequence[str] = ()
 ) -> Path:
     """Draw a field over its world as a PNG."""
     target = picture_path(path, ".png")
-    return save_figure(field_figure(scene, layer, title=title, facts=facts), target)
+    return save_figure(field_figure(scene, values, title=title, facts=facts), target)
 
 
-def field_figure(scene: Scene, layer: FieldValues, *, title: str = "", facts: Sequence[str] = ()) -> Figure:
+def field_figure(scene: Scene, values: FieldValues, *, title: str = "", facts: Sequence[str] = ()) -> Figure:
     """The figure that `draw_field` saves."""
     view = fit_view(np.asarray(scene.bounds), width=1000, height=860, margin=margin_for(scene))
     left = EDGE + AXIS_LEFT
@@ -181,15 +181,15 @@ def field_figure(scene: Scene, layer: FieldValues, *, title: str = "", facts: Se
     style.add_text(figure, EDGE, 16, style.shortened(title, 70), fontsize=style.TITLE_SIZE, weight="bold")
     style.add_text(figure, EDGE, 43, "  ·  ".join(facts), color=style.FAINT_INK)
     axes = style.add_axes(figure, left, HEADER, view.width, view.height)
-    colours, norm = _colours(), _norm(layer)
-    _draw_ground(axes, layer, colours, norm)
-    _draw_lines(axes, layer.coarser(_MOST_CELLS), view, colours, norm)
+    colours, norm = _colours(), _norm(values)
+    _draw_ground(axes, values, colours, norm)
+    _draw_lines(axes, values.coarser(_MOST_CELLS), view, colours, norm)
     moment = as_declared(scene)
     draw_obstacles(axes, moment.obstacles.values(), view, scene)
     draw_map(axes, scene, moment, view)
     name_axes(axes, view)
-    if layer.reachable.any():
-        _draw_strip(figure, layer, colours, norm, (left + view.width + EDGE, HEADER, _STRIP, view.height))
+    if values.reachable.any():
+        _draw_strip(figure, values, colours, norm, (left + view.width + EDGE, HEADER, _STRIP, view.height))
     return figure
 
 
@@ -198,37 +198,37 @@ def _colours() -> ListedColormap:
     return style.time_colours().reversed()
 
 
-def _norm(layer: FieldValues) -> Normalize:
+def _norm(values: FieldValues) -> Normalize:
     from matplotlib.colors import Normalize
 
-    far = layer.far[layer.reachable]
+    far = values.far[values.reachable]
     return Normalize(float(far.min(initial=0.0)), float(far.max(initial=0.0)) or 1.0, clip=True)
 
 
-def _draw_ground(axes: Axes, layer: FieldValues, colours: ListedColormap, norm: Normalize) -> None:
+def _draw_ground(axes: Axes, values: FieldValues, colours: ListedColormap, norm: Normalize) -> None:
     """Every free cell in a pale colour; those without a way to the goal stand out."""
-    height, width = layer.free.shape
-    low = layer.origin
+    height, width = values.free.shape
+    low = values.origin
     picture = np.zeros((height, width, 4))
-    picture[layer.reachable] = colours(norm(layer.far[layer.reachable]))
-    picture[layer.reachable, 3] = 0.38
-    picture[layer.free & ~layer.reachable] = _rgba(style.CLOSED_DOOR, 0.55)
-    extent = (low[0], low[0] + width * layer.cell, low[1], low[1] + height * layer.cell)
+    picture[values.reachable] = colours(norm(values.far[values.reachable]))
+    picture[values.reachable, 3] = 0.38
+    picture[values.free & ~values.reachable] = _rgba(style.CLOSED_DOOR, 0.55)
+    extent = (low[0], low[0] + width * values.cell, low[1], low[1] + height * values.cell)
     axes.imshow(picture, origin="lower", extent=extent, interpolation="nearest", aspect="auto", zorder=1.5)
 
 
-def _draw_lines(axes: Axes, layer: FieldValues, view: Viewport, colours: ListedColormap, norm: Normalize) -> None:
+def _draw_lines(axes: Axes, values: FieldValues, view: Viewport, colours: ListedColormap, norm: Normalize) -> None:
     from matplotlib.collections import LineCollection, PolyCollection
 
-    pixels = view.scale * layer.cell
+    pixels = view.scale * values.cell
     apart = max(_LINES_APART / pixels, 2.0)
-    first = np.where(layer.reachable, layer.far, -np.inf)
-    lines = streamlines(layer.vectors, layer.reachable, first, apart=apart, shortest=min(18.0 / pixels, 4.0 * apart))
+    first = np.where(values.reachable, values.far, -np.inf)
+    lines = streamlines(values.vectors, values.reachable, first, apart=apart, shortest=min(18.0 / pixels, 4.0 * apart))
     pieces, tints, arrows, arrow_tints = [], [], [], []
     for line in lines:
         index = np.rint(line).astype(np.int64)
-        tint = _darker(colours(norm(layer.far[index[:, 1], index[:, 0]])))
-        place = layer.origin + (line + 0.5) * layer.cell
+        tint = _darker(colours(norm(values.far[index[:, 1], index[:, 0]])))
+        place = values.origin + (line + 0.5) * values.cell
         pieces.append(np.stack([place[:-1], place[1:]], axis=1))
         tints.append(tint[1:])
         for number in _arrow_places(place, view):
@@ -274,7 +274,11 @@ def _rgba(colour: str, alpha: float) -> tuple[float, float, float, float]:
 
 
 def _draw_strip(
-    figure: Figure, layer: FieldValues, colours: ListedColormap, norm: Normalize, box: tuple[float, float, float, float]
+    figure: Figure,
+    values: FieldValues,
+    colours: ListedColormap,
+    norm: Normalize,
+    box: tuple[float, float, float, float],
 ) -> None:
     """The colours and what they mean."""
     strip = style.add_axes(figure, *box)
@@ -290,7 +294,7 @@ def _draw_strip(
     strip.set_xticks([])
     strip.yaxis.tick_right()
     strip.yaxis.set_label_position("right")
-    style.label_axes(strip, y=layer.far_means)
+    style.label_axes(strip, y=values.far_means)
 
 
 def name_axes(axes: Axes, view: Viewport) -> None:

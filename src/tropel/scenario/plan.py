@@ -152,10 +152,10 @@ def make_plan(
     else:
         raise ParameterError("this world has no exits and no targets; give the goal as x,y in metres")
     cell = _fitting_cell(world) if cell is None else cell
-    layer = PLANNERS.make({"model": planner, "cell": cell, "clearance": clearance})
+    made = PLANNERS.make({"model": planner, "cell": cell, "clearance": clearance})
     begun = perf_counter()
-    layer.prepare(Moment.of(AgentState(world.dim), world))
-    field = layer.field(name)
+    made.prepare(Moment.of(AgentState(world.dim), world))
+    field = made.field(name)
     return Plan(world=world, field=field, planner=planner, goal=said, seconds=perf_counter() - begun, title=title)
 
 

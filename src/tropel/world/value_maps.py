@@ -199,8 +199,8 @@ class ValueMap:
         if bad.any():
             x, y = points[np.argmax(bad)]
             raise ParameterError(
-                f"value map '{name}': the function is {worth[np.argmax(bad)]:g} at ({x:.4g}, {y:.4g}); values are between "
-                f"0, which vetoes, and 1"
+                f"value map '{name}': the function is {worth[np.argmax(bad)]:g} at ({x:.4g}, {y:.4g}); it must be "
+                f"between 0, which vetoes, and 1"
             )
         return 0, 0, _log(worth.reshape(raster.shape))
 

@@ -1,7 +1,7 @@
-"""Flow fields: the shortest way to the goal from everywhere, by the path-plan layers of `flow_layer`.
+"""Flow fields: the shortest way to the goal from everywhere, by the path plans.
 
 Continuous agents follow the direction in which the way becomes shorter fastest, which is never into a wall and never
-leads round in a ring. A door or a static obstacle that changes is a repair of the layers, not a new solve.
+leads round in a ring. A door or a static obstacle that changes is a repair of the plans, not a new solve.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ TerrainFactor = ArrayLike | Callable[[NDArray[np.float64]], ArrayLike]
 class FlowField(FieldPlanner):
     """Follow the shortest way to the goal; 2D.
 
-    `gamma` is the discount per cell of the value layer (it does not change the way). `equal_moves` counts diagonal
+    `gamma` is the discount per cell of the value plan (it does not change the way). `equal_moves` counts diagonal
     moves like straight ones (MDP instead of semi-MDP), `corner_cutting` allows them past a blocked cell. `terrain`
     makes ways longer: a factor of at least 1 per cell, or a function of points; agents then do not leave the field for
     a goal in sight. Solving is faster than reading from disk, so the cache is off unless asked for.
@@ -72,7 +72,7 @@ class FlowField(FieldPlanner):
         )
 
     def bytes_per_cell(self, dim: int) -> float:
-        # The field, what straightens it, and the layer that it is repaired from.
+        # The field, what straightens it, and the plan that it is repaired from.
         return super().bytes_per_cell(dim) + 12.0 + 26.0
 
     def goes_straight(self, field: GridField) -> bool:
@@ -84,32 +84,32 @@ class FlowField(FieldPlanner):
     def solve_many(self, raster: Raster, goals: Sequence[NDArray[np.bool_]]) -> list[GridField]:
         if raster.dim != 2:
             raise ParameterError("FlowField plans in 2D; in a box use Direct, or harmonic fields")
-        layers = solve_path_plans(
+        plans = solve_path_plans(
             raster.free,
             goals,
             equal_moves=self.equal_moves,
             corner_cutting=self.corner_cutting,
             terrain=self._factors(raster),
         )
-        return [self._field(raster, layer) for layer in layers]
+        return [self._field(raster, plan) for plan in plans]
 
     def repair(self, field: GridField, raster: Raster, goal: NDArray[np.bool_]) -> GridField:
-        layer = field.solver
-        if not isinstance(layer, PathPlan):
+        plan = field.solver
+        if not isinstance(plan, PathPlan):
             return self.solve(raster, goal)
-        layer.change(free=raster.free, goal=goal)
-        return self._field(raster, layer)
+        plan.change(free=raster.free, goal=goal)
+        return self._field(raster, plan)
 
-    def _field(self, raster: Raster, layer: PathPlan) -> GridField:
-        # Copies: a repair changes the layer in place, and whoever asked for a field keeps it as it was.
+    def _field(self, raster: Raster, plan: PathPlan) -> GridField:
+        # Copies: a repair changes the plan in place, and whoever asked for a field keeps it as it was.
         return GridField(
             raster=raster,
-            goal=layer.goal.copy(),
-            value=layer.log_value(self.gamma),
-            vectors=layer.vectors.copy(),
+            goal=plan.goal.copy(),
+            value=plan.log_value(self.gamma),
+            vectors=plan.vectors.copy(),
             metres_per_value=raster.cell / self._log_gamma,
             straighten=self.terrain is None,
-            solver=layer,
+            solver=plan,
         )
 
     def _factors(self, raster: Raster) -> ArrayLike | None:

@@ -1,4 +1,4 @@
-"""Path-plan layers: the value of every cell for one goal, solved exactly in one pass and repaired after changes.
+"""Path plans: the value of every cell for one goal, solved exactly in one pass and repaired after changes.
 
 Banerjee, Abukmail & Kraemer, "Layered intelligence for agent-based crowd simulation", Simulation 85, 2009, sec. 3:
 value iteration for a Markov decision process whose moves lead to the eight neighbours,
@@ -59,7 +59,7 @@ MOVES = np.stack([MOVE_X, MOVE_Y], axis=1)
 
 @dataclass(frozen=True, kw_only=True)
 class Change:
-    """What a change of a layer came to."""
+    """What a change of a plan came to."""
 
     cells: int  #: that were changed
     touched: int  #: whose way was looked at again; all of them after a fresh solve
@@ -99,9 +99,9 @@ class PathPlan:
     ) -> None:
         self.free = np.array(free, dtype=np.bool_, order="C")
         if self.free.ndim != 2 or self.free.size == 0:
-            raise ParameterError(f"flow layers need cells (ny, nx), not an array of shape {self.free.shape}")
+            raise ParameterError(f"path plans need cells (ny, nx), not an array of shape {self.free.shape}")
         if self.free.size >= 2**31:
-            raise ParameterError(f"flow layers have at most 2^31 cells, not {self.free.size}; use larger cells")
+            raise ParameterError(f"path plans have at most 2^31 cells, not {self.free.size}; use larger cells")
         self.corner_cutting = bool(corner_cutting)
         self.equal_moves = bool(equal_moves)
         self._moves = np.empty(self.free.size, dtype=np.uint8)
@@ -242,30 +242,30 @@ def solve_path_plans(
     corner_cutting: bool = False,
     terrain: ArrayLike | None = None,
 ) -> list[PathPlan]:
-    """A layer per goal, solved side by side on threads."""
-    layers = []
+    """A plan per goal, solved side by side on threads."""
+    plans = []
     for goal in goals:
-        layer = PathPlan.__new__(PathPlan)
-        layer._begin(free, goal, equal_moves, corner_cutting, terrain)
-        layers.append(layer)
-    if not layers:
+        plan = PathPlan.__new__(PathPlan)
+        plan._begin(free, goal, equal_moves, corner_cutting, terrain)
+        plans.append(plan)
+    if not plans:
         return []
-    cells = [np.flatnonzero(layer._is_goal) for layer in layers]
+    cells = [np.flatnonzero(plan._is_goal) for plan in plans]
     start = np.concatenate([[0], np.cumsum([len(each) for each in cells])]).astype(np.int64)
-    units = np.empty((len(layers), layers[0].free.size), dtype=np.int64)
+    units = np.empty((len(plans), plans[0].free.size), dtype=np.int64)
     with threads_restored():
-        use_threads(os.cpu_count() or 1, agents=layers[0].free.size)
-        numbers, ground = np.concatenate(cells).astype(np.int64), layers[0]._ground
+        use_threads(os.cpu_count() or 1, agents=plans[0].free.size)
+        numbers, ground = np.concatenate(cells).astype(np.int64), plans[0]._ground
         # A few at a time, because a kernel cannot say how far it has come.
         together = 4 * (os.cpu_count() or 1)
-        for first in range(0, len(layers), together):
-            report("shortest ways to goals", first, len(layers))
+        for first in range(0, len(plans), together):
+            report("shortest ways to goals", first, len(plans))
             some = slice(first, first + together)
             grid_flow.solve_all(ground, numbers, start[first : first + together + 1], units[some])
-        for layer, row in zip(layers, units, strict=True):
-            layer.units = row.reshape(layer.free.shape)
-            layer._point_downhill()
-    return layers
+        for plan, row in zip(plans, units, strict=True):
+            plan.units = row.reshape(plan.free.shape)
+            plan._point_downhill()
+    return plans
 
 
 def _differing(one: NDArray[np.bool_], other: NDArray[np.bool_]) -> NDArray[np.int64]:

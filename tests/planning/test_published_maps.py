@@ -197,7 +197,7 @@ def test_a_resume_without_the_function_is_refused(tmp_path: Path) -> None:
     sim = busy()
     sim.run(until=1.0)
     sim.save(tmp_path / "x.npz")
-    with pytest.raises(CheckpointError, match="layer 'swing' is or moves by a function"):
+    with pytest.raises(CheckpointError, match="value map 'swing' is or moves by a function"):
         busy(with_function=False).restore(tmp_path / "x.npz")
 
 
@@ -209,23 +209,23 @@ def test_a_resume_with_other_layers_is_refused(tmp_path: Path) -> None:
 
 
 def test_nonsense_is_refused_where_it_is_said() -> None:
-    with pytest.raises(ParameterError, match=r"layer 'block' is for the group 'peple'.*did you mean 'people'"):
+    with pytest.raises(ParameterError, match=r"value map 'block' is for the group 'peple'.*did you mean 'people'"):
         corridor({"block": Layer([[0.0]], **BLOCK, group="peple")})
     with pytest.raises(ParameterError, match=r"layers must be a table by name, each Layer.*'block'"):
         PathPlans(value_maps={"block": 3.0})  # type: ignore[dict-item]
-    with pytest.raises(ParameterError, match="layer 'block' has no 'orogin'; did you mean 'origin'"):
+    with pytest.raises(ParameterError, match="value map 'block' has no 'orogin'; did you mean 'origin'"):
         PathPlans(value_maps={"block": {"values": [[0.0]], "orogin": (0, 0)}})
     sim = corridor({"block": Layer([[0.0]], **BLOCK)})
-    with pytest.raises(ParameterError, match="there is a layer 'block' already"):
+    with pytest.raises(ParameterError, match="there is a value map 'block' already"):
         sim.add_value_map("block", Layer([[0.0]], **BLOCK))
-    with pytest.raises(ParameterError, match="there is no layer 'blck'; did you mean 'block'"):
+    with pytest.raises(ParameterError, match="there is no value map 'blck'; did you mean 'block'"):
         sim.remove_value_map("blck")
     with pytest.raises(ParameterError, match="there is no group 'peple'"):
         sim.at(0.0, events.AddValueMap(name="x", values=((0.0,),), group="peple"))
-    with pytest.raises(ParameterError, match="there is no layer 'blck'; did you mean 'block'"):
+    with pytest.raises(ParameterError, match="there is no value map 'blck'; did you mean 'block'"):
         sim.at(0.0, events.RemoveValueMap(name="blck"))
     walkers = Simulation(sim.world, Group("people", count=1), planning=FlowField(), local=Seek())
-    with pytest.raises(ParameterError, match="nobody lays layers here; plan with PathPlans"):
+    with pytest.raises(ParameterError, match="no planner here publishes value maps; plan with PathPlans"):
         walkers.at(0.0, events.RemoveValueMap(name="block"))
 
 
@@ -262,5 +262,5 @@ def test_files_hold_layers() -> None:
     sim.run(until=1.0)
     assert sim.ground is not None
     assert set(sim.ground.filters) == {"layer block", "layer open", "layer beast", "layer late"}
-    with pytest.raises(ScenarioError, match=r"layer 'open': .*least"):
+    with pytest.raises(ScenarioError, match=r"value map 'open': .*least"):
         parse_scenario(FILE.replace("least = 0.5", "least = 5"), source="x.toml", folder=Path()).build()
