@@ -31,11 +31,11 @@ TESTS = (
     "pictures/test_run_picture.py",
     "pictures/test_animation.py",
     "pictures/test_movie.py",
-    "planning/test_plan_cache.py",
+    "planning/fields/test_plan_cache.py",
     "analysis/test_evacuation_report.py",
     "bench/test_flock_bench.py",
     "bench/test_steering_speed.py",
-    "viewer/test_export.py",
+    "viewer/replay/test_export.py",
     "viewer/test_viewer_server.py",
 )
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from tropel import Disc, Layer, Openness, Orbit, Waypoints
+from tropel import Disc, Openness, Orbit, ValueMap, Waypoints
 from tropel.errors import ParameterError
 from tropel.world.ground import Filter
 from tropel.world.raster import Raster
@@ -33,7 +33,7 @@ def whole(found: Filter | None, shape: tuple[int, ...]) -> NDArray[np.float64]:
     return out
 
 
-def worth(layer: Layer, ground: Raster, time: float = 0.0) -> NDArray[np.float64]:
+def worth(layer: ValueMap, ground: Raster, time: float = 0.0) -> NDArray[np.float64]:
     return whole(layer.filter(ground, layer.moment(time), group=-1, name="mine"), ground.shape)
 
 
@@ -45,7 +45,7 @@ def centres(ground: Raster) -> list[tuple[int, int, float, float]]:
 def test_an_array_without_a_place_has_a_value_for_every_cell() -> None:
     ground = raster()
     values = np.random.default_rng(1).uniform(0.0, 1.0, ground.shape)
-    np.testing.assert_allclose(worth(Layer(values), ground), values, rtol=1e-12)
+    np.testing.assert_allclose(worth(ValueMap(values), ground), values, rtol=1e-12)
 
 
 @pytest.mark.parametrize("cell", [None, 0.5, 0.7, 2.0])
@@ -60,12 +60,12 @@ def test_an_array_over_a_rectangle_counts_where_the_middle_of_a_cell_is_in_it(ce
         i, j = math.floor((y - y0) / size), math.floor((x - x0) / size)
         if 0 <= i < 3 and 0 <= j < 5:
             expected[r, c] = values[i, j]
-    np.testing.assert_allclose(worth(Layer(values, cell=cell, **place), ground), expected, rtol=1e-12)
+    np.testing.assert_allclose(worth(ValueMap(values, cell=cell, **place), ground), expected, rtol=1e-12)
 
 
 def test_a_disk_is_worth_what_equation_4_says() -> None:
     ground = raster()
-    layer = Layer(Disc(inner=0.8, outer=2.6, intensity=2.0), position=(1.1, 4.4))
+    layer = ValueMap(Disc(inner=0.8, outer=2.6, intensity=2.0), position=(1.1, 4.4))
     expected = np.ones(ground.shape)
     for r, c, x, y in centres(ground):
         away = math.hypot(x - 1.1, y - 4.4)
@@ -74,7 +74,7 @@ def test_a_disk_is_worth_what_equation_4_says() -> None:
 
 
 def test_a_disk_is_kept_as_no_more_than_the_cells_it_reaches() -> None:
-    layer = Layer(Disc(outer=1.0), position=(2.0, 4.0))
+    layer = ValueMap(Disc(outer=1.0), position=(2.0, 4.0))
     found = layer.filter(raster(), (), group=-1, name="mine")
     assert found is not None
     assert max(found.log_value.shape) <= 4
@@ -88,7 +88,7 @@ def test_a_moving_layer_is_where_its_motion_is(values: Any) -> None:
     for motion in (orbit, line, lambda time: (1.0 + time, 4.0)):
         for time in (0.0, 1.3, 4.7):
             where = motion.at(time) if isinstance(motion, Orbit | Waypoints) else motion(time)
-            moving, still = Layer(values, motion=motion), Layer(values, position=where)
+            moving, still = ValueMap(values, motion=motion), ValueMap(values, position=where)
             np.testing.assert_array_equal(worth(moving, ground, time), worth(still, ground))
 
 
@@ -97,12 +97,12 @@ def test_a_function_is_asked_at_the_middle_of_every_cell() -> None:
     expected = np.ones(ground.shape)
     for r, c, x, y in centres(ground):
         expected[r, c] = 1.0 / (1.0 + x * x + y * y)
-    layer = Layer(lambda points: 1.0 / (1.0 + (points**2).sum(axis=1)))
+    layer = ValueMap(lambda points: 1.0 / (1.0 + (points**2).sum(axis=1)))
     np.testing.assert_allclose(worth(layer, ground), expected, rtol=1e-12)
 
 
 def test_a_function_of_time_is_asked_again_every_so_many_seconds() -> None:
-    layer = Layer(lambda points, time: np.full(len(points), 1.0 / (1.0 + time)), every=0.5)
+    layer = ValueMap(lambda points, time: np.full(len(points), 1.0 / (1.0 + time)), every=0.5)
     ground = raster()
     assert [worth(layer, ground, time)[3, 3] for time in (0.0, 0.4, 0.5, 1.4)] == pytest.approx([1, 1, 1 / 1.5, 0.5])
     assert layer.moment(0.3) == layer.moment(0.1)
@@ -110,7 +110,7 @@ def test_a_function_of_time_is_asked_again_every_so_many_seconds() -> None:
 
 def test_openness_rises_with_the_distance_to_walls() -> None:
     ground = raster()
-    found = worth(Layer(Openness(reach=1.5, least=0.2)), ground)
+    found = worth(ValueMap(Openness(reach=1.5, least=0.2)), ground)
     rows, columns = ground.shape
     for r, c, _, _ in centres(ground):
         if not ground.free[r, c]:
@@ -123,19 +123,19 @@ def test_openness_rises_with_the_distance_to_walls() -> None:
 
 
 def test_a_layer_that_says_nothing_is_no_filter() -> None:
-    assert Layer(np.ones((12, 16))).filter(raster(), (), group=-1, name="mine") is None
-    assert Layer(Disc(outer=1.0), position=(90.0, 90.0)).filter(raster(), (), group=-1, name="mine") is None
+    assert ValueMap(np.ones((12, 16))).filter(raster(), (), group=-1, name="mine") is None
+    assert ValueMap(Disc(outer=1.0), position=(90.0, 90.0)).filter(raster(), (), group=-1, name="mine") is None
 
 
 def test_what_a_file_can_hold_comes_back_the_same() -> None:
     for layer in (
-        Layer([[0.5, 0.1]], origin=(1.0, 4.0), cell=0.3, group="a"),
-        Layer(Disc(outer=2.0), motion=Orbit(center=(1, 4), radius=1, period=3), spares_inside=True),
-        Layer(Openness()),
+        ValueMap([[0.5, 0.1]], origin=(1.0, 4.0), cell=0.3, group="a"),
+        ValueMap(Disc(outer=2.0), motion=Orbit(center=(1, 4), radius=1, period=3), spares_inside=True),
+        ValueMap(Openness()),
     ):
-        assert Layer(**layer.stored()).parameters == layer.parameters
+        assert ValueMap(**layer.stored()).parameters == layer.parameters
         assert not layer.holds_function
-    assert Layer(Disc(outer=2.0), motion=lambda time: (time, 0.0)).holds_function
+    assert ValueMap(Disc(outer=2.0), motion=lambda time: (time, 0.0)).holds_function
 
 
 @pytest.mark.parametrize(
@@ -162,7 +162,7 @@ def test_what_a_file_can_hold_comes_back_the_same() -> None:
 )
 def test_nonsense_is_refused(told: dict[str, Any], message: str) -> None:
     with pytest.raises(ParameterError, match=message):
-        Layer(told.pop("values"), **told)
+        ValueMap(told.pop("values"), **told)
 
 
 @pytest.mark.parametrize(
@@ -176,7 +176,7 @@ def test_nonsense_is_refused(told: dict[str, Any], message: str) -> None:
 )
 def test_what_does_not_fit_the_map_is_said_when_it_is_laid(values: Any, message: str) -> None:
     with pytest.raises(ParameterError, match=message):
-        Layer(values).filter(raster(), (), group=-1, name="mine")
+        ValueMap(values).filter(raster(), (), group=-1, name="mine")
 
 
 def test_profiles_are_checked() -> None:

@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from budget_scenes import NAMES, Clock, budget, juggler
 from rich.console import Console
 
-from budget_scenes import NAMES, Clock, budget, juggler
 from tropel import Budget, Simulation, events, read_trajectory
 from tropel.errors import ParameterError
 from tropel.run.budget import BudgetReport

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 import shapely
-
 from budget_scenes import Clock, budget, juggler
+
 from tropel import Group, Hazard, Lattice, PathPlans, Simulation, World, events
 from tropel.errors import EventError, ParameterError
 from tropel.events.queue import event_json

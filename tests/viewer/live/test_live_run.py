@@ -12,7 +12,8 @@ from tropel import Simulation, events
 from tropel.errors import TropelError, ViewError
 from tropel.events.base import Event
 from tropel.run.observers import Observer
-from tropel.viewer.live.run import Files, LiveRun, disturbances
+from tropel.viewer.live import disturbances
+from tropel.viewer.live.run import Files, LiveRun
 
 
 def hash_after(sim: Simulation, steps: int, *, record: Path | None = None) -> str:

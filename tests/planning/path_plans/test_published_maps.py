@@ -16,12 +16,12 @@ from tropel import (
     FlowField,
     Group,
     Lattice,
-    Layer,
     Openness,
     Orbit,
     PathPlans,
     Seek,
     Simulation,
+    ValueMap,
     Waypoints,
     World,
     events,
@@ -65,22 +65,22 @@ def ever_inside_the_block(sim: Simulation) -> bool:
 
 
 def test_nobody_enters_cells_that_an_array_vetoes_and_all_arrive() -> None:
-    sim = corridor({"block": Layer([[0.0, 0.0]], **BLOCK)})
+    sim = corridor({"block": ValueMap([[0.0, 0.0]], **BLOCK)})
     assert not ever_inside_the_block(sim)
     assert len(sim.agents) == 0
     assert ever_inside_the_block(corridor())
-    assert ever_inside_the_block(corridor({"block": Layer([[1.0, 1.0]], **BLOCK)}))
+    assert ever_inside_the_block(corridor({"block": ValueMap([[1.0, 1.0]], **BLOCK)}))
 
 
 def test_a_function_vetoes_too() -> None:
     def block(points: Floats) -> Floats:
         return np.where(inside(points, (8.0, 2.0), (12.0, 4.0)), 0.0, 1.0)
 
-    assert not ever_inside_the_block(corridor({"block": Layer(block)}))
+    assert not ever_inside_the_block(corridor({"block": ValueMap(block)}))
 
 
 def test_a_layer_for_one_group_leaves_others_alone() -> None:
-    layers = {"block": Layer([[0.0, 0.0]], **BLOCK, group="shy")}
+    layers = {"block": ValueMap([[0.0, 0.0]], **BLOCK, group="shy")}
     went: set[int] = set()
     for _, place, group in places(corridor(layers, groups=("bold", "shy"))):
         went |= set(group[inside(place, (8.0, 2.0), (12.0, 4.0))].tolist())
@@ -100,13 +100,13 @@ SWEEP = Waypoints(points=((18.0, 1.0), (2.0, 5.0)), speed=0.5)
 
 
 def test_a_moving_layer_repels_where_it_is() -> None:
-    repelled = nearest_to(corridor({"beast": Layer(Disc(inner=0.8, outer=3.0), motion=SWEEP)}), SWEEP)
+    repelled = nearest_to(corridor({"beast": ValueMap(Disc(inner=0.8, outer=3.0), motion=SWEEP)}), SWEEP)
     assert nearest_to(corridor(), SWEEP) < 0.5 < repelled
 
 
 def test_a_layer_that_moves_by_a_function_is_the_same() -> None:
-    told = corridor({"beast": Layer(Disc(inner=0.8, outer=3.0), motion=SWEEP)})
-    called = corridor({"beast": Layer(Disc(inner=0.8, outer=3.0), motion=lambda time: SWEEP.at(time))})
+    told = corridor({"beast": ValueMap(Disc(inner=0.8, outer=3.0), motion=SWEEP)})
+    called = corridor({"beast": ValueMap(Disc(inner=0.8, outer=3.0), motion=lambda time: SWEEP.at(time))})
     told.run(until=8.0)
     called.run(until=8.0)
     np.testing.assert_array_equal(told.agents.position, called.agents.position)
@@ -119,7 +119,7 @@ def beside_walls(sim: Simulation) -> float:
 
 
 def test_openness_keeps_people_away_from_walls() -> None:
-    assert beside_walls(corridor({"open": Layer(Openness(reach=2.0, least=0.05))})) < 0.5 * beside_walls(corridor())
+    assert beside_walls(corridor({"open": ValueMap(Openness(reach=2.0, least=0.05))})) < 0.5 * beside_walls(corridor())
 
 
 def test_openness_follows_a_door_that_closes() -> None:
@@ -128,7 +128,7 @@ def test_openness_follows_a_door_that_closes() -> None:
         exits={"out": shapely.box(7.6, 0, 8, 8)},
         doors={"door": Door([(4.0, 0.0), (4.0, 4.0)], open=True)},
     )
-    planner = PathPlans(value_maps={"open": Layer(Openness(reach=1.2, least=0.2))})
+    planner = PathPlans(value_maps={"open": ValueMap(Openness(reach=1.2, least=0.2))})
     people = Group("people", count=3, region=shapely.box(0, 5, 2, 8))
     sim = Simulation(world, people, planning=planner, local=Lattice(), dt=0.25)
     sim.step()
@@ -151,7 +151,7 @@ def test_layers_come_and_go_by_events_and_functions() -> None:
     assert "layer block" in ground.filters
     sim.run(until=2.5)
     assert not ground.filters
-    sim.add_value_map("wave", Layer(lambda points, time: np.full(len(points), 0.5), every=1.0))
+    sim.add_value_map("wave", ValueMap(lambda points, time: np.full(len(points), 0.5), every=1.0))
     sim.step()
     assert list(ground.filters) == ["layer wave"]
     sim.remove_value_map("wave")
@@ -162,9 +162,9 @@ def test_layers_come_and_go_by_events_and_functions() -> None:
 def busy(threads: int = 1, *, with_function: bool = True) -> Simulation:
     sim = corridor(
         {
-            "beast": Layer(Disc(inner=0.4, outer=2.0), motion=SWEEP),
-            "wave": Layer(lambda points, time: 0.5 + 0.5 * np.cos(points[:, 0] + time) ** 2, every=0.5),
-            "first": Layer(Openness(), group="people"),
+            "beast": ValueMap(Disc(inner=0.4, outer=2.0), motion=SWEEP),
+            "wave": ValueMap(lambda points, time: 0.5 + 0.5 * np.cos(points[:, 0] + time) ** 2, every=0.5),
+            "first": ValueMap(Openness(), group="people"),
         },
         count=60,
         threads=threads,
@@ -173,7 +173,7 @@ def busy(threads: int = 1, *, with_function: bool = True) -> Simulation:
     orbit = Orbit(center=(10, 3), radius=2.0, period=6.0)
     sim.at(1.5, events.AddValueMap(name="cart", values=((0.2, 0.0), (1.0, 0.3)), cell=0.7, motion=orbit))
     if with_function:
-        sim.add_value_map("swing", Layer(Disc(outer=1.0), motion=_swing))
+        sim.add_value_map("swing", ValueMap(Disc(outer=1.0), motion=_swing))
     return sim
 
 
@@ -202,22 +202,22 @@ def test_a_resume_without_the_function_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_resume_with_other_layers_is_refused(tmp_path: Path) -> None:
-    sim = corridor({"block": Layer([[0.0]], **BLOCK)})
+    sim = corridor({"block": ValueMap([[0.0]], **BLOCK)})
     sim.save(tmp_path / "x.npz")
     with pytest.raises(CheckpointError, match="belongs to another simulation"):
-        corridor({"block": Layer([[0.1]], **BLOCK)}).restore(tmp_path / "x.npz")
+        corridor({"block": ValueMap([[0.1]], **BLOCK)}).restore(tmp_path / "x.npz")
 
 
 def test_nonsense_is_refused_where_it_is_said() -> None:
     with pytest.raises(ParameterError, match=r"value map 'block' is for the group 'peple'.*did you mean 'people'"):
-        corridor({"block": Layer([[0.0]], **BLOCK, group="peple")})
-    with pytest.raises(ParameterError, match=r"layers must be a table by name, each Layer.*'block'"):
+        corridor({"block": ValueMap([[0.0]], **BLOCK, group="peple")})
+    with pytest.raises(ParameterError, match=r"layers must be a table by name, each ValueMap.*'block'"):
         PathPlans(value_maps={"block": 3.0})  # type: ignore[dict-item]
     with pytest.raises(ParameterError, match="value map 'block' has no 'orogin'; did you mean 'origin'"):
         PathPlans(value_maps={"block": {"values": [[0.0]], "orogin": (0, 0)}})
-    sim = corridor({"block": Layer([[0.0]], **BLOCK)})
+    sim = corridor({"block": ValueMap([[0.0]], **BLOCK)})
     with pytest.raises(ParameterError, match="there is a value map 'block' already"):
-        sim.add_value_map("block", Layer([[0.0]], **BLOCK))
+        sim.add_value_map("block", ValueMap([[0.0]], **BLOCK))
     with pytest.raises(ParameterError, match="there is no value map 'blck'; did you mean 'block'"):
         sim.remove_value_map("blck")
     with pytest.raises(ParameterError, match="there is no group 'peple'"):

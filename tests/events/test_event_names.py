@@ -12,13 +12,13 @@ from tropel import (
     Disc,
     Group,
     Hazard,
-    Layer,
     Obstacle,
     Openness,
     Orbit,
     PathPlans,
     Simulation,
     Target,
+    ValueMap,
     World,
     events,
 )
@@ -34,7 +34,7 @@ def room(*, layers: bool = False) -> Simulation:
         obstacles={"cart": Obstacle(radius=0.3, position=(12, 8))},
         hazards={"fire": Hazard(inner=0.3, position=(16, 2), until=4.0)},
     )
-    planning = PathPlans(value_maps={"edges": Layer(Openness())}) if layers else Direct()
+    planning = PathPlans(value_maps={"edges": ValueMap(Openness())}) if layers else Direct()
     return Simulation(world, Group("people", count=1), planning=planning, dt=0.1, threads=1)
 
 

@@ -19,7 +19,6 @@ from tropel import (
     Group,
     Hazard,
     Lattice,
-    Layer,
     Normal,
     Obstacle,
     Openness,
@@ -29,6 +28,7 @@ from tropel import (
     Source,
     Target,
     Uniform,
+    ValueMap,
     Waypoints,
     World,
     events,
@@ -116,7 +116,7 @@ def simulation_for(event: Any) -> Simulation:
     """One in which the event can happen: layers need somebody who lays them."""
     if event.kind not in ("add_value_map", "remove_value_map"):
         return simulation()
-    return simulation(planning=PathPlans(value_maps={"edges": Layer(Openness())}), local=Lattice())
+    return simulation(planning=PathPlans(value_maps={"edges": ValueMap(Openness())}), local=Lattice())
 
 
 def test_the_examples_cover_every_kind() -> None:
