@@ -5,7 +5,7 @@ from pathlib import Path
 import shapely
 
 import tropel
-from tropel.planning.flow.model import FlowField
+from tropel import FlowField
 from tropel.scenario.plan import draw_plan, make_plan
 
 

@@ -61,10 +61,28 @@ def test_the_scenario_of_the_readme_is_valid_and_empties(tmp_path):
     assert "everybody has left" in done.stdout
 
 
-def test_files_that_the_texts_link_to_exist():
-    for text in (README, (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")):
-        for target in re.findall(r"\]\(([^)#:]+)\)", text):
-            assert (ROOT / target).exists(), target
+TEXTS = [ROOT / "README.md", ROOT / "ARCHITECTURE.md", *sorted((ROOT / "docs").glob("*.md"))]
+
+
+@pytest.mark.parametrize("text", TEXTS, ids=lambda path: path.name)
+def test_files_that_a_text_links_to_exist(text):
+    for target in re.findall(r"\]\(([^)#:]+)\)", text.read_text(encoding="utf-8")):
+        assert (text.parent / target).exists(), target
+
+
+@pytest.mark.parametrize("text", TEXTS, ids=lambda path: path.name)
+def test_modules_that_a_text_names_exist(text):
+    package = ROOT / "src" / "tropel"
+    for name in re.findall(r"`([\w/]+\.py)`", text.read_text(encoding="utf-8")):
+        places = [ROOT / name, package / name, *package.rglob(name), *(ROOT / "tests").rglob(name)]
+        assert any(place.exists() for place in places), name
+
+
+def test_the_architecture_names_every_part_of_the_package():
+    text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    parts = {path.stem for path in (ROOT / "src" / "tropel").iterdir() if path.suffix in ("", ".py")}
+    missing = [part for part in parts - {"__init__", "__pycache__"} if not re.search(rf"(^|[ |(`]){part}\b", text, re.M)]
+    assert missing == []
 
 
 @pytest.mark.parametrize("example", sorted((ROOT / "examples").glob("*.py")), ids=lambda path: path.stem)
