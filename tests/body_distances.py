@@ -1,9 +1,10 @@
-"""How near bodies come to each other, all pairs in plain NumPy: what tests compare the cell lists and kernels with."""
+"""How near bodies come to each other, in plain NumPy and scipy: what tests compare the cell lists and kernels with."""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.spatial import cKDTree
 
 Floats = NDArray[np.float64]
 
@@ -27,3 +28,12 @@ def contacts(radius: Floats) -> Floats:
     """At which distances pairs touch."""
     first, second = np.triu_indices(len(radius), 1)
     return radius[first] + radius[second]
+
+
+def deepest_overlap(position: Floats, radius: Floats) -> float:
+    """By how much the two bodies that overlap most do [m]; negative when none touch. For many bodies."""
+    if len(position) < 2:
+        return -np.inf
+    pairs = cKDTree(position).query_pairs(2 * float(radius.max()), output_type="ndarray")
+    away = np.linalg.norm(position[pairs[:, 0]] - position[pairs[:, 1]], axis=1)
+    return float((radius[pairs].sum(axis=1) - away).max(initial=-np.inf))

@@ -81,7 +81,9 @@ def test_modules_that_a_text_names_exist(text):
 def test_the_architecture_names_every_part_of_the_package():
     text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
     parts = {path.stem for path in (ROOT / "src" / "tropel").iterdir() if path.suffix in ("", ".py")}
-    missing = [part for part in parts - {"__init__", "__pycache__"} if not re.search(rf"(^|[ |(`]){part}\b", text, re.M)]
+    missing = [
+        part for part in parts - {"__init__", "__pycache__"} if not re.search(rf"(^|[ |(`]){part}\b", text, re.M)
+    ]
     assert missing == []
 
 

@@ -48,7 +48,7 @@ def counter_flow(
     )
 
 
-def deepest_overlap(sim: tropel.Simulation) -> float:
+def deepest_reach_into_cells(sim: tropel.Simulation) -> float:
     """How deep a walker's body reaches into the circle inscribed in somebody's cell [m]: all pairs, plain NumPy."""
     state = sim.agents
     on_cells = state.group == 0
@@ -73,7 +73,7 @@ def test_both_kinds_get_through_each_other_and_nobody_through_a_body(model: str,
     deepest = -np.inf
     while len(sim.agents) and sim.time < 180.0:
         sim.step()
-        deepest = max(deepest, deepest_overlap(sim))
+        deepest = max(deepest, deepest_reach_into_cells(sim))
         if sim.step_number % 10 == 0:
             check_cells(sim)
     assert len(sim.population.departures()["id"]) == people
@@ -130,7 +130,7 @@ def test_over_a_long_random_run_bodies_stay_apart_and_on_their_cells(seed: int) 
         sim.step()
         travelled += float(np.abs(sim.agents.position - before)[sim.agents.group == 0].sum())
         check_cells(sim)
-        deepest = max(deepest, deepest_overlap(sim))
+        deepest = max(deepest, deepest_reach_into_cells(sim))
     assert sim.agents.id.tolist() == ids.tolist()
     assert deepest < 1e-6
     assert travelled > 120 * 20.0, "the crowd walks to and fro"
@@ -143,7 +143,7 @@ def test_runners_without_solid_bodies_do_run_into_people_on_cells() -> None:
     for _ in range(100):
         sim.step()
         check_cells(sim)
-        deepest = max(deepest, deepest_overlap(sim))
+        deepest = max(deepest, deepest_reach_into_cells(sim))
     assert deepest > 0.1
     log = sim.collisions
     group = dict(zip(sim.agents.id.tolist(), sim.agents.group.tolist(), strict=True))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from fractions import Fraction
 from typing import Any
@@ -18,6 +17,7 @@ from tropel import Direct, Door, Grid, Group, Seek, Simulation, Source, Target, 
 from tropel.agents.state import Column, Steered
 from tropel.contracts import Guidance, Model, ModelDeclaration, Moment, Moves, Near, Planner
 from tropel.errors import GeometryError, ModelError, ParameterError, SpawnError
+from wall_crossings import closed_lines, crossing_rows
 
 Floats = NDArray[np.float64]
 
@@ -46,26 +46,11 @@ class Jumper(Wanderer):
     declares = ModelDeclaration(moves=Moves.ITSELF)
 
 
-def closed_lines(world: World) -> list[shapely.LineString]:
-    """Everything nobody may cross now, segment by segment, from the shapes and not from the engine's arrays."""
-    lines = [world.walkable.boundary, *world.walls]
-    lines += [door.line for door in world.doors.values() if not door.open]
-    found = []
-    for line in lines:
-        for part in shapely.get_parts(line):
-            xy = shapely.get_coordinates(part)
-            found += [shapely.LineString(pair) for pair in itertools.pairwise(xy)]
-    return found
-
-
 def crossings(before: dict[int, Floats], after: dict[int, Floats], world: World) -> list[int]:
-    """Ids of agents whose chord shares a point with a wall or a closed door."""
+    """Ids of agents that moved and whose chord shares a point with a wall or a closed door."""
     ids = [agent for agent in after if agent in before and (before[agent] != after[agent]).any()]
-    if not ids:
-        return []
-    chords = shapely.linestrings(np.array([[before[agent], after[agent]] for agent in ids]))
-    rows = shapely.STRtree(closed_lines(world)).query(chords, predicate="intersects")[0]
-    return [ids[row] for row in np.unique(rows)]
+    ends = [np.array([places[agent] for agent in ids]) for places in (before, after)]
+    return [ids[row] for row in crossing_rows(*ends, closed_lines(world))]
 
 
 def places(sim: Simulation) -> dict[int, Floats]:

@@ -10,9 +10,9 @@ import pytest
 import shapely
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
+from body_distances import deepest_overlap
 from tropel import Door, Group, Normal, Obstacle, Uniform, World
 from tropel.agents.population import Population
 from tropel.agents.state import AgentState
@@ -40,15 +40,6 @@ def spawn(world: World, *groups: Group, seed: int = 0) -> AgentState:
     population = Population(world, groups, seed=seed)
     population.spawn_all(())
     return population.state
-
-
-def deepest_overlap(position: NDArray[np.float64], radius: NDArray[np.float64]) -> float:
-    """By how much the two bodies that overlap most do; negative when nobody touches."""
-    pairs = cKDTree(position).query_pairs(2 * float(radius.max()), output_type="ndarray")
-    if len(pairs) == 0:
-        return -math.inf
-    away = np.linalg.norm(position[pairs[:, 0]] - position[pairs[:, 1]], axis=1)
-    return float((radius[pairs].sum(axis=1) - away).max())
 
 
 def assert_clear(state: AgentState, world: World) -> None:

@@ -5,27 +5,15 @@ import json
 import pytest
 from tropel_command import tropel
 
+from short_scenario import short_scenario
 from tropel.errors import ScenarioError
 from tropel.recording import read_trajectory
 from tropel.scenario.execute import execute
 from tropel.scenario.loading import load_scenario, parse_scenario
 
-SHORT = """
-name = "short"
-until = 6.0
-dt = 0.25
-
-[world]
-walkable = { box = [0.0, 0.0, 8.0, 6.0] }
-
-[world.exits]
-east = { box = [7.0, 2.0, 8.0, 4.0] }
-
-[[groups]]
-name = "people"
-count = 40
-region = { box = [0.0, 0.0, 5.0, 6.0] }
-
+SHORT = (
+    short_scenario("until = 6.0\ndt = 0.25", count=40)
+    + """
 [planning]
 model = "path_plans"
 congestion = { high = 4.0, low = 2.0, every = 2 }
@@ -39,6 +27,7 @@ kind = "set_behaviour"
 name = "separation"
 on = false
 """
+)
 
 
 def summary(folder):

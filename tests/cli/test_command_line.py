@@ -12,24 +12,10 @@ import pytest
 from PIL import Image
 from tropel_command import tropel
 
+from short_scenario import short_scenario
 from tropel.recording import read_trajectory
 
-SHORT = """
-name = "short"
-until = "empty"
-limit = 60.0
-
-[world]
-walkable = { box = [0.0, 0.0, 8.0, 6.0] }
-
-[world.exits]
-east = { box = [7.0, 2.0, 8.0, 4.0] }
-
-[[groups]]
-name = "people"
-count = 12
-region = { box = [0.0, 0.0, 5.0, 6.0] }
-"""
+SHORT = short_scenario()
 
 
 @pytest.fixture

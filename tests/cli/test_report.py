@@ -9,23 +9,9 @@ import pyarrow.parquet
 import pytest
 from tropel_command import tropel
 
-SHORT = """
-name = "short"
-until = "empty"
-limit = 60.0
+from short_scenario import short_scenario
 
-[world]
-walkable = { box = [0.0, 0.0, 8.0, 6.0] }
-
-[world.exits]
-east = { box = [7.0, 2.0, 8.0, 4.0] }
-west = { box = [0.0, 2.0, 1.0, 4.0] }
-
-[[groups]]
-name = "people"
-count = 12
-region = { box = [0.0, 0.0, 5.0, 6.0] }
-"""
+SHORT = short_scenario(exits="west = { box = [0.0, 2.0, 1.0, 4.0] }")
 
 TABLES = ["crowding", "density", "evacuated", "exits", "flow", "people"]
 

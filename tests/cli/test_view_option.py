@@ -14,22 +14,9 @@ from pathlib import Path
 import pytest
 from tropel_command import tropel
 
-SHORT = """
-name = "short"
-until = 2.0
-dt = 0.1
+from short_scenario import short_scenario
 
-[world]
-walkable = { box = [0.0, 0.0, 8.0, 6.0] }
-
-[world.exits]
-east = { box = [7.0, 2.0, 8.0, 4.0] }
-
-[[groups]]
-name = "people"
-count = 20
-region = { box = [0.0, 0.0, 5.0, 6.0] }
-"""
+SHORT = short_scenario("until = 2.0\ndt = 0.1", count=20)
 
 
 @pytest.fixture

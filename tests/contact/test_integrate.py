@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 
 import numpy as np
@@ -19,6 +18,7 @@ from tropel.contact.bodies import Bodies
 from tropel.contact.integrate import integrate
 from tropel.contracts.declarations import Moves
 from tropel.errors import ModelError
+from wall_crossings import closed_lines, crossings, pieces
 
 Floats = NDArray[np.float64]
 
@@ -38,36 +38,6 @@ def move(state: AgentState, world: World, wanted: Floats, *, dt: float = 1.0, mo
     else:
         steered.velocity[:] = wanted / dt
     integrate(state, steered, world, dt, moves=Moves.ITSELF if moves_itself else Moves.FREELY)
-
-
-def closed_lines(world: World) -> shapely.MultiLineString:
-    """Everything nobody may cross now, from the shapes and not from the engine's arrays."""
-    lines = [] if world.walkable is None else [world.walkable.boundary]
-    lines += world.walls
-    lines += [door.line for door in world.doors.values() if not door.open]
-    return (
-        shapely.union_all(lines)
-        if not lines
-        else shapely.MultiLineString([part for line in lines for part in shapely.get_parts(line)])
-    )
-
-
-def pieces(lines: shapely.MultiLineString) -> NDArray[np.object_]:
-    """Single segments, each of which shapely compares with a chord by itself."""
-    found = []
-    for line in shapely.get_parts(lines):
-        xy = shapely.get_coordinates(line)
-        found += [shapely.LineString([a, b]) for a, b in itertools.pairwise(xy) if (a != b).any()]
-    return np.array(found, dtype=object)
-
-
-def crossings(before: Floats, after: Floats, lines: shapely.MultiLineString) -> int:
-    """How many chords share a point with any of the lines."""
-    chords = shapely.linestrings(np.stack([before, after], axis=1))
-    still = (before == after).all(axis=1)
-    chords[still] = shapely.points(before[still])
-    hits = shapely.STRtree(pieces(lines)).query(chords, predicate="intersects")
-    return len(np.unique(hits[0]))
 
 
 def cruel_world(generator: np.random.Generator, size: float) -> World:

@@ -7,3 +7,9 @@
 Every case must end well or in a TropelError of one line that names the file. All else is a finding. The shortest case
 of each kind of finding is kept under out/fuzz/SEED.
 """
+
+import sys
+from pathlib import Path
+
+# Helpers that other tests use too lie next to this package.
+sys.path.insert(0, str(Path(__file__).parents[1]))

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from tropel.run.loop import StopRule, Summary
 from tropel.simulation import Simulation
+from wall_crossings import closed_lines, crossings
 
 #: A run ends after so many steps, or when this many agents times steps are done.
 STEPS, AGENT_STEPS = 40, 60_000
@@ -63,21 +64,3 @@ class BoundedRun:
             if shapely.get_num_coordinates(walls) > _COMPARED:
                 walls = None
         return sim.agents.id.copy(), sim.agents.position.copy(), walls
-
-
-def closed_lines(world: Any) -> Any:
-    """Everything nobody may cross now."""
-    lines = [] if world.walkable is None else [world.walkable.boundary]
-    lines += [*world.walls, *(door.line for door in world.doors.values() if not door.open)]
-    return shapely.MultiLineString([part for line in lines for part in shapely.get_parts(line)])
-
-
-def crossings(before: NDArray[np.float64], after: NDArray[np.float64], lines: Any) -> int:
-    """How many chords share a point with any segment of the lines."""
-    ends = [np.stack([xy[:-1], xy[1:]], axis=1) for xy in map(shapely.get_coordinates, shapely.get_parts(lines))]
-    if not ends:
-        return 0
-    chords = shapely.linestrings(np.stack([before, after], axis=1))
-    still = (before == after).all(axis=1)
-    chords[still] = shapely.points(before[still])
-    return len(shapely.STRtree(shapely.linestrings(np.concatenate(ends))).query(chords, predicate="intersects")[0])

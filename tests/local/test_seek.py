@@ -11,8 +11,8 @@ import shapely
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
-from scipy.spatial import cKDTree
 
+from body_distances import deepest_overlap
 from tropel import Grid, Group, Normal, Seek, Simulation, Target, World
 from tropel.agents.state import AgentState, Steered
 from tropel.contracts import Moment
@@ -23,22 +23,12 @@ Floats = NDArray[np.float64]
 PLAIN = World(bounds=(-50, -50, 50, 50))
 
 
-def deepest_overlap(sim: Simulation) -> float:
-    """By how much the two bodies that overlap most do; negative when nobody touches."""
-    agents = sim.agents
-    if len(agents) < 2:
-        return -math.inf
-    pairs = cKDTree(agents.position).query_pairs(2 * float(agents.radius.max()), output_type="ndarray")
-    away = np.linalg.norm(agents.position[pairs[:, 0]] - agents.position[pairs[:, 1]], axis=1)
-    return float((agents.radius[pairs].sum(axis=1) - away).max(initial=-math.inf))
-
-
 def walk(sim: Simulation, seconds: float) -> float:
     """Let them walk, and return the deepest overlap of two bodies in any step."""
     deepest = -math.inf
     for _ in range(round(seconds / sim.dt)):
         sim.step()
-        deepest = max(deepest, deepest_overlap(sim))
+        deepest = max(deepest, deepest_overlap(sim.agents.position, sim.agents.radius))
     return deepest
 
 

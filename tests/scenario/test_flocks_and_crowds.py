@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-import shapely
 from numpy.typing import NDArray
 
 from tropel.scenario import load_builtin
 from tropel.scenario.schema import LayerSpec
 from tropel.simulation import Simulation
+from wall_crossings import closed_lines, crossings
 
 NEVER = 1e9
 
@@ -91,9 +91,8 @@ def watched(sim: Simulation, *, limit: float) -> Run:
 def _wall_crossings(sim: Simulation, chords: list[NDArray[np.float64]]) -> int:
     if not len(sim.world.segments) or not chords:
         return 0
-    walls = shapely.STRtree(shapely.linestrings(sim.world.segments.reshape(-1, 2, 2)))
-    crossing, _ = walls.query(shapely.linestrings(np.concatenate(chords)), predicate="intersects")
-    return len(crossing)
+    moves = np.concatenate(chords)
+    return crossings(moves[:, 0], moves[:, 1], closed_lines(sim.world))
 
 
 def _off_course(sim: Simulation, position: NDArray[np.float64], group: str) -> NDArray[np.float64]:
