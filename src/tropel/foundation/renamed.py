@@ -77,7 +77,7 @@ class _MovedModules(MetaPathFinder, Loader):
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
         new = MODULES[spec.name]
-        warn(f"the module {spec.name}", new, stacklevel=7)
+        warn(f"the module {spec.name}", new)
         module = importlib.import_module(new)
         self._spec = module.__spec__
         return module
