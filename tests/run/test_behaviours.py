@@ -142,7 +142,7 @@ def test_a_simulation_knows_the_behaviours_of_its_layers() -> None:
 def test_an_unknown_behaviour_is_refused_when_it_is_scheduled() -> None:
     with pytest.raises(ParameterError, match="has the behaviour 'congestions'; did you mean 'congestion'"):
         hall().at(1.0, events.SetBehaviour(name="congestions", on=False))
-    with pytest.raises(ParameterError, match="'congestion'; known: bonds, hazard influence, separation, user"):
+    with pytest.raises(ParameterError, match="'congestion'; known: bonds, hazard influence, separation, value maps"):
         hall(congestion=False).set_behaviour("congestion", False)
 
 

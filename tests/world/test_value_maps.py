@@ -1,4 +1,4 @@
-"""What layers of the user's own say about the cells of a map, against plain loops."""
+"""What value maps make of the cells of a map, compared with plain loops."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ def whole(found: Filter | None, shape: tuple[int, ...]) -> NDArray[np.float64]:
     return out
 
 
-def worth(layer: ValueMap, ground: Raster, time: float = 0.0) -> NDArray[np.float64]:
-    return whole(layer.filter(ground, layer.moment(time), group=-1, name="mine"), ground.shape)
+def worth(value_map: ValueMap, ground: Raster, time: float = 0.0) -> NDArray[np.float64]:
+    return whole(value_map.filter(ground, value_map.moment(time), group=-1, name="mine"), ground.shape)
 
 
 def centres(ground: Raster) -> list[tuple[int, int, float, float]]:
@@ -65,23 +65,23 @@ def test_an_array_over_a_rectangle_counts_where_the_middle_of_a_cell_is_in_it(ce
 
 def test_a_disk_is_worth_what_equation_4_says() -> None:
     ground = raster()
-    layer = ValueMap(Disc(inner=0.8, outer=2.6, intensity=2.0), position=(1.1, 4.4))
+    value_map = ValueMap(Disc(inner=0.8, outer=2.6, intensity=2.0), position=(1.1, 4.4))
     expected = np.ones(ground.shape)
     for r, c, x, y in centres(ground):
         away = math.hypot(x - 1.1, y - 4.4)
         expected[r, c] = 0.0 if away <= 0.8 else min((away - 0.8) / (2.6 - 0.8), 1.0) ** 2.0
-    np.testing.assert_allclose(worth(layer, ground), expected, rtol=1e-12)
+    np.testing.assert_allclose(worth(value_map, ground), expected, rtol=1e-12)
 
 
 def test_a_disk_is_kept_as_no_more_than_the_cells_it_reaches() -> None:
-    layer = ValueMap(Disc(outer=1.0), position=(2.0, 4.0))
-    found = layer.filter(raster(), (), group=-1, name="mine")
+    value_map = ValueMap(Disc(outer=1.0), position=(2.0, 4.0))
+    found = value_map.filter(raster(), (), group=-1, name="mine")
     assert found is not None
     assert max(found.log_value.shape) <= 4
 
 
 @pytest.mark.parametrize("values", [Disc(inner=0.3, outer=1.4), [[0.5, 0.0], [1.0, 0.2]]])
-def test_a_moving_layer_is_where_its_motion_is(values: Any) -> None:
+def test_a_moving_value_map_is_where_its_motion_is(values: Any) -> None:
     ground = raster()
     orbit = Orbit(center=(2.0, 5.0), radius=1.5, period=7.0)
     line = Waypoints(points=((-1.0, 2.0), (5.0, 7.0)), speed=0.8)
@@ -97,15 +97,17 @@ def test_a_function_is_asked_at_the_middle_of_every_cell() -> None:
     expected = np.ones(ground.shape)
     for r, c, x, y in centres(ground):
         expected[r, c] = 1.0 / (1.0 + x * x + y * y)
-    layer = ValueMap(lambda points: 1.0 / (1.0 + (points**2).sum(axis=1)))
-    np.testing.assert_allclose(worth(layer, ground), expected, rtol=1e-12)
+    value_map = ValueMap(lambda points: 1.0 / (1.0 + (points**2).sum(axis=1)))
+    np.testing.assert_allclose(worth(value_map, ground), expected, rtol=1e-12)
 
 
 def test_a_function_of_time_is_asked_again_every_so_many_seconds() -> None:
-    layer = ValueMap(lambda points, time: np.full(len(points), 1.0 / (1.0 + time)), every=0.5)
+    value_map = ValueMap(lambda points, time: np.full(len(points), 1.0 / (1.0 + time)), every=0.5)
     ground = raster()
-    assert [worth(layer, ground, time)[3, 3] for time in (0.0, 0.4, 0.5, 1.4)] == pytest.approx([1, 1, 1 / 1.5, 0.5])
-    assert layer.moment(0.3) == layer.moment(0.1)
+    assert [worth(value_map, ground, time)[3, 3] for time in (0.0, 0.4, 0.5, 1.4)] == pytest.approx(
+        [1, 1, 1 / 1.5, 0.5]
+    )
+    assert value_map.moment(0.3) == value_map.moment(0.1)
 
 
 def test_openness_rises_with_the_distance_to_walls() -> None:
@@ -122,19 +124,19 @@ def test_openness_rises_with_the_distance_to_walls() -> None:
         assert found[r, c] == pytest.approx(0.2 + 0.8 * min(away / 1.5, 1.0))
 
 
-def test_a_layer_that_says_nothing_is_no_filter() -> None:
+def test_a_value_map_that_says_nothing_is_no_filter() -> None:
     assert ValueMap(np.ones((12, 16))).filter(raster(), (), group=-1, name="mine") is None
     assert ValueMap(Disc(outer=1.0), position=(90.0, 90.0)).filter(raster(), (), group=-1, name="mine") is None
 
 
 def test_what_a_file_can_hold_comes_back_the_same() -> None:
-    for layer in (
+    for value_map in (
         ValueMap([[0.5, 0.1]], origin=(1.0, 4.0), cell=0.3, group="a"),
         ValueMap(Disc(outer=2.0), motion=Orbit(center=(1, 4), radius=1, period=3), spares_inside=True),
         ValueMap(Openness()),
     ):
-        assert ValueMap(**layer.stored()).parameters == layer.parameters
-        assert not layer.holds_function
+        assert ValueMap(**value_map.stored()).parameters == value_map.parameters
+        assert not value_map.holds_function
     assert ValueMap(Disc(outer=2.0), motion=lambda time: (time, 0.0)).holds_function
 
 

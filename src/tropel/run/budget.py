@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING
 from tropel.errors import ParameterError, named_parameters, suggest
 from tropel.events import SetBehaviour
 from tropel.foundation.quantities import number
+from tropel.foundation.renamed import current_behaviour
 from tropel.run.observers import Observer
 
 if TYPE_CHECKING:
@@ -62,7 +63,7 @@ class Budget:
         if self.order is not None:
             if len(set(self.order)) != len(tuple(self.order)):
                 raise ParameterError(f"Budget: order names each behaviour once, not {self.order!r}")
-            object.__setattr__(self, "order", tuple(self.order))
+            object.__setattr__(self, "order", tuple(map(current_behaviour, self.order)))
 
     def switchable(self, sim: Simulation) -> tuple[str, ...]:
         """The behaviours of a simulation that may be left out, in the order in which they are."""

@@ -1,4 +1,4 @@
-"""Layers of the user's own in a running simulation: vetoes, moving layers, audiences, events and checkpoints."""
+"""Value maps in a running simulation: vetoes, moving maps, audiences, events and checkpoints."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ Floats = NDArray[np.float64]
 
 
 def corridor(
-    layers: dict[str, Any] | None = None, *, count: int = 30, groups: tuple[str, ...] = ("people",), threads: int = 1
+    maps: dict[str, Any] | None = None, *, count: int = 30, groups: tuple[str, ...] = ("people",), threads: int = 1
 ) -> Simulation:
     """A corridor of 50 × 15 cells with the exit at its east end."""
     world = World(shapely.box(0, 0, 20, 6), exits={"east": shapely.box(19.6, 0, 20, 6)})
     start = shapely.box(0, 0, 4, 6)
     agents = [Group(name, count=count, region=start, desired_speed=1.2) for name in groups]
     return Simulation(
-        world, agents, planning=PathPlans(value_maps=layers or {}), local=Lattice(), dt=0.25, seed=4, threads=threads
+        world, agents, planning=PathPlans(value_maps=maps or {}), local=Lattice(), dt=0.25, seed=4, threads=threads
     )
 
 
@@ -79,10 +79,10 @@ def test_a_function_vetoes_too() -> None:
     assert not ever_inside_the_block(corridor({"block": ValueMap(block)}))
 
 
-def test_a_layer_for_one_group_leaves_others_alone() -> None:
-    layers = {"block": ValueMap([[0.0, 0.0]], **BLOCK, group="shy")}
+def test_a_value_map_for_one_group_leaves_others_alone() -> None:
+    maps = {"block": ValueMap([[0.0, 0.0]], **BLOCK, group="shy")}
     went: set[int] = set()
-    for _, place, group in places(corridor(layers, groups=("bold", "shy"))):
+    for _, place, group in places(corridor(maps, groups=("bold", "shy"))):
         went |= set(group[inside(place, (8.0, 2.0), (12.0, 4.0))].tolist())
     assert went == {0}
 
@@ -99,12 +99,12 @@ def nearest_to(sim: Simulation, motion: Waypoints) -> float:
 SWEEP = Waypoints(points=((18.0, 1.0), (2.0, 5.0)), speed=0.5)
 
 
-def test_a_moving_layer_repels_where_it_is() -> None:
+def test_a_moving_value_map_repels_where_it_is() -> None:
     repelled = nearest_to(corridor({"beast": ValueMap(Disc(inner=0.8, outer=3.0), motion=SWEEP)}), SWEEP)
     assert nearest_to(corridor(), SWEEP) < 0.5 < repelled
 
 
-def test_a_layer_that_moves_by_a_function_is_the_same() -> None:
+def test_a_value_map_that_moves_by_a_function_is_the_same() -> None:
     told = corridor({"beast": ValueMap(Disc(inner=0.8, outer=3.0), motion=SWEEP)})
     called = corridor({"beast": ValueMap(Disc(inner=0.8, outer=3.0), motion=lambda time: SWEEP.at(time))})
     told.run(until=8.0)
@@ -133,27 +133,27 @@ def test_openness_follows_a_door_that_closes() -> None:
     sim = Simulation(world, people, planning=planner, local=Lattice(), dt=0.25)
     sim.step()
     assert sim.ground is not None
-    before = sim.ground.filters["layer open"].log_value.copy()
+    before = sim.ground.filters["value map open"].log_value.copy()
     sim.at(sim.time, events.CloseDoor(door="door"))
     sim.step()
-    after = sim.ground.filters["layer open"].log_value
+    after = sim.ground.filters["value map open"].log_value
     assert before.shape == after.shape
     assert (before != after).any()
 
 
-def test_layers_come_and_go_by_events_and_functions() -> None:
+def test_value_map_come_and_go_by_events_and_functions() -> None:
     sim = corridor()
     sim.at(1.0, events.AddValueMap(name="block", values=((0.0,),), origin=(8.0, 2.0), cell=2.0, group="people"))
     sim.at(2.0, events.RemoveValueMap(name="block"))
     sim.run(until=1.5)
     ground = sim.ground
     assert ground is not None
-    assert "layer block" in ground.filters
+    assert "value map block" in ground.filters
     sim.run(until=2.5)
     assert not ground.filters
     sim.add_value_map("wave", ValueMap(lambda points, time: np.full(len(points), 0.5), every=1.0))
     sim.step()
-    assert list(ground.filters) == ["layer wave"]
+    assert list(ground.filters) == ["value map wave"]
     sim.remove_value_map("wave")
     sim.step()
     assert not ground.filters
@@ -201,7 +201,7 @@ def test_a_resume_without_the_function_is_refused(tmp_path: Path) -> None:
         busy(with_function=False).restore(tmp_path / "x.npz")
 
 
-def test_a_resume_with_other_layers_is_refused(tmp_path: Path) -> None:
+def test_a_resume_with_other_value_map_is_refused(tmp_path: Path) -> None:
     sim = corridor({"block": ValueMap([[0.0]], **BLOCK)})
     sim.save(tmp_path / "x.npz")
     with pytest.raises(CheckpointError, match="belongs to another simulation"):
@@ -211,7 +211,7 @@ def test_a_resume_with_other_layers_is_refused(tmp_path: Path) -> None:
 def test_nonsense_is_refused_where_it_is_said() -> None:
     with pytest.raises(ParameterError, match=r"value map 'block' is for the group 'peple'.*did you mean 'people'"):
         corridor({"block": ValueMap([[0.0]], **BLOCK, group="peple")})
-    with pytest.raises(ParameterError, match=r"layers must be a table by name, each ValueMap.*'block'"):
+    with pytest.raises(ParameterError, match=r"value_maps must be a table by name, each ValueMap.*'block'"):
         PathPlans(value_maps={"block": 3.0})  # type: ignore[dict-item]
     with pytest.raises(ParameterError, match="value map 'block' has no 'orogin'; did you mean 'origin'"):
         PathPlans(value_maps={"block": {"values": [[0.0]], "orogin": (0, 0)}})
@@ -240,10 +240,10 @@ name = "people"
 count = 5
 [planning]
 model = "path_plans"
-[planning.layers]
+[planning.value_maps]
 block = { values = [[0.0, 0.5]], origin = [8.0, 2.0], cell = 2.0 }
 open = { values = { kind = "openness", reach = 1.0, least = 0.5 } }
-[planning.layers.beast]
+[planning.value_maps.beast]
 values = { kind = "disc", outer = 2.0 }
 motion = { kind = "waypoints", points = [[1.0, 1.0], [9.0, 5.0]], speed = 1.0 }
 [local]
@@ -257,10 +257,10 @@ position = [12.0, 3.0]
 """
 
 
-def test_files_hold_layers() -> None:
+def test_files_hold_value_maps() -> None:
     sim = parse_scenario(FILE, source="x.toml", folder=Path()).build()
     sim.run(until=1.0)
     assert sim.ground is not None
-    assert set(sim.ground.filters) == {"layer block", "layer open", "layer beast", "layer late"}
+    assert set(sim.ground.filters) == {"value map block", "value map open", "value map beast", "value map late"}
     with pytest.raises(ScenarioError, match=r"value map 'open': .*least"):
         parse_scenario(FILE.replace("least = 0.5", "least = 5"), source="x.toml", folder=Path()).build()
