@@ -120,7 +120,7 @@ def test_one_column_is_not_both_a_parameter_and_memory() -> None:
 
 
 def test_no_model_says_that_it_does_not_move_now() -> None:
-    with pytest.raises(ParameterError, match="NOT_NOW is for the engine alone"):
+    with pytest.raises(ParameterError, match="NOT_NOW is reserved for the engine"):
         ModelDeclaration(moves=Moves.NOT_NOW)
 
 

@@ -231,9 +231,9 @@ class CellGrid:
         reach = float(taken(stored, "reach", dtype="float64", shape=(), low=0.0))
         known = self._bounds.shape[1] == dim
         if dim not in (2, 3) or (known and not (_same(bounds, self._bounds) and _same(period, self._period))):
-            raise CheckpointError("the grid in it covers another world; resume with the scene that it was made with")
+            raise CheckpointError("its cell grid covers another world; resume with the scene that it was made with")
         if not (size > 0.0 and (box[1] >= box[0]).all() and _cell_counts(box, size).prod() <= 2 * _MOST_CELLS):
-            raise CheckpointError(f"the grid in it has cells of {size:g} m, which are too small for its box")
+            raise CheckpointError(f"its cell grid has cells of {size:g} m, which are too small for its box")
         self._bounds, self._period = bounds, period
         self._settle(box, size)
         self._reach = reach

@@ -332,7 +332,7 @@ class CollisionSearch:
 
 
 def _disc_moves(world: World, dt: float, extent: float) -> tuple[DiscMoves, NDArray[np.int64]]:
-    """Obstacles and, in periodic space, their images within reach of such an extent [m]; and each one's obstacle."""
+    """Obstacles and, in periodic space, their images within reach of such an extent [m]; and the obstacle of each."""
     obstacles = world.obstacles
     number, centre, step = np.arange(len(obstacles)), obstacles.position, obstacles.velocity * dt
     if world.is_periodic:

@@ -85,7 +85,7 @@ def _towards_wall(x, y, px, py, radius, walls):
     if s < 0:
         return s, 0.0
     along_x, along_y = walls.segments[s, 2] - walls.segments[s, 0], walls.segments[s, 3] - walls.segments[s, 1]
-        # How fast the move approaches the wall: the more oblique it is, the earlier it must end.
+    # How fast the move approaches the wall: the more oblique it is, the earlier it must end.
     nearing = abs((px - x) * along_y - (py - y) * along_x) / math.hypot(along_x, along_y)
     return s, max(first - radius / nearing, 0.0) if nearing > 0.0 else 0.0
 

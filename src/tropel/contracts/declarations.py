@@ -11,6 +11,7 @@ from tropel.agents.state import Column
 from tropel.errors import ParameterError, named_parameters
 from tropel.foundation.arguments import Length
 
+
 class Moves(IntEnum):
     """How the engine turns what a model wrote into an agent's move; `contact` reads one code per row."""
 
@@ -71,7 +72,7 @@ class ModelDeclaration(Declaration):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.moves is Moves.NOT_NOW:
-            raise ParameterError("ModelDeclaration: moves tells how agents move; NOT_NOW is reserved for the engine")
+            raise ParameterError("ModelDeclaration: moves describes how agents move; NOT_NOW is reserved for the engine")
 
 
 #: Declarations that are easily mistaken for attributes of the layer, where they would silently do nothing.

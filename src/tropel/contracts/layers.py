@@ -75,7 +75,7 @@ class Behaviours(Mapping[str, bool]):
         if names.ndim != 1 or not set(names.tolist()) <= set(self._on):
             known = ", ".join(self._on)
             raise CheckpointError(
-                f"'{_STORED}' in the checkpoint must be names of behaviours ({known}), not {names.tolist()!r:.60}"
+                f"'{_STORED}' must be names of behaviours ({known}), not {names.tolist()!r:.60}"
             )
         return list(names.tolist())
 

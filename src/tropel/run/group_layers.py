@@ -226,8 +226,8 @@ def _checked(layer: Any, kind: type[Layer], what: str) -> Any:
             f"{what} needs {_article(kind)}, but {layer.__name__} is the class; make an object: {layer.__name__}()"
         )
     raise ParameterError(
-            f"{what} needs {_article(kind)}: an object of a class that extends tropel.{kind.__name__} and has the "
-            f"method {kind.method}; got {layer!r:.80}"
+        f"{what} needs {_article(kind)}: an object of a class that extends tropel.{kind.__name__} and has the "
+        f"method {kind.method}; got {layer!r:.80}"
     )
 
 

@@ -72,12 +72,12 @@ def _checked(sim: Simulation, until: Any, limit: float | None) -> tuple[Any, flo
     last = math.inf if never else step_at(float(limit), sim.dt)  # type: ignore[arg-type]
     if until is None:
         if limit is None:
-            raise ParameterError("tell when to stop: until= seconds, 'empty' or a predicate, or limit= seconds")
+            raise ParameterError("say when to stop: until= seconds, 'empty' or a predicate, or limit= seconds")
         return None, last
     if is_number(until):
         if not (is_finite(until) and 0 <= until <= LATEST):
             raise ParameterError(
-                f"until must be a finite, non-negative number of seconds, at most {LATEST:g}, not {until!r}"
+                f"until must be a finite number of seconds that is not negative, at most {LATEST:g}, not {until!r}"
             )
         return None, min(last, step_at(float(until), sim.dt))
     if not (isinstance(until, str) and until == "empty") and (not callable(until) or isinstance(until, type)):

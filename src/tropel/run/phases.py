@@ -4,7 +4,7 @@ If all models have the same phase, a step has one phase, in which all of them ac
 that follows the ground shares the world with others, a step has two:
 
 1. the agents of the lower phase move, onto places that no other body occupies or is about to reach;
-2. the others sense them at their new places, and move. Solid bodies cannot push them; they slide past or wait.
+2. the others sense them at their new places, and move. Solid bodies cannot push them, so they slide past or wait.
 
 So bodies of both kinds are kept apart, and no conflict between them is left to settle. If both moved at the same time,
 agents that move exactly would have to leave free whatever the others could reach by any turn they might make, and two
