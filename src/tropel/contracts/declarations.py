@@ -72,7 +72,7 @@ class ModelDeclaration(Declaration):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.moves is Moves.NOT_NOW:
-            raise ParameterError("ModelDeclaration: moves describes how agents move; NOT_NOW is reserved for the engine")
+            raise ParameterError("ModelDeclaration: moves is how agents move; NOT_NOW is reserved for the engine")
 
 
 #: Declarations that are easily mistaken for attributes of the layer, where they would silently do nothing.

@@ -74,9 +74,7 @@ class Behaviours(Mapping[str, bool]):
         names = stored[_STORED]
         if names.ndim != 1 or not set(names.tolist()) <= set(self._on):
             known = ", ".join(self._on)
-            raise CheckpointError(
-                f"'{_STORED}' must be names of behaviours ({known}), not {names.tolist()!r:.60}"
-            )
+            raise CheckpointError(f"'{_STORED}' must be names of behaviours ({known}), not {names.tolist()!r:.60}")
         return list(names.tolist())
 
     def restore(self, stored: Mapping[str, NDArray[Any]]) -> None:

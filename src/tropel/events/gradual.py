@@ -171,9 +171,7 @@ class Alarm(_State):
     fade: PositiveFinite = 30.0
     speed: Annotated[Finite, Field(ge=1.0, description="times the desired speed")] = 1.5
     courage: Annotated[Finite, Field(ge=0.0, le=_LARGEST_SURGE, description="part of the gap to a courage of 1")] = 0.6
-    agility: Annotated[Finite, Field(ge=0.0, le=_LARGEST_SURGE, description="part of the gap to an agility of 1")] = (
-        0.6
-    )
+    agility: Annotated[Finite, Field(ge=0.0, le=_LARGEST_SURGE, description="part of the gap to an agility of 1")] = 0.6
 
     def shifts(self) -> list[Surge]:
         faster = Surge(name="desired_speed", factor=self.speed, fade=self.fade, group=self.group)
