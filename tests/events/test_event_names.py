@@ -93,7 +93,10 @@ WRONG: dict[str, tuple[list[tuple[float, Any]], str]] = {
         [(3, move("cart")), (2, take("cart"))],
         "still needed: 'move obstacle' is scheduled for",
     ),
-    "removed although removed": ([(3, take("cart")), (2, take("cart"))], "still needed: 'remove obstacle' is scheduled"),
+    "removed although removed": (
+        [(3, take("cart")), (2, take("cart"))],
+        "still needed: 'remove obstacle' is scheduled",
+    ),
     "after a function it is removed": ([(1, anything), (2, take()), (3, move())], "no obstacle 'rock' any more"),
     "a door after a function": ([(1, anything), (2, events.OpenDoor(door="gate"))], "no door 'gate'; none"),
     "a hazard that is over": (
