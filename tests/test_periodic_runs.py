@@ -297,7 +297,7 @@ def test_one_axis_may_be_periodic_and_the_others_walled() -> None:
         ({"local": Straight(), "planning": tropel.FlowField()}, "planning: FlowField does not support periodic space"),
         (
             {"local": Straight(), "planning": tropel.Blend([(1.0, tropel.Direct()), (1.0, tropel.Harmonic())])},
-            "planning: Blend does not know",
+            "planning: Blend does not support",
         ),
     ],
 )

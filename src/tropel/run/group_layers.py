@@ -223,7 +223,7 @@ def _checked(layer: Any, kind: type[Layer], what: str) -> Any:
         return layer
     if isinstance(layer, type) and issubclass(layer, kind):
         raise ParameterError(
-            f"{what} needs {_article(kind)}, but {layer.__name__} is the class; make an object: {layer.__name__}()"
+            f"{what} needs {_article(kind)}, but {layer.__name__} is the class; make one: {layer.__name__}()"
         )
     raise ParameterError(
         f"{what} needs {_article(kind)}: an object of a class that extends tropel.{kind.__name__} and has the "

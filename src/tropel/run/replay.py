@@ -163,7 +163,7 @@ def _read_lines(path: Path) -> list[tuple[str, RecordedEvent]]:
             told = json.loads(line)
             step = told["step"]
             if isinstance(step, bool) or not isinstance(step, int) or step < 0:
-                raise ValueError(f"step must be a non-negative whole number, not {step!r}")
+                raise ValueError(f"step must be a whole number that is not negative, not {step!r}")
             entries.append((f"{path}, line {number}", RecordedEvent(frame=0, step=step, event=told["event"])))
         except (ValueError, TypeError, KeyError, RecursionError) as error:
             raise EventError(
