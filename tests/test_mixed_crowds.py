@@ -345,7 +345,7 @@ def test_two_lattices_or_two_planners_for_them_are_refused() -> None:
     one = tropel.Lattice()
     with pytest.raises(ParameterError, match="two Lattice models share one world; give the same one"):
         tropel.Simulation(world, groups, planning=tropel.PathPlans(), local={"a": one, "b": tropel.Lattice()})
-    with pytest.raises(ParameterError, match=r"two planners .* give one and the same"):
+    with pytest.raises(ParameterError, match=r"two planners .* give the same planner"):
         tropel.Simulation(world, groups, planning={"a": tropel.PathPlans(), "b": tropel.PathPlans()}, local=one)
 
 

@@ -291,13 +291,13 @@ def test_one_axis_may_be_periodic_and_the_others_walled() -> None:
 @pytest.mark.parametrize(
     ("layers", "message"),
     [
-        ({"local": tropel.Seek()}, "local: Seek does not know periodic space"),
+        ({"local": tropel.Seek()}, "local: Seek does not support periodic space"),
         ({"local": CollisionFreeSpeed(solid_bodies=True)}, "solid_bodies=False"),
-        ({"local": tropel.Lattice(), "planning": tropel.PathPlans()}, "does not know periodic space"),
-        ({"local": Straight(), "planning": tropel.FlowField()}, "planning: FlowField does not know periodic space"),
+        ({"local": tropel.Lattice(), "planning": tropel.PathPlans()}, "does not support periodic space"),
+        ({"local": Straight(), "planning": tropel.FlowField()}, "planning: FlowField does not support periodic space"),
         (
             {"local": Straight(), "planning": tropel.Blend([(1.0, tropel.Direct()), (1.0, tropel.Harmonic())])},
-            "planning: Blend does not know",
+            "planning: Blend does not support",
         ),
     ],
 )

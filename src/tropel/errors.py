@@ -1,4 +1,8 @@
-"""One tree of errors. Every message says what was wrong, where, and what to do about it."""
+"""The error tree. Every message says what was wrong, where, and what to do about it.
+
+After the error classes come `suggest`, which proposes the nearest known name, and the class decorators that turn wrong
+parameters into errors of this tree.
+"""
 
 from __future__ import annotations
 
@@ -18,25 +22,25 @@ _C = TypeVar("_C", bound=type)
 
 
 class TropelError(Exception):
-    """Anything that tropel itself finds wrong; catch this to catch them all."""
+    """Anything that tropel itself finds wrong; catch this to catch all of its errors."""
 
 
 class GeometryError(TropelError):
-    """A shape of the world that cannot be used."""
+    """A shape in the world that cannot be used."""
 
 
 class SpawnError(TropelError):
-    """Agents that cannot be placed where they were asked for."""
+    """Agents that cannot be placed where they should be."""
 
 
 class ParameterError(TropelError):
-    """A parameter outside its meaning: a negative radius, a time step of zero, an unknown name."""
+    """A parameter with an impossible value or name: a negative radius, a time step of zero, an unknown name."""
 
 
 class UnknownNameError(ParameterError, KeyError):
-    """A name that nothing has, in what can be asked by name."""
+    """A lookup by name that finds nothing."""
 
-    __str__ = Exception.__str__  # that of KeyError would put the message between quotes
+    __str__ = Exception.__str__  # KeyError's own would put the message in quotes
 
 
 class ScenarioError(TropelError):
@@ -44,11 +48,11 @@ class ScenarioError(TropelError):
 
 
 class EventError(TropelError):
-    """An event that cannot be applied when its time has come."""
+    """An event that cannot be applied when it is due."""
 
 
 class RecordingError(TropelError):
-    """A trajectory that cannot be written or read; what was written before stays readable."""
+    """A trajectory that cannot be written or read; everything written before stays readable."""
 
 
 class CheckpointError(TropelError):
@@ -71,7 +75,7 @@ class MissingExtraError(TropelError):
 
 
 def suggest(name: str, known: Iterable[str]) -> str:
-    """The tail of an error about an unknown name: the nearest known one, or all of them when none is near."""
+    """The tail of an error about an unknown name: the nearest known name, or all of them if none is near."""
     names = sorted(map(str, known))
     near = difflib.get_close_matches(str(name), names, n=1, cutoff=0.6)
     if near:
@@ -82,8 +86,8 @@ def suggest(name: str, known: Iterable[str]) -> str:
 def named_parameters(cls: _C) -> _C:
     """Class decorator for dataclasses of parameters: an unknown keyword is an error that suggests the near miss.
 
-    Numbers that fields declare (`quantities.number`), and the types of all others (`arguments.py`), are checked before
-    `__post_init__` sees them, which need only look at what values mean.
+    Numbers that fields declare (`quantities.number`), and the types of all other fields (`arguments.py`), are checked
+    before `__post_init__` runs, which only needs to check what the values mean.
     """
     from tropel.foundation.arguments import check_values, plain_values
     from tropel.foundation.quantities import check_numbers
@@ -109,16 +113,16 @@ def named_parameters(cls: _C) -> _C:
 
 
 def readable_errors(cls: _C) -> _C:
-    """Class decorator for pydantic models and dataclasses: a wrong value given in Python is a ParameterError.
+    """Class decorator for pydantic models and dataclasses: a wrong value passed from Python is a ParameterError.
 
     Its message is one line with the class, the field and what is allowed. Files are checked without calling `__init__`,
-    so what is wrong in a scenario is still reported with file and line.
+    so errors in a scenario are still reported with file and line.
     """
     from pydantic import ValidationError
 
     original = cls.__init__  # type: ignore[misc]
 
-    # `wraps` also copies the mark by which pydantic knows its own `__init__` and need not call it for files.
+    # `wraps` also copies the mark that tells pydantic this is its own `__init__`, which files need not call.
     @functools.wraps(original)
     def checked(self: Any, *values: Any, **named: Any) -> None:
         fields = _fields(type(self))
@@ -135,7 +139,7 @@ def readable_errors(cls: _C) -> _C:
 
 
 def _fields(kind: type) -> dict[str, Any]:
-    """The fields somebody may give, with their types."""
+    """The fields that can be given, with their types."""
     if dataclasses.is_dataclass(kind):
         types = typing.get_type_hints(kind, include_extras=True)
         return {field.name: types[field.name] for field in dataclasses.fields(kind)}
@@ -144,12 +148,12 @@ def _fields(kind: type) -> dict[str, Any]:
 
 
 def _names(fields: Iterable[str]) -> str:
-    """The fields that somebody would give; `kind` is for files."""
+    """The fields that a caller can give; `kind` is for files."""
     return ", ".join(name for name in fields if name != "kind")
 
 
 def _one_line(kind: str, fields: Mapping[str, Any], given: Mapping[str, Any], problems: Iterable[Any]) -> str:
-    """What pydantic found, each wrong value once: the alternatives of a union belong to one value."""
+    """What pydantic found, each wrong value once: all alternatives of a union belong to the same value."""
     said: list[str] = []
     wrong: dict[str, tuple[Any, list[str]]] = {}
     for problem in problems:
@@ -159,7 +163,7 @@ def _one_line(kind: str, fields: Mapping[str, Any], given: Mapping[str, Any], pr
         elif problem["type"] in ("extra_forbidden", "unexpected_keyword_argument"):
             said.append(f"there is no parameter '{where[-1]}'; {suggest(str(where[-1]), set(fields) - {'kind'})}")
         elif problem["type"] == "unexpected_positional_argument":
-            said.append(f"these are too many values; there are only {_names(fields)}")
+            said.append(f"too many values; the only fields are {_names(fields)}")
         elif not where:
             said.append(_wanted(problem, None))
         else:
@@ -168,7 +172,7 @@ def _one_line(kind: str, fields: Mapping[str, Any], given: Mapping[str, Any], pr
             wrong.setdefault(path, (problem["input"], []))[1].append(_wanted(problem, fields.get(field)))
     for path, (value, wanted) in wrong.items():
         if any(other.startswith((f"{path}[", f"{path}.")) for other in wrong):
-            continue  # what is wrong further in is the reason
+            continue  # the problem further inside is the reason
         first, *others = dict.fromkeys(wanted)
         alternatives = [other.removeprefix("should be ") for other in others]
         said.append(f"{path} = {reprlib.repr(value)}: {' or '.join([first, *alternatives])}")
@@ -176,7 +180,7 @@ def _one_line(kind: str, fields: Mapping[str, Any], given: Mapping[str, Any], pr
 
 
 def _wanted(problem: Any, annotation: Any) -> str:
-    """What is allowed, in pydantic's words or in the names of the classes that may be given."""
+    """What is allowed, in pydantic's words or as the names of the classes that can be given."""
     classes = " or ".join(f"{name}(…)" for name in _classes_in(annotation))
     if classes and problem["type"].endswith(("_attributes_type", "model_type", "dataclass_type", "tag_invalid")):
         return f"should be {classes}"
@@ -204,8 +208,8 @@ def _classes_in(annotation: Any) -> list[str]:
 
 
 def is_finite(value: object) -> bool:
-    """Whether it is a number, and neither infinite nor nan; for checks of parameters that may be anything."""
+    """Whether it is a number that is neither infinite nor nan; for checks of parameters that may be anything."""
     try:
         return isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)
-    except OverflowError:  # a whole number too large for any other
+    except OverflowError:  # an integer too large for a float
         return False

@@ -1,10 +1,10 @@
 """What files may name: tropel's own planners, environments, steering models, events and distributions.
 
 This table is the only way from a name to a class. It serves scenario files, blends, recorded events, the JSON schema,
-`tropel verify`, `tropel warmup` and their tests. Nothing is imported before it is asked for.
+`tropel verify`, `tropel warmup` and their tests. Nothing is imported before it is needed.
 
-A file must not run code, so a class that is not in the table is imported only when somebody outside the file has
-allowed its package (`allow_imports`, `--allow-imports`). It is called only after it has turned out to be a layer.
+A file must not run code, so a class that is not in the table is imported only if its package has been allowed from
+outside the file (`allow_imports`, `--allow-imports`). It is called only after it has turned out to be a layer.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Entry:
 
     name: str
     where: str  #: package.module:Class
-    parameters: str = ""  #: the dataclass of its parameters, beside the class; empty: those of its constructor
+    parameters: str = ""  #: the dataclass of its parameters, if it has one; empty: the constructor's parameters
     warm_up: str = ""  #: the part of `tropel warmup` that compiles its kernels; empty: it has none
 
     def load(self) -> type[Any]:
@@ -41,7 +41,7 @@ class Entry:
 
 
 class Kind(Mapping[str, Entry]):
-    """The entries of one kind of thing, by name. Classes of the user's own extend the class at an address."""
+    """The entries of one kind of thing, by name. A user's own classes extend the class at the address `extends`."""
 
     def __init__(self, what: str, extends: str, entries: Iterable[Entry]) -> None:
         self.what = what
@@ -58,16 +58,16 @@ class Kind(Mapping[str, Entry]):
         return len(self._entries)
 
     def name_of(self, made: type) -> str | None:
-        """The short name of a class; None for classes of the user's own."""
+        """The short name of a class; None for a user's own class."""
         where = f"{made.__module__}:{made.__qualname__}"
         return next((entry.name for entry in self.values() if entry.where == where), None)
 
     def entry(self, name: object) -> Entry | None:
-        """The entry that a short name or an address means; None for classes of the user's own."""
+        """The entry for a short name or an address; None for a user's own class."""
         return next((entry for entry in self.values() if name in (entry.name, entry.where)), None)
 
     def find(self, name: object, *, allow_imports: Iterable[str] = ()) -> type[Any]:
-        """The class with a short name, or at an address (package.module:Class) whose package is allowed."""
+        """The class with a short name, or at an address (package.module:Class) in an allowed package."""
         if (entry := self.entry(name)) is not None:
             return entry.load()
         if not isinstance(name, str) or ":" not in name:
@@ -77,7 +77,7 @@ class Kind(Mapping[str, Entry]):
     def _own_class(self, address: str, allowed: tuple[str, ...]) -> type[Any]:
         if not _ADDRESS.fullmatch(address):
             raise ParameterError(
-                f"'{address}' is no address of a class; write package.module:Class, or one of {', '.join(self)}"
+                f"'{address}' is not the address of a class; write package.module:Class, or one of {', '.join(self)}"
             )
         module, _, name = address.partition(":")
         if not any(module == package or module.startswith(f"{package}.") for package in allowed):
@@ -95,7 +95,8 @@ class Kind(Mapping[str, Entry]):
         base = Entry("", self.extends).load()
         if not (isinstance(found, type) and issubclass(found, base)):
             raise ParameterError(
-                f"'{address}' is no {self.what}: it is not a class that extends {self.extends.replace(':', '.')}"
+                f"'{address}' is not a valid {self.what}: it is not a class that extends "
+                f"{self.extends.replace(':', '.')}"
             )
         return found
 

@@ -1,9 +1,8 @@
 """The simulation: a world full of agents that moves forward one step at a time.
 
 `Simulation.step` is the architecture: events → planning → (environment → local → integrate, once per phase) →
-collisions → settled → exits → record. This is the only module that knows all layers; which group has which of them is
-in `run/group_layers.py`, which act when in `run/phases.py`, what they are given in `run/stages.py`, and what they
-promise in `contracts`.
+collisions → settled → exits → record. This is the only module that knows all layers. `run/group_layers.py` knows which
+group has which layer, `run/phases.py` when they act, `run/stages.py` what they get, and `contracts` what they promise.
 """
 
 from __future__ import annotations
@@ -53,16 +52,17 @@ if TYPE_CHECKING:
 Until = Annotated[float | str | Callable[["Simulation"], bool], CHECKED_ELSEWHERE]
 Limit = Annotated[float | None, CHECKED_ELSEWHERE]
 
-#: The length of a step: what moves in less, or more, is not what is simulated here.
+#: The length of a step; motion on much shorter or longer time scales is not simulated here.
 STEP = Quantity(name="dt", above=0.0, high=1000.0, unit="s")
 
 
 class Simulation:
     """Agents in a world, a planner, an environment and a steering model, and a clock that runs in steps of dt [s].
 
-    `planning` and `local` may be one layer for all, or a mapping from group names to layers. The same seed gives the
-    same bits on any number of threads. Collisions of bodies are watched, for `collisions`, the summary of a run and the
-    column `collided`, unless `watch_collisions` is false, or is left out and all models say that bodies may overlap.
+    `planning` and `local` may be one layer for all groups, or a mapping from group names to layers. The same seed gives
+    the same bits on any number of threads. Collisions of bodies are watched for `collisions`, the summary of a run and
+    the column `collided`. Set `watch_collisions` to false to turn that off; by default it is off only if all models
+    declare that bodies may overlap.
     """
 
     @checked_arguments
@@ -90,7 +90,7 @@ class Simulation:
         self.threads = int(threads or os.cpu_count() or 1)
         self.title = title
         self.step_number = 0
-        self.reduce = ONE_PROCESS  #: takes quantities of the whole crowd
+        self.reduce = ONE_PROCESS  #: computes quantities of the whole crowd
         declared = [agents] if isinstance(agents, Group | Source) else list(agents)
         self.population = Population(world, declared, seed=self.seed)
         self.layers = GroupLayers(
@@ -107,11 +107,11 @@ class Simulation:
         self.replayed: Replay | None = None
         self.spared: set[str] = set()  #: behaviours that a budget has switched off
         self.timing = Timing()
-        self.observers = Observers()  #: told what happens, in their order
+        self.observers = Observers()  #: notified of what happens, in their order
         if watch_collisions is None:
             watch_collisions = not self.layers.bodies_may_overlap
         self.collision_watch = CollisionWatch() if watch_collisions else None
-        self.cells = CellGrid(cell=self.environment.declares.cell, reduce=self.reduce)  #: everybody, by cell
+        self.cells = CellGrid(cell=self.environment.declares.cell, reduce=self.reduce)  #: all agents, by cell
         self.cells.allocate(self.agents, world)
         self._stages = Stages(self)
         self.scene = scene_of(self)  #: the world as declared, for pictures and replays
@@ -164,7 +164,7 @@ class Simulation:
         if goals is not None:
             self.population.let_out(goals, self.time)
 
-    # What is there ----------------------------------------------------------------------------------------------
+    # Current state ----------------------------------------------------------------------------------------------
 
     @property
     def agents(self) -> AgentState:
@@ -182,25 +182,25 @@ class Simulation:
 
     @property
     def directions(self) -> NDArray[np.float64]:
-        """What planners wanted in the last step, a row for each who was there; none where all follow the ground."""
+        """The planned directions of the last step, a row for each agent then present; none if all follow the ground."""
         return self._stages.guidance.directions
 
     @property
     def ground(self) -> Ground | None:
-        """What a planner has laid on the ground; None where nobody follows it."""
+        """The ground that a planner has published; None if no group follows it."""
         return self.layers.ground
 
     def moment(self) -> Moment:
-        """What layers would be given now: for tests, pictures and models of one's own."""
+        """What layers would get now: for tests, pictures and your own models."""
         return replace(self._stages.moment(), given=self._stages.guidance)
 
     def sense(self) -> Near:
-        """Who and what is near everybody now."""
+        """What is near each agent now."""
         return self.environment.sense(self._stages.moment())
 
     @property
     def environment(self) -> Environment:
-        """What tells who and what is near."""
+        """The layer that finds what is near."""
         return self.layers.environment
 
     @property
@@ -210,7 +210,7 @@ class Simulation:
 
     @property
     def collisions(self) -> CollisionLog:
-        """Every collision of bodies so far: who, when, how deep."""
+        """Every collision of bodies so far: which bodies, when, how deep."""
         if self.collision_watch is None:
             raise ParameterError("collisions are not watched here; build the simulation with watch_collisions=True")
         return self.collision_watch.log
@@ -219,7 +219,7 @@ class Simulation:
         """Every layer once, in a fixed order."""
         return self.layers.all()
 
-    # What can be changed ----------------------------------------------------------------------------------------
+    # Changing it ------------------------------------------------------------------------------------------------
 
     @checked_arguments
     def at(self, time: Time, event: EventLike) -> None:
@@ -228,10 +228,10 @@ class Simulation:
 
     @checked_arguments
     def every(self, seconds: Seconds, function: Callable[[Simulation], None], *, begin: Time | None = None) -> None:
-        """Call a function of the simulation at `begin` (now when left out) and every so many seconds after.
+        """Call a function of the simulation at `begin` (default: now) and then at intervals of `seconds`.
 
-        A resumed run must schedule it again before `restore`, with the same `begin`. It does not keep a run going that
-        lasts "until empty".
+        A resumed run must schedule it again before `restore`, with the same `begin`. It does not keep a run "until
+        empty" going.
         """
         first = self.time if begin is None else float(begin)
         self.at(first, repeated(function, begin=first, seconds=seconds, dt=self.dt))
@@ -247,37 +247,37 @@ class Simulation:
     def remove_agents(
         self, *, group: str | None = None, region: Any = None, ids: Iterable[int] | None = None
     ) -> NDArray[np.int64]:
-        """Take out agents that meet all given conditions; returns their ids."""
+        """Remove agents that meet all given conditions; returns their ids."""
         return self.population.remove(group=group, region=region, ids=ids)
 
     @checked_arguments
     def set_goal(self, goal: str, *, group: str | None = None) -> None:
-        """Send a group, or everybody, to an exit or target by name, "nearest exit", "nearest target" or "none"."""
+        """Send a group, or all agents, to an exit or target by name, "nearest exit", "nearest target" or "none"."""
         self.population.set_goal(goal, group=group)
 
     @checked_arguments
     def set_parameter(self, name: str, value: Any, *, group: str | None = None) -> None:
-        """Give a group, or everybody, a new value of a parameter: a number, a distribution or "default"."""
+        """Give a group, or all agents, a new value of a parameter: a number, a distribution or "default"."""
         self.population.set_parameter(name, value, group=group, step=self.step_number)
 
     @checked_arguments
     def check_parameter(self, name: str, value: Any = "default") -> None:
-        """Raise when agents have no settable parameter of that name, or when it cannot have the value."""
+        """Raise when agents have no settable parameter of that name, or when the value is not allowed."""
         self.population.check_parameter(name, value)
 
     def check_newcomers(self, told: Personal | AddAgents, *, group: str) -> None:
-        """Raise when a group's planner and steering model have no use for the personality or bonds it is given."""
+        """Raise when a group's planner and steering model do not use the personality or bonds it is given."""
         self.layers.check_newcomers(told, group=group)
         self.population.check_follow(group, told.follow)
 
     @checked_arguments
     def add_value_map(self, name: str, value_map: ValueMap) -> None:
-        """Put a value map on the ground, for models that follow the ground."""
+        """Publish a value map on the ground, for models that follow the ground."""
         self.value_maps().add(name, value_map)
 
     @checked_arguments
     def remove_value_map(self, name: str) -> None:
-        """Take a value map away."""
+        """Remove a value map."""
         self.value_maps().remove(name)
 
     add_layer = renamed_method("add_layer", "add_value_map")
@@ -289,7 +289,7 @@ class Simulation:
 
     @property
     def behaviours(self) -> dict[str, bool]:
-        """What layers do that can be switched off, and whether it is on."""
+        """Behaviours of layers that can be switched off, and whether they are on."""
         return self.layers.behaviours
 
     @checked_arguments
@@ -299,7 +299,7 @@ class Simulation:
 
     @checked_arguments
     def set_behaviour(self, name: str, on: bool, *, by_budget: bool = False) -> None:
-        """Switch a behaviour on or off; a budget switches on again only what it has switched off itself."""
+        """Switch a behaviour on or off; a budget only switches on again what it has switched off itself."""
         name = current_behaviour(name)
         self.layers.set_behaviour(name, on)
         self.spared.discard(name)
@@ -308,7 +308,7 @@ class Simulation:
 
     @checked_arguments
     def clear_doorway(self, door: str) -> None:
-        """Nobody may stand exactly on the line of a door that closes: such agents step back to where they came from."""
+        """No agent may stand exactly on the line of a closing door: such agents step back to where they came from."""
         self._stages.begin_to_move()
         step_off(self.agents, self.world, door, dt=self.dt)
         self._stages.settle()
@@ -331,9 +331,9 @@ class Simulation:
         """Step until a time [s], until "empty", or until a predicate of the simulation holds.
 
         `limit` [s] ends the run in any case. `record` names a trajectory file (`.sqlite` or `.parquet`) with `fps`
-        frames per simulated second; `checkpoint` a file that is rewritten every `checkpoint_every` simulated seconds
-        and at the end. Ctrl-C and errors close the files properly before they are raised again. With a `budget`
-        behaviours are left out where the wanted number of steps per second would not be held.
+        frames per simulated second; `checkpoint` names a file that is rewritten every `checkpoint_every` simulated
+        seconds and at the end. Ctrl-C and errors close the files properly before they are raised again. With a
+        `budget`, behaviours are left out when the run would not reach the wanted number of steps per second.
         """
         return Run(
             self,
@@ -349,17 +349,17 @@ class Simulation:
 
     @checked_arguments
     def replay(self, record: str | os.PathLike[str]) -> None:
-        """Let what happened in a recorded run happen again: at each step, the events that its file holds.
+        """Repeat the events of a recorded run: at each step, those that its file holds.
 
-        `record` is a trajectory, or a file with a JSON object per line that has `step` and `event`. Events that this
+        `record` is a trajectory, or a file with one JSON object per line that has `step` and `event`. Events that this
         simulation has scheduled itself happen once. A run that was recorded with a budget ends in the same state.
         """
         self.replayed = Replay.read(Path(record), self)
 
     def view(self, **options: Any) -> Summary | View:
-        """Run with a page in the browser, to watch and disturb it, until Ctrl-C; needs the extra `view`.
+        """Run with a page in the browser, to watch and disturb the run, until Ctrl-C; needs the extra `view`.
 
-        A notebook shows the page in the cell's output and goes on at once with what this returns, a `View`.
+        A notebook shows the page in the cell's output and continues at once with the return value, a `View`.
 
         Everything done on the page is an event: `replay` of the record repeats the run. The options are those of
         `tropel.viewer.live.view.view_simulation`: `record`, `until`, `speed`, `port`, …
@@ -369,7 +369,7 @@ class Simulation:
         return view_simulation(self, **options)
 
     def guarded_step(self) -> None:
-        """`step`, with errors of a layer's own code turned into a ModelError that says when and where."""
+        """`step`, with errors in a layer's own code turned into a ModelError that tells when and where."""
         try:
             self.step()
         except ModelError as error:
@@ -389,9 +389,9 @@ class Simulation:
 
     @checked_arguments
     def restore(self, path: str | os.PathLike[str]) -> None:
-        """Continue from a checkpoint that a simulation built in the same way has written."""
+        """Continue from a checkpoint written by a simulation that was built in the same way."""
         restore_simulation(self, Path(path))
 
     def state_hash(self) -> str:
-        """Digest of everything the future depends on."""
+        """Digest of everything that the future depends on."""
         return hash_simulation(self)

@@ -102,7 +102,7 @@ def test_nonsense_is_refused_with_the_remedy() -> None:
         simulation(Group("people", count=2, follow="giude"), Group("guide", count=1))
     with pytest.raises(ParameterError, match="follow names another group"):
         Group("people", count=2, follow="people")
-    with pytest.raises(ParameterError, match="nobody is there at first"):
+    with pytest.raises(ParameterError, match="which has no agents at the start"):
         simulation(Group("people", count=2, follow="guide"), Group("guide", count=0))
     with pytest.raises(ParameterError, match="either families or the parameter family"):
         Group("people", count=4, families=2, parameters={"family": 1})
@@ -118,7 +118,7 @@ def test_a_model_that_knows_no_bonds_is_named(told: dict[str, object], column: s
     with pytest.raises(ParameterError, match=f"group 'people': .*column {column}, .*Seek does not have; .*Lattice"):
         Simulation(room(), agents, local=Seek())
     sim = Simulation(room(), Group("guide", count=1), local=Seek())
-    with pytest.raises(ParameterError, match=f"column {column}|which is no group|another group"):
+    with pytest.raises(ParameterError, match=f"column {column}|which is not a group|another group"):
         sim.add_agents("guide", count=4, **told)
 
 

@@ -145,7 +145,7 @@ def test_sorting_before_allocating_is_refused() -> None:
 
 def test_asking_before_anybody_is_there_to_sort_is_refused() -> None:
     for ask in (lambda: CellGrid().sorting, lambda: CellGrid().cell_list, lambda: CellGrid().reach):
-        with pytest.raises(ModelError, match=r"nobody to sort yet; call begin\(state, world\) first"):
+        with pytest.raises(ModelError, match=r"no agents to sort yet; call begin\(state, world\) first"):
             ask()
 
 

@@ -58,7 +58,7 @@ def test_an_attribute_that_nobody_reads_is_refused(name: str, value: Any, where:
         model = type("New", (type("Old", (Stands,), {name: value}),), {"declares": ModelDeclaration()})()
     elif where == "object":
         setattr(model, name, value)
-    said = rf"local: (Old|New) has an attribute '{name}'.* nobody reads; declare it, as  declares = ModelDeclaration\("
+    said = rf"local: (Old|New) has an attribute '{name}'.* nothing reads; declare it as  declares = ModelDeclaration\("
     with pytest.raises(ParameterError, match=said + f"{name}=…"):
         simulation(local=model)
 
@@ -120,7 +120,7 @@ def test_one_column_is_not_both_a_parameter_and_memory() -> None:
 
 
 def test_no_model_says_that_it_does_not_move_now() -> None:
-    with pytest.raises(ParameterError, match="NOT_NOW is for the engine alone"):
+    with pytest.raises(ParameterError, match="NOT_NOW is reserved for the engine"):
         ModelDeclaration(moves=Moves.NOT_NOW)
 
 
@@ -197,7 +197,7 @@ def test_what_is_no_layer_is_refused_with_what_to_do(stage: str) -> None:
 
 
 def test_a_class_instead_of_a_layer_is_refused_with_what_to_do() -> None:
-    with pytest.raises(ParameterError, match=r"local needs a Model, and Stands is the class; make one: Stands\(\)"):
+    with pytest.raises(ParameterError, match=r"local needs a Model, but Stands is the class; make one: Stands\(\)"):
         simulation(local=Stands)
 
 

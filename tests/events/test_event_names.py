@@ -88,9 +88,15 @@ WRONG: dict[str, tuple[list[tuple[float, Any]], str]] = {
     "added later": ([(3, put()), (2, move())], "no obstacle 'rock' yet at t = 2 s: 'add obstacle' comes at t = 3 s"),
     "later in the same step": ([(1, take("cart")), (1, move("cart"))], "no obstacle 'cart' any more"),
     "added twice": ([(1, put()), (2, put())], "an obstacle 'rock' already, from t = 1 s on; remove it first"),
-    "added before another": ([(2, put()), (1, put())], "'rock' is added by the event for t = 2 s as well"),
-    "removed although needed": ([(3, move("cart")), (2, take("cart"))], "still needed: there is 'move obstacle' for"),
-    "removed although removed": ([(3, take("cart")), (2, take("cart"))], "still needed: there is 'remove obstacle'"),
+    "added before another": ([(2, put()), (1, put())], "'rock' is also added by the event at t = 2 s"),
+    "removed although needed": (
+        [(3, move("cart")), (2, take("cart"))],
+        "still needed: 'move obstacle' is scheduled for",
+    ),
+    "removed although removed": (
+        [(3, take("cart")), (2, take("cart"))],
+        "still needed: 'remove obstacle' is scheduled",
+    ),
     "after a function it is removed": ([(1, anything), (2, take()), (3, move())], "no obstacle 'rock' any more"),
     "a door after a function": ([(1, anything), (2, events.OpenDoor(door="gate"))], "no door 'gate'; none"),
     "a hazard that is over": (

@@ -305,7 +305,7 @@ def test_now_is_not_too_late_but_before_is() -> None:
     for _ in range(3):
         sim.step()
     sim.at(0.3, events.CloseDoor(door="main"))
-    with pytest.raises(ParameterError, match=r"t = 0\.2 s is over already \(it is 0\.3 s now\)"):
+    with pytest.raises(ParameterError, match=r"t = 0\.2 s has already passed \(it is 0\.3 s now\)"):
         sim.at(0.2, events.CloseDoor(door="main"))
     sim.step()
     assert not sim.world.doors["main"].open
@@ -320,7 +320,7 @@ def test_a_time_that_is_no_number_is_refused(time: float) -> None:
 def test_a_negative_time_is_over() -> None:
     sim = simulation()
     sim.step()
-    with pytest.raises(ParameterError, match="over already"):
+    with pytest.raises(ParameterError, match="has already passed"):
         sim.at(-1.0, events.CloseDoor(door="main"))
 
 
@@ -529,5 +529,5 @@ def test_in_space_agents_are_added_in_the_cube_around_a_place() -> None:
 
 def test_a_region_and_a_place_exclude_each_other() -> None:
     sim = Simulation(hall(), Group("visitors", count=2, region="start"), threads=1)
-    with pytest.raises(ParameterError, match="give one of the two"):
+    with pytest.raises(ParameterError, match="give only one of the two"):
         sim.at(1.0, events.AddAgents(group="visitors", count=1, region="start", around=(5.0, 5.0)))

@@ -60,7 +60,7 @@ def test_what_does_not_fit_is_refused_with_what_to_do(monkeypatch: pytest.Monkey
     monkeypatch.setattr(memory, "memory_available", lambda: 100.0 * MIB)
     memory.require_memory(70.0 * MIB, "it", "make it smaller", error=GeometryError)
     with pytest.raises(
-        GeometryError, match=r"^it would need 0\.0781 GiB of memory, and 0\.0732 GiB .* make it smaller$"
+        GeometryError, match=r"^it would need 0\.0781 GiB of memory, but only 0\.0732 GiB .* make it smaller$"
     ):
         memory.require_memory(80.0 * MIB, "it", "make it smaller", error=GeometryError)
 

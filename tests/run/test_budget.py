@@ -230,8 +230,8 @@ def test_the_summary_says_what_was_wanted_reached_and_left_out() -> None:
         ({"settle": -1}, "settle must be a whole number that is not negative"),
         ({"patience": True}, "patience must be a whole number"),
         ({"room": 1.0}, "room must be a number from 0 to 1, 1 excluded"),
-        ({"order": ("a", "a")}, "order names each behaviour once"),
-        ({"order": "congestion"}, "order must be a list, each a text"),
+        ({"order": ("a", "a")}, "order must name each behaviour once"),
+        ({"order": "congestion"}, "order must be a list, each a string"),
         ({"fps": 60}, "Budget has no parameter 'fps'"),
     ],
 )

@@ -162,7 +162,7 @@ def test_a_function_that_is_not_scheduled_here_cannot_be_repeated(tmp_path: Path
     sim.run(until=3.0, record=tmp_path / "run.sqlite")
     again = juggler()
     again.replay(tmp_path / "run.sqlite")
-    with pytest.raises(EventError, match="called the function 'hurry' at step 20, which a file cannot hold"):
+    with pytest.raises(EventError, match="called the function 'hurry' at step 20; a file cannot hold functions"):
         again.run(until=3.0)
 
 
@@ -216,8 +216,8 @@ def test_a_replay_has_no_budget(tmp_path: Path) -> None:
         ('\n{"step": -1, "event": {}}', "line 2.*not negative"),
         ('{"step": 1.5, "event": {}}', "whole number"),
         ("[1, 2]", "line 1"),
-        ('{"step": 1, "event": {"kind": "set_behavior", "name": "a", "on": true}}', "at step 1 is no event"),
-        ('{"step": 1, "event": 5}', "at step 1 is no event"),
+        ('{"step": 1, "event": {"kind": "set_behavior", "name": "a", "on": true}}', "at step 1 is not an event"),
+        ('{"step": 1, "event": 5}', "at step 1 is not an event"),
     ],
 )
 def test_a_file_that_holds_no_events_is_refused(text: str, says: str, tmp_path: Path) -> None:
@@ -245,7 +245,7 @@ def test_events_of_a_file_that_cannot_happen_are_found_when_it_is_read(tmp_path:
     record.write_text(lines((3, put), (5, events.RemoveObstacle(name="rock")), (7, move), (8, move)))
     with pytest.raises(EventError) as caught:
         juggler().replay(record)
-    gone = "there is no obstacle 'rock' any more: 'remove obstacle' takes it away at t = 0.5 s"
+    gone = "there is no obstacle 'rock' any more: 'remove obstacle' removes it at t = 0.5 s"
     assert str(caught.value).splitlines() == [f"{record}, line 3: {gone}", f"{record}, line 4: {gone}"]
     record.write_text(lines((3, put), (5, move)))
     sim = juggler()

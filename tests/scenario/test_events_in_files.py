@@ -76,7 +76,7 @@ def test_events_are_looked_at_in_the_order_of_time_then_of_the_file() -> None:
     (said,) = said_of(f"at = 1.0\n{MOVE}", f"at = 1.0\n{PUT}")
     assert "events[0].name: there is no obstacle 'rock'" in said
     (said,) = said_of(f"at = 2.0\n{MOVE}", f"at = 1.0\n{PUT}", 'at = 1.5\nkind = "remove_obstacle"\nname = "rock"')
-    assert "events[0].name: there is no obstacle 'rock' any more: 'remove obstacle' takes it away at t = 1.5 s" in said
+    assert "events[0].name: there is no obstacle 'rock' any more: 'remove obstacle' removes it at t = 1.5 s" in said
 
 
 def test_two_events_of_one_step_happen_as_the_file_has_them() -> None:

@@ -108,7 +108,7 @@ def test_no_file_runs_a_command(more: str, key: str, folder: Path) -> None:
 
 def test_a_yes_is_not_enough_for_what_is_no_layer(folder: Path) -> None:
     file = write(folder, "[local]\nmodel = 'os:system'\ncommand = 'touch done'")
-    no_model = r"'os:system' is no steering model: it is not a class that extends tropel\.contracts\.Model"
+    no_model = r"'os:system' is not a valid steering model: it is not a class that extends tropel\.contracts\.Model"
     with pytest.raises(ScenarioError, match=no_model):
         load_scenario(file, allow_imports=["os"]).build(threads=1)
     assert not (folder / "done").exists()
@@ -163,7 +163,7 @@ def test_the_processes_of_a_sweep_have_the_yes_too(folder: Path) -> None:
 def test_what_is_no_address_is_not_imported(address: str, tmp_path: Path) -> None:
     text = ROOM + f"[local]\nmodel = '{address}'"
     scenario = parse_scenario(text, source="room.toml", folder=tmp_path, allow_imports=["os", "a/b", "../x", ""])
-    with pytest.raises(ScenarioError, match="is no address of a class"):
+    with pytest.raises(ScenarioError, match="is not the address of a class"):
         scenario.build(threads=1)
 
 

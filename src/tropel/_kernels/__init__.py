@@ -1,1 +1,1 @@
-"""Compiled pieces that more than one layer uses: vectors, random numbers, exact predicates, segments."""
+"""Compiled pieces that more than one layer uses: vectors, random numbers, exact predicates, cells, walls, moves."""

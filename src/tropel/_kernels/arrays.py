@@ -1,4 +1,7 @@
-"""Whole arrays copied and cleared, large ones by all threads: one alone does not get all that memory can deliver."""
+"""Array helpers: ragged lists, and copying and clearing of whole arrays.
+
+All threads work on large arrays, because a single thread cannot use the full memory bandwidth.
+"""
 
 from __future__ import annotations
 
@@ -10,11 +13,9 @@ from numpy.typing import NDArray
 
 from tropel._kernels.compile import kernel, parallel_kernel
 
-# Lists of different lengths, one per agent, laid end to end.
-
 
 class Csr(NamedTuple):
-    """The list of row i is indices[indptr[i] : indptr[i + 1]]."""
+    """Lists of different lengths, one per row, end to end: row i has indices[indptr[i] : indptr[i + 1]]."""
 
     indptr: NDArray[np.int64]
     indices: NDArray[np.int32]
@@ -22,7 +23,7 @@ class Csr(NamedTuple):
 
 @kernel
 def sum_up(length, indptr):
-    """Fill indptr from the lengths of the lists; returns the length of all together."""
+    """Fill indptr from the lengths of the lists; returns the total length."""
     total = 0
     indptr[0] = 0
     for i in range(length.shape[0]):
@@ -31,7 +32,7 @@ def sum_up(length, indptr):
     return total
 
 
-#: From so many bytes on several threads are faster than one [bytes].
+#: From this size on, several threads are faster than one [bytes].
 _LARGE = 1 << 20
 
 
@@ -53,7 +54,7 @@ def as_words(array: NDArray[Any]) -> NDArray[Any]:
 
 
 def copy(array: NDArray[Any], out: NDArray[Any]) -> None:
-    """Write an array over another of the same type and shape."""
+    """Copy an array into another of the same type and shape."""
     if array.nbytes < _LARGE:
         np.copyto(out, array)
     else:
@@ -61,7 +62,7 @@ def copy(array: NDArray[Any], out: NDArray[Any]) -> None:
 
 
 def clear(out: NDArray[Any]) -> None:
-    """Make all of an array zero."""
+    """Set a whole array to zero."""
     if out.nbytes < _LARGE:
         out.fill(0)
     else:

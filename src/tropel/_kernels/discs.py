@@ -1,4 +1,4 @@
-"""Round obstacles as kernels see them: cells that list every disk (2D) or ball (3D) within reach, like `walls`."""
+"""Round obstacles for kernels: cells that list every disc (2D) or ball (3D) within reach, as in `walls.py`."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ _MOST_LISTED = 1 << 26
 
 
 class DiscGrid(NamedTuple):
-    """Disks and the cells that know them; in 2D the third axis has one cell."""
+    """Discs and the cells that list them; in 2D the third axis has one cell."""
 
     position: NDArray[np.float64]  #: (M, dim)
     velocity: NDArray[np.float64]  #: (M, dim)
     radius: NDArray[np.float64]  #: (M,)
     type: NDArray[np.int32]  #: (M,): number of its type
-    pushes: NDArray[np.uint8]  #: (M,): 0 for those that stop who walks into them but come over who is in their way
+    pushes: NDArray[np.uint8]  #: (M,): 0 for discs that stop agents but never push them: they move over them
     origin: NDArray[np.float64]  #: (3,): low corner
     inverse_cell: float
     shape: NDArray[np.int64]  #: (3,): cells along x, y and z
     reach: float  #: queries up to this distance from the surface are complete
     start: NDArray[np.int64]  #: (cells + 1,)
-    items: NDArray[np.int32]  #: numbers of disks
+    items: NDArray[np.int32]  #: numbers of discs
 
 
 @kernel
@@ -46,7 +46,7 @@ def disc_cell(position, i, grid):
 
 @allocating_kernel
 def _list_discs(position, radius, reach, origin, size, shape, start, items, fill):
-    # Called twice: once to count into start[cell + 1], once to fill. Disks are visited in order, so lists are sorted.
+    # Called twice: once to count into start[cell + 1], once to fill. Discs are visited in order, so lists are sorted.
     dim = position.shape[1]
     for m in range(position.shape[0]):
         grown = radius[m] + reach
@@ -65,7 +65,7 @@ def _list_discs(position, radius, reach, origin, size, shape, start, items, fill
                         c = cx if axis == 0 else (cy if axis == 1 else cz)
                         near_edge = origin[axis] + c * size
                         far_edge = near_edge + size
-                        # Disks beyond the border concern the border cells, whose points may lie outside the grid too.
+                        # Discs beyond the border matter to border cells, which also own points outside the grid.
                         inside = min(max(position[m, axis], origin[axis]), origin[axis] + shape[axis] * size)
                         gap = max(near_edge - inside, inside - far_edge, 0.0)
                         away2 += gap * gap
@@ -79,7 +79,7 @@ def _list_discs(position, radius, reach, origin, size, shape, start, items, fill
 
 
 def _cells_listed(grown: NDArray[np.float64], extent: NDArray[np.float64], size: float) -> float:
-    """How many cells discs are listed in at most, all together."""
+    """An upper bound for the number of entries in all cells together."""
     across = np.minimum(2.0 * grown[:, None] / size + 3.0, np.ceil(extent / size))
     return float(across.prod(axis=1).sum())
 

@@ -1,8 +1,8 @@
-"""exp and arctangent without branches and calls, so that loops that use them become vector instructions.
+"""exp and arctan without branches and calls, so that loops that use them compile to vector instructions.
 
-Both are polynomials (interpolated at Chebyshev points, evaluated pairwise, which shortens the chain of operations) and
-agree with the exact values to a few units of the last place. Multiplications and additions are fused explicitly, so
-the result is the same bits in a vector as alone.
+Both are polynomials (interpolated at Chebyshev points, and evaluated pairwise to shorten the chain of operations) and
+agree with the exact values to a few units in the last place. Multiplications and additions are fused explicitly, so
+the result has the same bits in a vector as in scalar code.
 """
 
 from __future__ import annotations
@@ -10,16 +10,16 @@ from __future__ import annotations
 from tropel._kernels.compile import inlined_kernel
 from tropel._kernels.simd import bits_of, fma, number_of
 
-#: 1.5 · 2^52: what is added to it is rounded to a whole number, which stands in the low bits.
+#: 1.5 · 2^52: adding a number to it rounds the number to an integer, which appears in the low bits.
 _ROUNDER = 6755399441055744.0
 _PER_LOG_2 = 1.4426950408889634
-#: log 2 in two parts, the first with so few digits that its multiples are exact.
+#: log 2 in two parts; the first has so few digits that its multiples are exact.
 _LOG_2_HIGH, _LOG_2_LOW = 0.6931471803691238, 1.9082149292705877e-10
 
 
 @inlined_kernel
 def fast_exp(y):
-    """exp(y), relative error below 1e-15; y is taken as at most 700 in size."""
+    """exp(y), relative error below 1e-15; |y| is limited to 700."""
     y = max(min(y, 700.0), -700.0)
     rounded = fma(y, _PER_LOG_2, _ROUNDER)
     n = rounded - _ROUNDER
@@ -38,7 +38,7 @@ def fast_exp(y):
     e0_7 = fma(e4_7, r4, e0_3)
     r8 = r4 * r4
     e0_11 = fma(e8_11, r8, e0_7)
-    # Times 2^n: n is added to the exponent.
+    # Multiply by 2^n: add n to the exponent.
     return number_of(bits_of(e0_11) + (bits_of(rounded) << 52))
 
 

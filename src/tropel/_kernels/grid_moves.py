@@ -1,8 +1,9 @@
-"""Moves on a raster: which are allowed, what they cost, and where they lead when the way to a goal is known.
+"""Moves on a raster: which are allowed, what they cost, and where they lead once path lengths to a goal are known.
 
-Lengths are whole numbers, so that sums do not depend on their order and a repaired layer has the same bits as a fresh
-one. A straight move is 2744210 units and a diagonal one 3880899: neighbouring Pell numbers, whose ratio is √2 to
-5e-14, and which order all lengths a + b √2 with a, b < 2744210 exactly as the true ones are ordered.
+Lengths are whole numbers, so that sums do not depend on their order and a repaired path plan has the same bits as a
+fresh one. A straight move is 2744210 units, which is a Pell number, and a diagonal one 3880899, its half-companion.
+Their ratio is √2 to 5e-14, and they order all lengths a + b √2 with a, b < 2744210 exactly as the true lengths are
+ordered.
 """
 
 from __future__ import annotations
@@ -18,25 +19,25 @@ from tropel._kernels.compile import inlined_kernel, kernel, parallel_kernel
 
 STRAIGHT = 2744210
 DIAGONAL = 3880899
-#: Length of a way that does not exist.
+#: Length of a path that does not exist.
 FAR = 1 << 62
-#: Terrain is stored in 1024ths; this is what costs as much as plain ground.
+#: Terrain is stored in 1024ths; this is the cost of plain ground.
 PLAIN = 1024
 #: The eight moves by number: straight ones first, then diagonal ones; of equally good moves the first is taken.
 MOVE_X = np.array([1, 0, -1, 0, 1, -1, -1, 1], dtype=np.int64)
 MOVE_Y = np.array([0, 1, 0, -1, 1, 1, -1, -1], dtype=np.int64)
-#: In a policy besides the numbers of moves.
+#: Values in a policy besides the numbers of moves.
 STAY, NO_PATH = 8, 255
 
 
 class MoveCosts(NamedTuple):
-    """What moving about a raster costs. Cells are numbered row by row."""
+    """What moving on a raster costs. Cells are numbered row by row."""
 
-    moves: NDArray[np.uint8]  #: (cells,): bit m is set when move m is allowed
-    terrain: NDArray[np.int32]  #: (cells,): cost in 1024ths, at least 1024; empty where all ground is plain
+    moves: NDArray[np.uint8]  #: (cells,): bit m is set if move m is allowed
+    terrain: NDArray[np.int32]  #: (cells,): cost in 1024ths, at least 1024; empty if all ground is plain
     across: int  #: cells in a row
-    diagonal: int  #: units of a diagonal move: DIAGONAL, or STRAIGHT where all moves cost the same
-    dearest: int  #: units of the dearest move
+    diagonal: int  #: units of a diagonal move: DIAGONAL, or STRAIGHT if all moves cost the same
+    dearest: int  #: units of the most expensive move
 
 
 @inlined_kernel
@@ -50,7 +51,7 @@ def move_cost(a, b, m, diagonal, terrain):
 
 @inlined_kernel
 def moves_of(iy, ix, free, corner_cutting):
-    """The moves a cell allows, as bits. A diagonal one needs both cells beside it, unless corners may be cut."""
+    """The allowed moves of a cell, as bits. A diagonal one needs both cells next to it, unless corners may be cut."""
     ny, nx = free.shape
     if not free[iy, ix]:
         return np.uint8(0)
@@ -73,7 +74,7 @@ def moves_of(iy, ix, free, corner_cutting):
 
 @kernel
 def _moves_inside(iy, free, corner_cutting, moves):
-    """Write the allowed moves of a row's cells that have all eight neighbours; without branches, as a vector loop.
+    """Write the allowed moves of a row's cells that have all eight neighbours; branch-free, as a vector loop.
 
     `free` is 1 or 0 here.
     """
@@ -82,7 +83,7 @@ def _moves_inside(iy, free, corner_cutting, moves):
     for ix in range(np.uint64(1), nx - np.uint64(1)):
         west, east = ix - np.uint64(1), ix + np.uint64(1)
         e, w, n, s = free[iy, east], free[iy, west], free[iy + 1, ix], free[iy - 1, ix]
-        # A diagonal move needs the cells beside it, unless corners may be cut.
+        # A diagonal move needs the cells next to it, unless corners may be cut.
         ee, ww, nn, ss = e | cut, w | cut, n | cut, s | cut
         bits = e | n << 1 | w << 2 | s << 3
         bits |= (free[iy + 1, east] & nn & ee) << 4 | (free[iy + 1, west] & nn & ww) << 5
@@ -109,8 +110,8 @@ def all_moves(free, corner_cutting, moves):
 def moves_around(cells, free, corner_cutting, moves, seen, near):
     """Write the allowed moves of the given cells and their neighbours, and list all of these in `near`, each once.
 
-    `seen` (cells,), uint8, must be zero and is zero afterwards; `near` has room for nine times as many as are given.
-    Returns how many are listed.
+    `seen` (cells,), uint8, must be zero and is zero afterwards; `near` has room for nine entries per given cell.
+    Returns how many cells are listed.
     """
     ny, nx = free.shape
     count = 0
@@ -131,7 +132,7 @@ def moves_around(cells, free, corner_cutting, moves, seen, near):
 
 @inlined_kernel
 def best_move(c, ground, distance):
-    """The move to the neighbour nearest to the goal: argmax V(T(s, a)), the first of equal ones."""
+    """The move to the neighbour nearest to the goal: argmax V(T(s, a)), the first of several equal ones."""
     if distance[c] == 0:
         return np.uint8(STAY)
     best = distance[c]
@@ -156,10 +157,10 @@ def all_best_moves(ground, distance, policy):
 
 @kernel
 def downhill(c, ground, distance):
-    """Unit vector of steepest descent of the way's length, linear on the triangles that free neighbours span.
+    """Unit vector of steepest descent of the path length, which is linear on the triangles of free neighbours.
 
-    Each triangle is the cell, a straight neighbour and a diagonal one beside that. The vector stays within a triangle
-    of free cells, so it never points into a blocked one, and it goes down, so following it never leads round in a ring.
+    Each triangle is the cell, a straight neighbour and a diagonal one next to that. The vector stays within a triangle
+    of free cells, so it never points into a blocked one. It goes downhill, so following it never leads in a circle.
     """
     here = distance[c]
     if here == 0 or here >= FAR:
@@ -187,7 +188,7 @@ def downhill(c, ground, distance):
             if corner >= beside:
                 continue
             across = np.float64(beside - corner)
-            # Steepest beyond the diagonal: along it within this triangle.
+            # Steepest beyond the diagonal: follow the diagonal within this triangle.
             half = 0.5 * (along + across)
             u, v = (half, half) if across > along else (along, across)
             if u * u + v * v > steepest:
@@ -195,7 +196,7 @@ def downhill(c, ground, distance):
                 ax, ay = MOVE_X[m], MOVE_Y[m]
                 bx, by = MOVE_X[diagonal] - ax, MOVE_Y[diagonal] - ay
     if steepest == 0.0:
-        # Only past a corner that may be cut.
+        # The only move is past a corner that may be cut.
         m = best_move(c, ground, distance)
         return MOVE_X[m] * math.sqrt(0.5), MOVE_Y[m] * math.sqrt(0.5)
     scale = 1.0 / math.sqrt(steepest)
@@ -210,7 +211,7 @@ def _row_downhill(iy, ground, distance, vectors):
 
 @parallel_kernel
 def all_downhill(ground, distance, vectors):
-    """Write the unit vectors (cells, 2) of every cell; zero on goals and where there is no way."""
+    """Write the unit vectors (cells, 2) of every cell; zero on goals and where there is no path."""
     for iy in numba.prange(distance.size // ground.across):
         _row_downhill(iy, ground, distance, vectors)
 

@@ -1,7 +1,7 @@
-"""Drawing shapes into a raster of square cells: insides of polygons, walls with a margin, disks and balls.
+"""Drawing shapes into a raster of square cells: interiors of polygons, walls with a margin, discs and balls.
 
-A cell is known by its centre, `origin + (index + ½) cell`. Arrays are indexed [iy, ix], or [iz, iy, ix] where a third
-axis is needed; x is the fastest.
+A cell is represented by its centre, `origin + (index + ½) cell`. Arrays are indexed [iy, ix], or [iz, iy, ix] if they
+have a third axis; x is the fastest.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from tropel._kernels.walls import nearest_on_segment
 
 @kernel
 def fill_inside(edges, origin, cell, inside):
-    """Set `inside` (ny, nx), uint8, to 1 where the centre is inside a polygon with these boundary segments, else 0."""
+    """Set `inside` (ny, nx), uint8, to 1 if the centre is inside a polygon with these boundary segments, else 0."""
     fill_inside_part(edges, origin, cell, 0, 0, inside)
 
 
 @kernel
 def fill_inside_part(edges, origin, cell, row, column, inside):
-    """The same for the part of the raster that begins with a row and a column, to the same bits.
+    """The same for the part of the raster that begins at a row and a column, with the same bits.
 
-    Each edge turns over all centres to its right, in the rows it crosses; what is turned an odd number of times is
-    inside.
+    Each edge flips all centres to its right, in the rows it crosses. Centres that are flipped an odd number of times
+    are inside.
     """
     ny, nx = inside.shape
     inside[:, :] = 0
@@ -52,7 +52,7 @@ def fill_inside_part(edges, origin, cell, row, column, inside):
 
 @kernel
 def block_near_segments(segments, blocking, reach, origin, cell, free):
-    """Clear `free` (ny, nx) where a centre is less than `reach` from a blocking segment."""
+    """Clear `free` (ny, nx) at centres that are closer than `reach` to a blocking segment."""
     ny, nx = free.shape
     for s in range(segments.shape[0]):
         if not blocking[s]:
@@ -62,7 +62,7 @@ def block_near_segments(segments, blocking, reach, origin, cell, free):
         last = min(math.floor((max(y0, y1) + reach - origin[1]) / cell - 0.5) + 1.0, ny - 1.0)
         for iy in range(np.int64(first), np.int64(last) + 1):
             y = origin[1] + (iy + 0.5) * cell
-            # The part of the segment that is within reach of this row of centres; a long slanted wall is thin in it.
+            # The part of the segment within reach of this row of centres; a long slanted wall covers little of it.
             t0, t1 = 0.0, 1.0
             if y0 != y1:
                 u, v = (y - reach - y0) / (y1 - y0), (y + reach - y0) / (y1 - y0)
@@ -81,9 +81,9 @@ def block_near_segments(segments, blocking, reach, origin, cell, free):
 
 @kernel
 def block_crossed(segments, blocking, low_offset, high_offset, origin, cell, free):
-    """Clear `free` (ny, nx) where a blocking segment meets the cell's square.
+    """Clear `free` (ny, nx) at cells whose square touches a blocking segment.
 
-    The squares' low sides are moved by `low_offset` and their high sides by `high_offset` [m].
+    The low sides of the squares are shifted by `low_offset` and their high sides by `high_offset` [m].
     """
     ny, nx = free.shape
     for s in range(segments.shape[0]):
@@ -115,7 +115,7 @@ def block_crossed(segments, blocking, low_offset, high_offset, origin, cell, fre
 
 @kernel
 def block_near_discs(position, radius, reach, origin, cell, free):
-    """Clear `free` (nz, ny, nx) where a centre is less than `reach` from a ball, given in three coordinates."""
+    """Clear `free` (nz, ny, nx) at centres that are closer than `reach` to a ball, given in three coordinates."""
     nz, ny, nx = free.shape
     for m in range(position.shape[0]):
         grown = radius[m] + reach
@@ -137,7 +137,7 @@ def block_near_discs(position, radius, reach, origin, cell, free):
 
 @kernel
 def mark_points(points, rows, origin, cell, marked):
-    """Set `marked` (ny, nx), uint8, to 1 in the cells that hold one of these rows of `points`."""
+    """Set `marked` (ny, nx), uint8, to 1 in the cells that contain one of these rows of `points`."""
     ny, nx = marked.shape
     for k in range(rows.size):
         ix = math.floor((points[rows[k], 0] - origin[0]) / cell)

@@ -1,6 +1,6 @@
-"""Who is near, as the kernels of steering models walk it: runs of a table, whatever environment has filled it.
+"""Neighbours as the kernels of steering models walk them: runs of a table, whatever environment has filled it.
 
-An agent in row i at (x, y, z) meets everybody who may be within `radius` with
+For an agent in row i at (x, y, z), a kernel visits all candidates that may be within `radius` with
 
     view = view_of(near, i, x, y, z, radius)
     for number in range(count_runs(near, view)):
@@ -8,13 +8,13 @@ An agent in row i at (x, y, z) meets everybody who may be within `radius` with
         for k in range(first, last):
             j = near.met[k]  # the row; it is at (near.met_position[0, k], near.met_position[1, k]) …
 
-seen from (x + shift_x, y + shift_y, z + shift_z), and keeps those whose squared distance is at most radius · radius.
-Oneself is among them. Faster, sixteen at a time: `bits_within` and `meeting_bits`.
+seen from (x + shift_x, y + shift_y, z + shift_z), and keeps those with a squared distance of at most radius · radius.
+The agent itself is among them. Faster, sixteen at a time: `bits_within` and `meeting_bits`.
 
-A grid hands out the runs of its cells, over columns that are sorted by cell. An environment that has lists hands out
-one run for each row, over a table with an entry for each pair, in the order of cells and then of ids. So the order in
-which neighbours are met is the same, and a model needs no second kernel. Shifts are for periodic space; in lists places
-are those of the nearest images already, and all shifts are zero.
+A grid provides the runs of its cells, over columns that are sorted by cell. An environment that has lists provides one
+run for each row, over a table with an entry for each pair, in the order of cells and then of ids. So neighbours come in
+the same order, and a model needs no second kernel. Shifts are for periodic space; lists already contain the positions
+of the nearest images, and all their shifts are zero.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ _count_cell_runs = by_cell.count_runs
 
 
 class Neighbours(NamedTuple):
-    """Everybody by cell, and whom they meet; a plain tuple of arrays, so that kernels take it as one argument.
+    """All agents by cell, and their neighbours; a plain tuple of arrays, so that kernels take it as one argument.
 
-    The first part is that of a `CellList`: hot columns by place, which is where an agent stands in the order of cells.
-    The second is the table that runs go through: with a grid the same arrays, with lists an entry for each pair.
+    The first part is that of a `CellList`: hot columns by place, the agent's index in the order of the cells. The
+    second part is the table that runs index: with a grid the same arrays, with lists an entry for each pair.
     """
 
     origin: NDArray[np.float64]
@@ -53,8 +53,8 @@ class Neighbours(NamedTuple):
     group: NDArray[np.int32]
     period: NDArray[np.float64]
     level: NDArray[np.int16]
-    list_start: NDArray[np.int64]  #: (N + 1,): where the list of a row begins; empty where there are no lists
-    met: NDArray[np.uint32]  #: (M,): rows of those who are met
+    list_start: NDArray[np.int64]  #: (N + 1,): where the list of a row begins; empty if there are no lists
+    met: NDArray[np.uint32]  #: (M,): rows of the neighbours
     met_position: NDArray[np.float64]  #: (dim, M)
     met_velocity: NDArray[np.float64]  #: (dim, M)
     met_radius: NDArray[np.float64]  #: (M,)
@@ -63,7 +63,7 @@ class Neighbours(NamedTuple):
 
 @inlined_kernel
 def view_of(near, i, x, y, z, radius):
-    """Where to look for those within `radius` of agent i at a point (z is ignored in 2D)."""
+    """Where to find agents within `radius` of agent i at a point (z is ignored in 2D)."""
     if near.list_start.size > 0:
         zero = np.int64(0)
         return near.list_start[i], near.list_start[i + 1], zero, zero, zero, zero
@@ -78,7 +78,7 @@ def count_runs(near, view):
 
 @inlined_kernel
 def run_of(near, view, number):
-    """First and one past the last entry of a run, as uint64, and by how much to move one's own point for it."""
+    """First and one past the last entry of a run, as uint64, and how far to shift the agent's own point for it."""
     if near.list_start.size > 0:
         return np.uint64(view[0]), np.uint64(view[1]), 0.0, 0.0, 0.0
     return wrapping_run(near, view, number)
@@ -86,7 +86,7 @@ def run_of(near, view, number):
 
 @inlined_kernel
 def meeting_bits(near, at, last, x, y, z, vx, vy, vz, share, body, limit, horizon, close):
-    """A bit for each entry from `at` on, BLOCK of them and none from `last` on: set for those whom a body at a point
+    """A bit for each of BLOCK entries from `at` on, none at or after `last`: set for entries that a body at a point
     may meet (see `bits_meeting_2d`)."""
     position, velocity, radius = near.met_position, near.met_velocity, near.met_radius
     stride = np.uint64(position.shape[1])

@@ -1,8 +1,8 @@
-"""Lengths of ways in 32 bits, for those who only compare neighbouring cells.
+"""Path lengths in 32 bits, for code that only compares neighbouring cells.
 
-A crowd on a large map waits for memory, and that is halved so. Only the lowest bits of a length are kept: differences
-between neighbours are right nevertheless, because they are small. Nothing stands for the goal but AT_GOAL, and for a
-way that does not exist but NO_WAY.
+A crowd on a large map waits for memory, and this halves the traffic. Only the lowest bits of a length are kept.
+Differences between neighbours are correct nevertheless, because they are small. Only AT_GOAL stands for the goal, and
+only NO_PATH for a path that does not exist.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ _LOW = np.int64(0xFFFFFFFF)
 
 
 def bits_to_drop(longest_move: int) -> int:
-    """How many of the lowest bits of lengths must go, so that differences of a few moves this long still fit."""
+    """How many of the lowest bits of lengths to drop, so that differences of a few moves this long still fit."""
     return max(0, longest_move.bit_length() - 29)
 
 
 @parallel_kernel
 def shorten_lengths(units, drop, out):
-    """Write lengths of ways without so many of their lowest, and without their highest bits."""
+    """Write path lengths without their `drop` lowest bits and without their highest bits."""
     for cell in numba.prange(units.size):
         way = units[cell]
         low = np.uint32(min(max((way >> drop) & _LOW, AT_GOAL + 1), NO_PATH - 1))

@@ -4,8 +4,8 @@
 A number is a pure function of (key, agent id, step, draw), so it is the same on any number of threads or ranks and
 before and after a resume. The key is a 64-bit digest of the run's seed and the purpose of the draw.
 
-Counter layout: id (64 bits), step (40 bits), draw (24 bits); each counter gives four 32-bit words, from which come
-two 53-bit uniforms.
+Counter layout: id (64 bits), step (40 bits), draw (24 bits). Each counter gives four 32-bit words, which make two
+53-bit uniforms.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _W0 = np.uint32(0x9E3779B9)
 _W1 = np.uint32(0xBB67AE85)
 _LOW = np.uint64(0xFFFFFFFF)
 _SHIFT = np.uint64(32)
-#: One over the standard deviation of the sum of eight numbers of 16 bits.
+#: One over the standard deviation of the sum of eight 16-bit numbers.
 _BELL = math.sqrt(12.0 / (8.0 * (65536.0**2 - 1.0)))
 _TO_UNIT = 1.0 / 9007199254740992.0  # 2 ** -53
 
@@ -37,7 +37,7 @@ def random_key(seed: int, purpose: str) -> np.uint64:
 
 @inlined_kernel
 def philox4x32(c0, c1, c2, c3, k0, k1):
-    """Ten rounds on a counter of four and a key of two 32-bit words; the published known answers hold."""
+    """Ten rounds on a counter of four and a key of two 32-bit words; reproduces the published test vectors."""
     for _ in range(10):
         p0 = np.uint64(c0) * _M0
         p1 = np.uint64(c2) * _M1
@@ -53,7 +53,7 @@ def philox4x32(c0, c1, c2, c3, k0, k1):
 
 @inlined_kernel
 def words(key, agent_id, step, draw):
-    """Four independent words of 32 bits for (agent, step, draw)."""
+    """Four independent 32-bit words for (agent, step, draw)."""
     who = np.uint64(agent_id)
     when = np.uint64(step)
     c0 = np.uint32(who & _LOW)
@@ -82,9 +82,9 @@ def uniform(key, agent_id, step, draw):
 
 @inlined_kernel
 def bell(key, agent_id, step, draw):
-    """A number of mean 0 and variance 1 for (agent, step, draw) that is nearly normal, at a third of a normal's cost.
+    """A nearly normal number of mean 0 and variance 1 for (agent, step, draw), at a third of the cost of a normal.
 
-    The sum of eight uniforms of 16 bits: it ends at ±4.9, and its fourth moment is 2.85 instead of 3.
+    It is the sum of eight 16-bit uniforms: it ends at ±4.9, and its fourth moment is 2.85 instead of 3.
     """
     total = np.uint64(0)
     for word in words(key, agent_id, step, draw):
@@ -94,7 +94,7 @@ def bell(key, agent_id, step, draw):
 
 @inlined_kernel
 def normal_pair(key, agent_id, step, draw):
-    """Two independent standard normals for (agent, step, draw), by Box and Muller's polar-free form."""
+    """Two independent standard normals for (agent, step, draw), by the Box–Muller transform (trigonometric form)."""
     u, v = uniform_pair(key, agent_id, step, draw)
     length = math.sqrt(-2.0 * math.log(1.0 - u))
     angle = 2.0 * math.pi * v

@@ -1,7 +1,8 @@
 """Exact geometric predicates: a floating-point filter, then expansion arithmetic when the sign is in doubt.
 
 After Shewchuk, "Adaptive precision floating-point arithmetic and fast robust geometric predicates", 1997. A wall is
-impassable only if the sign of an orientation is right in every case, also for agents that graze a corner.
+impassable only if the sign of every orientation is correct, even for agents that graze a corner. The last predicate is
+for points and polygons given as boundary segments (any number of rings, holes included).
 """
 
 from __future__ import annotations
@@ -37,8 +38,8 @@ def two_product(a, b):
 
 @allocating_kernel
 def _orientation_exact(ax, ay, bx, by, cx, cy):
-    # The determinant written out has six products; their twelve parts are summed without error into an expansion,
-    # whose largest component has the sign of the whole.
+    # The expanded determinant has six products. Their twelve parts are summed without error into an expansion, and the
+    # largest component of that has the sign of the determinant.
     parts = np.empty(12)
     parts[0], parts[1] = two_product(ax, by)
     parts[2], parts[3] = two_product(-ax, cy)
@@ -78,10 +79,10 @@ def orientation(ax, ay, bx, by, cx, cy):
 
 @kernel
 def segments_touch(ax, ay, bx, by, cx, cy, dx, dy):
-    """Whether the closed segments a–b and c–d share a point; exact, also when they are degenerate or collinear."""
+    """Whether the closed segments a–b and c–d share a point; exact, even if they are degenerate or collinear."""
     if max(ax, bx) < min(cx, dx) or max(cx, dx) < min(ax, bx) or max(ay, by) < min(cy, dy) or max(cy, dy) < min(ay, by):
         return False
-    # With overlapping boxes, each pair of ends must not lie strictly on one side of the other's line.
+    # If the boxes overlap, no pair of ends may lie strictly on one side of the other's line.
     side_a = orientation(cx, cy, dx, dy, ax, ay)
     side_b = orientation(cx, cy, dx, dy, bx, by)
     if side_a * side_b > 0:
@@ -89,9 +90,6 @@ def segments_touch(ax, ay, bx, by, cx, cy, dx, dy):
     side_c = orientation(ax, ay, bx, by, cx, cy)
     side_d = orientation(ax, ay, bx, by, dx, dy)
     return side_c * side_d <= 0
-
-
-# Points and polygons given as boundary segments (any number of rings, holes included).
 
 
 @kernel
@@ -104,7 +102,7 @@ def inside_edges(x, y, edges, first, last):
             side = orientation(x0, y0, x1, y1, x, y)
             if side == 0 and min(x0, x1) <= x <= max(x0, x1):
                 return True
-            # An edge counts when it crosses the ray to the right; its upper end is left out so that none counts twice.
+            # An edge counts if it crosses the ray to the right; its upper end is left out so that none counts twice.
             if (y0 <= y < y1 and side > 0) or (y1 <= y < y0 and side < 0):
                 inside = not inside
     return inside

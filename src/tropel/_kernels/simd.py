@@ -1,9 +1,9 @@
 """Vector instructions for the innermost loops, as building blocks that kernels call like functions.
 
-Numba leaves it to the compiler whether a loop becomes vector instructions, and for short runs of agents it mostly does
-not, or spends more on the remainders than it gains. Here the vectors are written down (as LLVM vectors, which every
-processor gets in the width it has). Nothing is checked: arrays are taken as flat memory, and the caller sees to it that
-there is as much of it as is read or written. Files in `tropel._kernels` that name this folder are part of the digest
+Numba leaves it to the compiler whether a loop becomes vector instructions. For short runs of agents it mostly does not,
+or it spends more on the remainders than it gains. Here the vectors are explicit: they are LLVM vectors, which every
+processor gets in its own width. Nothing is checked: arrays are treated as flat memory, and the caller must make sure
+that everything read or written is inside them. Files in `tropel._kernels` that name this folder are part of the digest
 that keeps compiled code fresh.
 """
 
@@ -17,19 +17,19 @@ from numba.core import types
 
 #: How many elements `copy_block` copies.
 COPY_WIDTH = 8
-#: How many points `bits_within_2d`, `bits_meeting_2d` and the like test.
+#: How many points `bits_within_2d`, `bits_meeting_2d` and similar functions test.
 TEST_WIDTH = 16
-#: Numbers in a vector of the longer calculations, which four registers of any processor of today hold.
+#: Numbers in a vector of the longer calculations, which four registers of any current processor hold.
 LANES = 4
 
 _INDEX = ir.IntType(32)
 
-#: Callers leave out the first parameter, which a type checker cannot know.
+#: Callers omit the first parameter, which type checkers cannot know.
 intrinsic: Any = extending.intrinsic
 
 
 def vector_at(context: Any, builder: Any, array_type: Any, array: Any, index: Any, vector: Any) -> Any:
-    """Where a vector lies that begins with an element of an array."""
+    """The address of a vector that begins at an element of an array."""
     data = context.make_array(array_type)(context, builder, array).data
     return builder.bitcast(builder.gep(data, [index]), vector.as_pointer())
 
@@ -71,7 +71,7 @@ def _bits_within(context: Any, builder: Any, array_type: Any, array: Any, axes: 
 
 @intrinsic
 def bits_within_2d(typing_context: Any, points: Any, at_x: Any, at_y: Any, x: Any, y: Any, limit: Any) -> Any:
-    """A bit for each of TEST_WIDTH points: set when the squared distance to (x, y) is at most `limit`.
+    """A bit for each of TEST_WIDTH points: set if the squared distance to (x, y) is at most `limit`.
 
     The coordinates of the points begin at `at_x` and `at_y` of one array. Returns uint64.
     """
@@ -150,11 +150,11 @@ def bits_meeting_2d(
     typing_context: Any, position: Any, velocity: Any, radius: Any, at: Any, stride: Any,
     x: Any, y: Any, vx: Any, vy: Any, share: Any, body: Any, limit: Any, horizon: Any, near: Any,
 ) -> Any:  # fmt: skip
-    """A bit for each of TEST_WIDTH bodies: set when its squared distance to (x, y) is at most `limit` and, as far as
-    distance and speed go, one could touch it within the time `horizon`, or is within `near` of touching it.
+    """A bit for each of TEST_WIDTH bodies: set if its squared distance to (x, y) is at most `limit` and, by distance
+    and speed alone, the agent could touch it within the time `horizon`, or is within `near` of touching it.
 
-    Who is at (x, y) has the radius `body` and the velocity v, and reckons with `share` of theirs. Coordinates begin at
-    `at` and, for the next axis, `stride` later. Returns uint64.
+    The agent at (x, y) has the radius `body` and the velocity v, and takes `share` of the others' velocities into
+    account. Coordinates begin at `at` and, for the next axis, `stride` later. Returns uint64.
     """
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -180,7 +180,7 @@ def bits_meeting_3d(
 
 @intrinsic
 def eight_bytes(typing_context: Any, array: Any, index: Any) -> Any:
-    """Eight bytes of an array of bytes as one word of 64 bits, the first as its lowest; any index will do."""
+    """Eight bytes of a byte array as one 64-bit word, the first byte lowest; any alignment is allowed."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         word = ir.IntType(64)
@@ -192,7 +192,7 @@ def eight_bytes(typing_context: Any, array: Any, index: Any) -> Any:
 
 @intrinsic
 def prefetch(typing_context: Any, array: Any, index: Any) -> Any:
-    """Ask for an element of an array that is wanted soon; no index is wrong, and nothing waits for it."""
+    """Prefetch an element of an array that is needed soon; any index is safe, and nothing waits for it."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         byte = ir.IntType(8).as_pointer()
@@ -201,7 +201,7 @@ def prefetch(typing_context: Any, array: Any, index: Any) -> Any:
         number = ir.IntType(32)
         kind = ir.FunctionType(ir.VoidType(), [byte, number, number, number])
         function = builder.module.declare_intrinsic("llvm.prefetch", [byte], kind)
-        # For reading, to be kept in all caches, data.
+        # For reading, to be kept in all cache levels, in the data cache.
         builder.call(function, [place, number(0), number(3), number(1)])
         return context.get_dummy_value()
 
@@ -220,7 +220,7 @@ def count_ones(typing_context: Any, word: Any) -> Any:
 
 @intrinsic
 def trailing_zeros(typing_context: Any, word: Any) -> Any:
-    """The number of the lowest set bit of a uint64, as uint64; 64 when none is set."""
+    """The index of the lowest set bit of a uint64, as uint64; 64 if none is set."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.cttz(arguments[0], ir.Constant(ir.IntType(1), 0))

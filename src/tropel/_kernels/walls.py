@@ -1,7 +1,7 @@
-"""Walls as kernels see them: segments in a grid whose cells list every segment within reach.
+"""Walls for kernels: segments in a grid whose cells list every segment within reach.
 
-The list of a cell holds each segment that comes within `reach` of any point of the cell. So whoever asks for the walls
-within that distance looks into one cell, finds no segment twice, and walks one contiguous run.
+The list of a cell holds each segment that comes within `reach` of any point of the cell. So a query for the walls
+within that distance reads one cell, finds no segment twice, and walks one contiguous run.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from numpy.typing import NDArray
 from tropel._kernels.compile import inlined_kernel, kernel
 from tropel._kernels.predicates import segments_touch
 
-#: Chords of more than so many reaches are compared with every wall: points on them could be rounded out of reach.
+#: Longer chords, in units of the reach, are compared with every wall: rounding could move points on them out of reach.
 _LONGEST_WALK = 1e9
 
 
 class WallGrid(NamedTuple):
-    """Segments and the cells that know them; a plain tuple of arrays, so that kernels take it as one argument."""
+    """Segments and the cells that list them; a plain tuple of arrays, so that kernels take it as one argument."""
 
     segments: NDArray[np.float64]  #: (S, 4): x0, y0, x1, y1
-    blocking: NDArray[np.uint8]  #: (S,): 0 where the segment is an open door
+    blocking: NDArray[np.uint8]  #: (S,): 0 if the segment is an open door
     origin: NDArray[np.float64]  #: (2,): low corner
     inverse_cell: float
     shape: NDArray[np.int64]  #: (2,): cells along x and y
@@ -58,7 +58,7 @@ def nearest_on_segment(px, py, x0, y0, x1, y1):
 
 @kernel
 def clip_to_box(ax, ay, bx, by, low_x, low_y, high_x, high_y):
-    """Parameters (t0, t1) of the part of a → b inside a box; t0 > t1 when none is."""
+    """Parameters (t0, t1) of the part of a → b inside a box; t0 > t1 if there is none."""
     t0 = 0.0
     t1 = 1.0
     for axis in range(2):
@@ -100,10 +100,10 @@ def _touches_any(ax, ay, bx, by, walls):
 
 @kernel
 def _stops_along(ax, ay, bx, by, length, walls):
-    """Where to look at a chord from: `count` points from parameter t0 to t1, no further apart than the reach.
+    """Points from which to check a chord: `count` points from parameter t0 to t1, no further apart than the reach.
 
-    The count is zero when the chord stays clear of all cells, and negative when every wall is to be looked at: because
-    they are fewer than the points, or because rounding on so long a chord would put the points elsewhere.
+    The count is zero if the chord stays clear of all cells. It is negative if every wall must be checked, because there
+    are fewer walls than points, or because rounding on such a long chord would misplace the points.
     """
     if not length <= _LONGEST_WALK * walls.reach:
         return 0.0, 1.0, -1
@@ -145,7 +145,7 @@ def chord_blocked(ax, ay, bx, by, walls):
 
 @kernel
 def _crossing(ax, ay, bx, by, walls, s):
-    """How far along a → b the segment s is met (1 if it is not, or does not block), rounded."""
+    """How far along a → b the segment s is met (1 if it is not met or does not block), rounded."""
     if not walls.blocking[s]:
         return 1.0
     dx = bx - ax
@@ -166,7 +166,7 @@ def _crossing(ax, ay, bx, by, walls, s):
 
 @kernel
 def first_crossing(ax, ay, bx, by, walls):
-    """How far along a → b the first blocking segment is met, and which it is (1 and -1 if none is); rounded."""
+    """How far along a → b the first blocking segment is met, and which one it is (1 and -1 if none is); rounded."""
     first = 1.0
     which = -1
     length = math.sqrt((bx - ax) ** 2 + (by - ay) ** 2)
@@ -192,11 +192,11 @@ def first_crossing(ax, ay, bx, by, walls):
 
 @kernel
 def list_walls(segments, reach, origin, size, shape, start, items, fill):
-    """Enter every segment into the cells it is within reach of: first counting into start[cell + 1], then filling."""
+    """Enter every segment into the cells within its reach: first counting into start[cell + 1], then filling."""
     half_diagonal = size * math.sqrt(0.5)
     for s in range(segments.shape[0]):
         x0, y0, x1, y1 = segments[s, 0], segments[s, 1], segments[s, 2], segments[s, 3]
-        # Coordinates as in maps, far from zero, are rounded more coarsely than the lengths between them.
+        # Map coordinates far from zero are rounded more coarsely than the lengths between them.
         rounding = 1e-14 * max(abs(x0), abs(y0), abs(x1), abs(y1)) + 1e-12
         low_x = np.int64(max(math.floor((min(x0, x1) - reach - origin[0]) / size) - 1, 0))
         low_y = np.int64(max(math.floor((min(y0, y1) - reach - origin[1]) / size) - 1, 0))
@@ -221,7 +221,7 @@ def list_walls(segments, reach, origin, size, shape, start, items, fill):
 def free_of_walls(x, y, ex, ey, radius, most, walls):
     """How far a body at (x, y) can go along the unit vector e before it touches a wall; at most `most` (in 2D).
 
-    Complete up to the walls' reach. A wall that the body touches already does not stop it from going along or away.
+    Complete up to the walls' reach. A wall that the body already touches does not stop it from moving along or away.
     """
     free = most
     if walls.segments.shape[0] == 0:
@@ -237,7 +237,7 @@ def free_of_walls(x, y, ex, ey, radius, most, walls):
         if away - radius >= free:
             continue
         if away <= radius * (1.0 + 1e-9):
-            # In touch: only what leads nearer is barred.
+            # In contact: only moves towards the wall are blocked.
             if (qx - x) * ex + (qy - y) * ey > 1e-9 * away:
                 return 0.0
             continue
@@ -253,7 +253,7 @@ def free_of_walls(x, y, ex, ey, radius, most, walls):
             u = (x + t * ex - x0) * along_x + (y + t * ey - y0) * along_y
             if 0.0 <= u <= length and t < free:
                 free = t
-        # Its two round ends.
+        # Its two rounded ends.
         for end in range(2):
             dx, dy = (x0 - x, y0 - y) if end == 0 else (x1 - x, y1 - y)
             ahead = dx * ex + dy * ey

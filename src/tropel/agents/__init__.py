@@ -1,1 +1,1 @@
-"""Who moves: the struct of arrays, groups, spawning and the distributions that personal parameters are drawn from."""
+"""Agents: the struct of arrays, groups, spawning and the distributions that personal parameters are drawn from."""

@@ -1,4 +1,4 @@
-"""Distributions that per-agent parameters are drawn from, by counter-based random numbers."""
+"""Distributions that per-agent parameters are drawn from, with counter-based random numbers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tropel.foundation.field_types import Finite, NotNegative
 from tropel.foundation.quantities import Quantity, is_number
 
 _MOST_REDRAWS = 200
-#: Nothing about an agent is larger; squares and sums of such values stay finite.
+#: No property of an agent is larger; squares and sums of such values stay finite.
 _LARGEST = 1e12
 
 
@@ -29,7 +29,7 @@ _CONFIG = ConfigDict(extra="forbid")
 @readable_errors
 @dataclass(frozen=True, config=_CONFIG)
 class Normal:
-    """A normal distribution; values outside [low, high] are drawn again, so the cut does not pile up at the ends."""
+    """A normal distribution; values outside [low, high] are drawn again, so that they do not pile up at the ends."""
 
     mean: Finite
     sd: NotNegative
@@ -57,7 +57,7 @@ class Normal:
             if len(outside) == 0:
                 return values
             values[outside] = self.mean + self.sd * normals(key, ids[outside], draw=attempt)[:, 0]
-        # A range so narrow, or so far out, that it is seldom hit: invert the distribution function between its ends.
+        # The range is so narrow, or so far out, that it is rarely hit: invert the distribution function in between.
         outside = np.flatnonzero((values < low) | (values > high))
         values[outside] = self._between(uniforms(key, ids[outside], draw=_MOST_REDRAWS)[:, 0])
         return values
@@ -75,7 +75,7 @@ class Normal:
 @readable_errors
 @dataclass(frozen=True, config=_CONFIG)
 class Uniform:
-    """Evenly between low and high."""
+    """A uniform distribution between low and high."""
 
     low: Finite
     high: Finite
@@ -93,7 +93,7 @@ class Uniform:
 
 Distribution = Annotated[Normal | Uniform, Field(discriminator="kind")]
 
-#: What a per-agent parameter may be given as: one number for all, a distribution, or an array with a value each.
+#: What a per-agent parameter may be: one number for all agents, a distribution, or an array with one value each.
 Drawable = float | Normal | Uniform | NDArray[np.float64]
 
 
@@ -120,7 +120,7 @@ def draw_quantity(
 ) -> NDArray[np.float64]:
     """Values of a quantity for the given agents, all of them allowed; `who` begins the message if one is not."""
     if is_number(value):
-        quantity.check(value, who)  # also where nobody is there yet to have it
+        quantity.check(value, who)  # even if there are no agents yet
     values = draw(value, seed=seed, purpose=purpose, ids=ids)
     wrong = quantity.is_wrong(values)
     if wrong.any():

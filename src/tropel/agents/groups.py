@@ -1,4 +1,8 @@
-"""Groups: named sets of agents that are declared together and may have their own planner and steering model."""
+"""Groups: named sets of agents that are declared together and may have their own planner and steering model.
+
+In reading order: bonds (families, and agents that follow another group), `Personal` with the properties that may
+differ from agent to agent, `Group`, and `Source`, which adds agents while the simulation runs.
+"""
 
 from __future__ import annotations
 
@@ -31,22 +35,20 @@ from tropel.registry import MODELS
 from tropel.world import World
 from tropel.world.shapes import ShapeLike
 
-# Who belongs together: families, and those who follow somebody of another group.
-#
-# Models that care declare the columns `family` (a number its members share) and `leader` (an id), -1 for none. Here
-# they are filled in for groups that are declared with `families` or `follow`.
+# Bonds: families, and agents that follow an agent of another group. Models that use them declare the columns `family`
+# (a number that its members share) and `leader` (an id), -1 for none. The code here fills them in for groups that are
+# declared with `families` or `follow`.
 
-
-#: Families that are cut here are numbered from this on, by the id of a member; lower numbers are free for one's own.
+#: Families made here are numbered from this on, by the id of a member; lower numbers are free for your own families.
 FIRST_NUMBER = 1 << 30
 #: The columns that `families` and `follow` fill in.
 COLUMN_OF = {"families": "family", "follow": "leader"}
 
 
 def check_bonds(families: Any, follow: Any, parameters: Any, *, group: str, who: str) -> None:
-    """Raise when what is declared makes no sense; `who` begins the message."""
+    """Raise if the declared bonds make no sense; `who` begins the message."""
     if families is not None and (isinstance(families, bool) or not isinstance(families, Integral) or families < 2):
-        raise ParameterError(f"{who}: families are given by how many people one has, at least 2, not {families!r}")
+        raise ParameterError(f"{who}: families is the number of people per family, at least 2, not {families!r}")
     if follow is not None and (not isinstance(follow, str) or follow == group):
         raise ParameterError(f"{who}: follow names another group, whose nearest agent is followed, not {follow!r}")
     for told, column in COLUMN_OF.items():
@@ -55,7 +57,7 @@ def check_bonds(families: Any, follow: Any, parameters: Any, *, group: str, who:
 
 
 def check_no_circle(follows: Mapping[str, set[str]]) -> None:
-    """Raise when a group follows itself through others: nobody of them would lead."""
+    """Raise if a group follows itself through others: none of them would lead."""
     for begin in follows:
         came_from: dict[str, str] = {}
         waiting = [begin]
@@ -74,12 +76,12 @@ def check_no_circle(follows: Mapping[str, set[str]]) -> None:
 
 
 def check_has_bonds(families: Any, follow: Any, *, group: str, model: str, columns: set[str]) -> None:
-    """Raise when the model that steers a group knows nothing of families or leaders."""
+    """Raise if the model that steers a group does not use families or leaders."""
     for told, given in (("families", families), ("follow", follow)):
         if given is not None and COLUMN_OF[told] not in columns:
             raise ParameterError(
                 f"group '{group}': {told} sets the column {COLUMN_OF[told]}, which its steering model {model} does not "
-                f"have; steer it by {_models_with(COLUMN_OF[told])}, or leave {told} out"
+                f"have; steer it with {_models_with(COLUMN_OF[told])}, or leave {told} out"
             )
 
 
@@ -90,9 +92,9 @@ def _models_with(column: str) -> str:
 
 
 def cut_into_families(position: NDArray[np.float64], size: int) -> NDArray[np.int64]:
-    """For each agent the row of its family's first member; neighbours go together, the last family may be smaller.
+    """For each agent the row of its family's first member. Families are neighbours; the last may be smaller.
 
-    The agents are halved across the longer side of the room they take, again and again, between whole families.
+    The agents are halved across the longer side of their bounding box, recursively, between whole families.
     """
     first = np.empty(len(position), dtype=np.int64)
     parts = [np.arange(len(position))] if len(position) else []
@@ -120,26 +122,26 @@ def nearest_of(
 
 #: Goals that are not the name of an exit or a target.
 SPECIAL_GOALS = {"nearest exit": NEAREST_EXIT, "nearest target": NEAREST_TARGET, "none": NO_GOAL}
-#: Nobody means more than that in one group; it is refused before any memory is asked for.
+#: No sensible group has more; larger ones are refused before any memory is allocated.
 MOST_AGENTS = 1_000_000_000
-DELAY = Quantity(name="delay", unit="s", low=0.0, high=1e12, about="stands still for so long first")
-#: What every agent has by fields of its group, not as one of its `parameters`.
+DELAY = Quantity(name="delay", unit="s", low=0.0, high=1e12, about="how long the agent stands still at first")
+#: Quantities that are fields of a group, not part of its `parameters`.
 _PERSONAL: tuple[Quantity, ...] = (RADIUS, DESIRED_SPEED, SENSE_RADIUS, DELAY)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Personal:
-    """What differs from agent to agent; each value is a number, a distribution or an array with a value each."""
+    """Per-agent properties; each is a number, a distribution or an array with one value per agent."""
 
     goal: str = "nearest exit"  #: an exit or target by name, "nearest exit", "nearest target" or "none"
     radius: Any = RADIUS.default  #: of the body [m]
     desired_speed: Any = DESIRED_SPEED.default  #: when nothing is in the way [m/s]
     sense_radius: Any = SENSE_RADIUS.default  #: how far others are noticed, centre to centre [m]
-    delay: Any = DELAY.default  #: stands still for so long first [s]
-    personality: Personality | None = None  #: a preset such as "cautious", or shares; `parameters` go before it
+    delay: Any = DELAY.default  #: stands still for this long at first [s]
+    personality: Personality | None = None  #: a preset such as "cautious", or shares; `parameters` override it
     parameters: Mapping[str, Any] = field(default_factory=dict)  #: columns that planners or steering models declare
-    families: int | None = None  #: people in a family: neighbours are cut into families that keep together
-    follow: str | None = None  #: a group of whose agents the nearest is followed
+    families: int | None = None  #: people per family: neighbours are grouped into families that stay together
+    follow: str | None = None  #: a group, whose nearest agent is followed
 
     def values(
         self,
@@ -172,9 +174,9 @@ class Personal:
 
 
 def parameter_named(name: str, columns: Mapping[str, Column], who: str) -> Column:
-    """The column that `parameters` of a group name; raises when there is none, or it is not given that way."""
+    """The column that `parameters` of a group name; raises if there is none, or if it is a field of the group."""
     if name in PERSONAL_NAMES:
-        raise ParameterError(f"{who}: {name} is not one of the parameters but stands beside them, as  {name} = …")
+        raise ParameterError(f"{who}: {name} is not one of the parameters but a field of its own, as in  {name} = …")
     settable = {key: column for key, column in columns.items() if column.settable and key not in PERSONAL_NAMES}
     if name not in settable:
         raise ParameterError(f"{who}: agents have no parameter '{name}'; {suggest(name, settable)}")
@@ -190,8 +192,8 @@ PERSONAL_NAMES = frozenset({"goal", *(quantity.name for quantity in _PERSONAL)})
 class Group(Personal):
     """Agents declared together.
 
-    Say how many by `count`, by `density` [1/m², in 3D 1/m³] or by giving their `positions`; say where by `region` (a
-    name or a shape, in 3D a pair of corners; the whole walkable area when left out).
+    Give their number by `count`, by `density` [1/m², in 3D 1/m³] or by their `positions`, and the place by `region`: a
+    name or a shape, in 3D a pair of corners. The default is the whole walkable area.
     """
 
     name: str
@@ -238,7 +240,7 @@ def goal_number(world: World, goal: str, who: str) -> int:
     if goal not in world.goal_numbers:
         raise ParameterError(f"'{who}' has the goal '{goal}'; {suggest(goal, [*world.goal_numbers, *SPECIAL_GOALS])}")
     if goal not in world.exits and goal not in world.targets:
-        return NO_GOAL  # a target that was taken away
+        return NO_GOAL  # a target that was removed
     return world.goal_numbers[goal]
 
 
@@ -248,22 +250,21 @@ def goal_name(world: World, number: int) -> str:
 
 
 # Sources: agents that come in while the simulation runs.
-
-#: [1/s]; beyond it arrivals could not be counted.
+#: [1/s]; above this, arrivals could not be counted.
 _HIGHEST_RATE = 1e9
-#: Poisson numbers of a mean above this are normal ones, to more digits than anybody counts.
+#: Above this mean, Poisson numbers are normal to more digits than matter.
 _NORMAL_FROM = 1e6
-#: Poisson numbers of a larger mean are summed from smaller ones: exp(-mean) must not vanish.
+#: Poisson numbers with a larger mean are sums of smaller ones: exp(-mean) must not underflow.
 _LARGEST_MEAN = 500.0
 
 
 @named_parameters
 @dataclass(frozen=True)
 class Source(Personal):
-    """Lets agents in at a rate [1/s], into a region, between two times [s], as long as there is room.
+    """Adds agents at a rate [1/s], in a region, between two times [s], as long as there is room.
 
-    Who finds no room waits outside and comes in as soon as there is some. `arrivals` is "even" (one every 1/rate
-    seconds) or "random" (a Poisson process). `group` names the group the newcomers join.
+    Agents that find no room wait outside and come in as soon as there is some. `arrivals` is "even" (one every 1/rate
+    seconds) or "random" (a Poisson process). `group` names the group that the newcomers join.
     """
 
     group: str
@@ -299,7 +300,7 @@ class Source(Personal):
         check_bonds(None, self.follow, self.parameters, group=group, who=f"the source of '{group}'")
 
     def arriving(self, *, seed: int, number: int, step: int, dt: float) -> int:
-        """How many arrive at the door during this step; a pure function of the step."""
+        """How many agents arrive during this step; a pure function of the step."""
         begin, end = max(step * dt, self.begin), min((step + 1) * dt, self.end)
         if end <= begin:
             return 0
@@ -316,10 +317,10 @@ class Source(Personal):
 
 
 def _poisson(mean: float, u: float) -> int:
-    """The number with the cumulative probability u, by summing up probabilities."""
+    """The Poisson number with the cumulative probability u, by summing probabilities."""
     count, term = 0, math.exp(-mean)
     total = term
-    # The terms vanish before a u next to one is reached, because their sum is rounded.
+    # The terms vanish before a u close to one is reached, because their sum is rounded.
     while u > total and (term > 0.0 or count < mean):
         count += 1
         term *= mean / count

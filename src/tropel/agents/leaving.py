@@ -1,4 +1,4 @@
-"""Who has arrived at a goal that takes people out: an open exit, or a target that absorbs."""
+"""Agents that leave, at an open exit or an absorbing target, and agents that die, in a deadly hazard."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ def _write_boxes(goals, box):
 
 @inlined_kernel
 def _is_at(g, i, position, goals, box):
-    """Whether somebody is at a goal."""
+    """Whether an agent is at a goal."""
     if goals.is_exit[g]:
-        # Exact tests of all edges of sixteen gates cost fifty thousand people more than walking does.
+        # For fifty thousand people, exact tests of all edges of sixteen gates cost more than walking does.
         x, y = position[i, 0], position[i, 1]
         if x < box[g, 0] or y < box[g, 1] or x > box[g, 2] or y > box[g, 3]:
             return False
@@ -70,7 +70,7 @@ def _arrived_some(first, last, position, goal, dead, goals, takes_out, box, out)
 
 @parallel_kernel
 def _arrived(position, goal, dead, goals, takes_out, box, out):
-    """Write through which goal everybody leaves; returns how many do."""
+    """Write through which goal each agent leaves; returns how many leave."""
     leaving = 0
     count = position.shape[0]
     _write_boxes(goals, box)
@@ -81,9 +81,9 @@ def _arrived(position, goal, dead, goals, takes_out, box, out):
 
 
 def arrived(state: AgentState, world: World) -> NDArray[np.int32] | None:
-    """For each agent the number of the goal through which it leaves now, or STAYS; None when nobody leaves.
+    """For each agent the number of the goal through which it leaves now, or STAYS; None if no agent leaves.
 
-    The dead leave nowhere.
+    The dead never leave.
     """
     goals = world.goals()
     takes_out = goals.absorbs & goals.usable
@@ -94,12 +94,9 @@ def arrived(state: AgentState, world: World) -> NDArray[np.int32] | None:
     return out if _arrived(state.position, state.goal, state.dead, goals, takes_out, box, out) else None
 
 
-# Who dies: whoever stands within the inner radius of a deadly hazard.
-
-
 @kernel
 def _note_killed(position, dead, centre, reach, period, out):
-    """Write whom hazards kill now; returns how many these are."""
+    """Write which agents hazards kill now; returns how many they are."""
     found = 0
     for i in range(position.shape[0]):
         out[i] = False
@@ -117,7 +114,7 @@ def _note_killed(position, dead, centre, reach, period, out):
 
 
 def killed_now(state: AgentState, world: World) -> NDArray[np.int64] | None:
-    """Rows of the living who are within the inner radius of a deadly hazard; None when nobody is."""
+    """Rows of the living agents within the inner radius of a deadly hazard; None if there are none."""
     rows = world.hazards.rows_where("deadly") if len(world.hazards) else ()
     if not len(rows):
         return None

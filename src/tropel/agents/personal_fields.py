@@ -1,4 +1,4 @@
-"""What newcomers are like, as files and events give it: groups, sources and `AddAgents` have the same fields."""
+"""The properties of newcomers in files and events: groups, sources and `AddAgents` have the same fields."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from tropel.agents.state import DESIRED_SPEED, RADIUS, SENSE_RADIUS
 from tropel.foundation.field_types import Finite, WholeNumber
 from tropel.foundation.quantities import Quantity
 
-#: A parameter: a number for all, or a distribution from which each agent draws its own.
+#: A parameter: one number for all agents, or a distribution from which each agent draws its own.
 Value = Finite | Distribution
 
 
 class Drawn:
-    """Marks a `Value` as that of a quantity, with its limits, unit and help text."""
+    """Marks a `Value` as belonging to a quantity, with its limits, unit and help text."""
 
     def __init__(self, quantity: Quantity) -> None:
         self.quantity = quantity
@@ -38,7 +38,7 @@ class Drawn:
 
 
 def with_limits(value: dict[str, Any], quantity: Quantity) -> dict[str, Any]:
-    """The JSON schema of a `Value` that is a quantity's: its number has limits, and all of it a description."""
+    """The JSON schema of a quantity's `Value`: limits for the number, and a description for the whole."""
     number, *others = value["anyOf"]
     return {"anyOf": [{**number, **quantity.limits_in_schema()}, *others], "description": quantity.help}
 
@@ -57,7 +57,7 @@ class ParametersField:
 
 
 class PersonalFields(BaseModel):
-    """What may differ from agent to agent: numbers or distributions."""
+    """The properties that may differ from agent to agent: numbers or distributions."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -76,7 +76,7 @@ class PersonalFields(BaseModel):
     ] = Field(default_factory=dict)
     families: Annotated[
         WholeNumber | None,
-        Field(ge=2, description="people in a family: neighbours are cut into families that keep together"),
+        Field(ge=2, description="people per family: neighbours are grouped into families that stay together"),
     ] = None
     follow: Annotated[str | None, Field(description="a group, whose nearest agent is followed")] = None
 

@@ -1,8 +1,21 @@
-"""Personalities with plain names, for people who do not think in agility, mass and courage.
+"""Personality: three traits per agent that change how it moves, and presets with plain names.
 
-A preset is a set of traits (LAYERS §4.4), most of them normals cut to [0, 1], and a factor on the desired speed of the
-group. A group has one of them, or a mixture such as {"cautious": 0.7, "hasty": 0.3}: only the ratios of the shares
-count, and who is what depends on seed, group and id alone.
+The traits are numbers in [0, 1] (LAYERS §4.4):
+
+| trait | 0 | 1 | acts on |
+|---|---|---|---|
+| agility | turns like a ship | turns at once | filter on the turn rate |
+| mass | changes speed at once | changes speed like a ship | filter on the forward speed |
+| courage | keeps far from obstacles | walks right up to them | d0 and d1 |
+
+    d0 = (d0_base + 1)^(2 (1 - courage)) - 1              d0_base at courage ½, 0 at courage 1        (LAYERS eq. 8)
+    d1 = d0vel - v0 t2c                                   the print's d0vel - v0 has no common unit   (LAYERS eq. 9)
+    d0vel = d0_base below ½, 2 d0_base (1 - courage) above                                            (LAYERS eq. 10)
+
+A preset is for people who do not think in agility, mass and courage. It is a set of traits, most of them normal
+distributions cut to [0, 1], and a factor on the desired speed of the group. A group has one preset, or a mixture such
+as {"cautious": 0.7, "hasty": 0.3}. Only the ratios of the shares count, and which agent gets which preset depends only
+on seed, group and id.
 """
 
 from __future__ import annotations
@@ -24,27 +37,14 @@ from tropel.agents.state import Column
 from tropel.errors import ParameterError, is_finite, suggest
 from tropel.foundation.arguments import CHECKED_ELSEWHERE
 
-# Personality (LAYERS §4.4): three numbers in [0, 1] per agent that change how it moves.
-#
-# | trait | 0 | 1 | acts on |
-# |---|---|---|---|
-# | agility | turns like a ship | turns at once | filter on the turn rate |
-# | mass | changes speed at once | changes speed like a ship | filter on the forward speed |
-# | courage | keeps far from obstacles | walks right up to them | d0 and d1 |
-#
-#     d0 = (d0_base + 1)^(2 (1 - courage)) - 1              d0_base at courage ½, 0 at courage 1        (LAYERS eq. 8)
-#     d1 = d0vel - v0 t2c                                   the print's d0vel - v0 has no common unit   (LAYERS eq. 9)
-#     d0vel = d0_base below ½, 2 d0_base (1 - courage) above                                            (LAYERS eq. 10)
-
-
 #: Time constants of the slowest agents [s].
 SLOWEST_TURN = 2.0
 SLOWEST_SPEED = 3.0
 
-#: d0 of somebody without any fear [m]; never zero, by which distances are divided.
+#: d0 of an agent without any fear [m]; never zero, because distances are divided by it.
 _LEAST_D0 = 1e-3
 
-#: What models with a personality declare.
+#: The columns that models with a personality declare.
 PERSONALITY = (
     Column(name="agility", default=1.0, low=0.0, high=1.0, about="0 turns like a ship, 1 turns at once"),
     Column(name="mass", default=0.0, low=0.0, high=1.0, about="0 changes speed at once, 1 changes it like a ship"),
@@ -69,15 +69,15 @@ def filter_gain(sluggishness, slowest, dt):
 
 @inlined_kernel
 def felt_distance(d0_base, courage):
-    """d0: how far off obstacles are felt [m]."""
+    """d0: the distance from which obstacles repel the agent [m]."""
     co = min(max(courage, 0.0), 1.0)
-    # A power, written so that the logarithm is taken once for all agents.
+    # A power, written so that the logarithm is computed once for all agents.
     return max(fast_exp(2.0 * (1.0 - co) * math.log(d0_base + 1.0)) - 1.0, _LEAST_D0)
 
 
 @inlined_kernel
 def safety_distance(safety, courage, desired_speed, time_to_contact):
-    """d1: the free distance [m] at which one comes to a stand."""
+    """d1: the free distance [m] at which the agent comes to a stop."""
     co = min(max(courage, 0.0), 1.0)
     d0vel = safety if co < 0.5 else 2.0 * safety * (1.0 - co)
     return d0vel - desired_speed * time_to_contact
@@ -85,7 +85,7 @@ def safety_distance(safety, courage, desired_speed, time_to_contact):
 
 @dataclass(frozen=True, kw_only=True)
 class Preset:
-    """What one kind of people is like; see `agents/personality.py` for the meaning of the traits."""
+    """One kind of people; the module docstring explains the traits."""
 
     about: str
     agility: Drawable
@@ -129,12 +129,12 @@ PRESETS: dict[str, Preset] = {
     ),
 }
 
-#: What `personality` may be: a name, or the shares of several.
+#: A personality: the name of a preset, or the shares of several.
 Personality = Annotated[str | Mapping[str, float], CHECKED_ELSEWHERE]
 
 
 def shares_of(personality: Any, who: str) -> dict[str, float]:
-    """The share of each preset, adding up to 1; `who` begins the message when something is wrong with them."""
+    """The share of each preset, adding up to 1; `who` begins the message if something is wrong with them."""
     given = {personality: 1.0} if isinstance(personality, str) else personality
     if not isinstance(given, Mapping) or not given:
         known = ", ".join(PRESETS)
@@ -156,7 +156,7 @@ def shares_of(personality: Any, who: str) -> dict[str, float]:
 def presets_of(
     personality: Personality, *, seed: int, group: str, ids: NDArray[np.int64]
 ) -> tuple[list[str], NDArray[np.int64]]:
-    """The names in a mixture, and for each agent the number of its own; the same (seed, group, id), the same one."""
+    """The presets in a mixture, and for each agent the index of its own, which depends only on (seed, group, id)."""
     shares = shares_of(personality, f"group '{group}'")
     upto = np.cumsum(list(shares.values()))
     upto[-1] = 1.0
@@ -181,14 +181,14 @@ def draw_personality(
 
 
 def check_has_traits(personality: Personality | None, *, group: str, model: str, columns: set[str]) -> None:
-    """Raise when the model that steers a group knows nothing of the traits a personality would set."""
+    """Raise if the model that steers a group does not have the traits that a personality would set."""
     missing = [trait for trait in TRAITS if trait not in columns]
     if personality is None or not missing:
         return
     named = personality if isinstance(personality, str) else ", ".join(personality)
     raise ParameterError(
         f"group '{group}': the personality ({named}) sets {', '.join(missing)}, which its steering model {model} does "
-        f"not have; steer it by Dynamical, or leave the personality out"
+        f"not have; steer it with Dynamical, or leave the personality out"
     )
 
 

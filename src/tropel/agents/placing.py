@@ -1,4 +1,4 @@
-"""Where newcomers may stand: asked of their model, which declares one of these."""
+"""Where newcomers may stand; each model declares one of these."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ Floats = NDArray[np.float64]
 
 
 class Placing:
-    """Anywhere in a region where a body has room. Models whose agents stand in special places declare another one."""
+    """Anywhere in a region where a body has room. Models with agents in special places declare another one."""
 
-    #: The radius that bodies have, whatever they were to have [m]; None where each has its own.
+    #: The radius that all bodies get, whatever was declared for them [m]; None if each has its own.
     body: float | None = None
 
     def settle(self, world: World, positions: Floats, *, who: str, taken: Floats, taken_radius: Floats) -> Floats:
-        """Where those stand who were given these positions, which are inside of the world."""
+        """Where agents with these given positions, which are inside the world, will stand."""
         return positions
 
     def find(

@@ -1,4 +1,4 @@
-"""Everybody: who is there, who comes in, who leaves or dies, and what is changed about them."""
+"""The population: which agents exist, how they come in, leave and die, and how they are changed."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ from tropel.foundation.arguments import is_whole_number
 from tropel.foundation.quantities import is_number
 from tropel.world import World, shapes
 
-#: Instead of a number: what agents have whom nothing is said of.
+#: Instead of a number: the value of agents for which none is given.
 DEFAULT = "default"
 
 
 class Population:
-    """The agents of a simulation, their groups and sources, and the lists of those who have left and died."""
+    """The agents of a simulation, their groups and sources, and the records of agents that have left or died."""
 
     def __init__(self, world: World, declared: Iterable[Group | Source], *, seed: int) -> None:
         self.world = world
@@ -48,7 +48,7 @@ class Population:
         self._declared: list[Group] = []
         self.sources: list[Source] = []
         self._numbers: dict[str, int] = {}
-        self._goals: dict[str, str] = {}  # where groups were sent when they were declared
+        self._goals: dict[str, str] = {}  # the goals that groups were declared with
         seen: set[str] = set()
         for item in declared:
             if isinstance(item, Source):
@@ -72,9 +72,9 @@ class Population:
                 self._follows.setdefault(own, set()).add(item.follow)
         check_no_circle(self._follows)
         self.state = AgentState(world.dim)
-        self.waiting: list[int] = [0] * len(self.sources)  #: arrived at the source but found no room yet
+        self.waiting: list[int] = [0] * len(self.sources)  #: arrived at the source but have found no room yet
         self.emitted: list[int] = [0] * len(self.sources)
-        # Ids are given out in order, so how many came together says who they were.
+        # Ids are assigned in order, so the number of agents that came together identifies them.
         self._came_count: list[int] = []
         self._came_group: list[int] = []
         self._came_time: list[float] = []
@@ -86,7 +86,7 @@ class Population:
         self._placing: Sequence[Placing] = ()
 
     def spawn_all(self, columns: Iterable[Column], placing: Sequence[Placing] | None = None) -> None:
-        """Place the declared groups, one after the other; `placing` says for each where its agents may stand."""
+        """Place the declared groups, one after the other; `placing` tells where the agents of each may stand."""
         self.state = AgentState(self.world.dim, columns)
         self.state.group_names = self.groups
         self._placing = [ANYWHERE] * len(self.groups) if placing is None else placing
@@ -96,11 +96,11 @@ class Population:
         # A group may follow one that is declared after it.
         for group, ids in placed:
             if group.follow is not None and not len(self._rows(group.follow)):
-                raise ParameterError(f"group '{group.name}' follows '{group.follow}', of whom nobody is there at first")
+                raise ParameterError(f"group '{group.name}' follows '{group.follow}', which has no agents at the start")
             self._bind(group, ids)
 
     def _check_source(self, source: Source) -> None:
-        """What can be wrong with a source is said at the start, not when its first agent comes."""
+        """Report errors in a source at the start, not when its first agent comes."""
         check_region(self.world, source.region, f"the source of '{source.group}'")
         if source.follow is not None:
             self._number(source.follow)
@@ -108,11 +108,11 @@ class Population:
         source.values(ids=nobody, time=0.0, **self._declared_for(source.group))
 
     def _declared_for(self, group: str) -> dict[str, Any]:
-        """What newcomers of a group need to know to have values."""
+        """What is needed to draw the values of newcomers of a group."""
         return {"world": self.world, "columns": self.state.declared, "seed": self.seed, "group": group}
 
     def members(self, numbers: Sequence[int]) -> NDArray[np.int64]:
-        """Ascending rows of the living who are moved here and belong to the groups with these numbers."""
+        """Ascending rows of the living agents that this process moves, in the groups with these numbers."""
         key = tuple(numbers)
         if key not in self._members:
             alive = self.state.dead == 0
@@ -124,11 +124,11 @@ class Population:
 
     @property
     def living(self) -> int:
-        """How many are there and alive."""
+        """How many agents are present and alive."""
         return len(self.members(range(len(self.groups))))
 
     def _rows(self, group: str | None) -> NDArray[np.int64]:
-        """Rows of a group, or of everybody, the dead among them."""
+        """Rows of a group, or of all agents, including the dead."""
         if group is None:
             return np.arange(len(self.state), dtype=np.int64)
         return np.flatnonzero(self.state.group == self._number(group)).astype(np.int64)
@@ -139,12 +139,12 @@ class Population:
         return self._numbers[group]
 
     def declared_goal(self, group: str) -> str:
-        """Where a group was sent when it was declared."""
+        """The goal that a group was declared with."""
         self._number(group)
         return self._goals[group]
 
     def check_follow(self, group: str, leader: str | None) -> None:
-        """Raise when newcomers of a group would follow it, itself or through those that follow it."""
+        """Raise if newcomers of a group would follow their own group, directly or through groups that follow it."""
         if leader is not None:
             check_no_circle({**self._follows, group: self._follows.get(group, set()) | {leader}})
 
@@ -157,7 +157,7 @@ class Population:
         return ids
 
     def check_room(self, group: Group, *, time: float, step: int) -> None:
-        """Raise when the agents of a group would find no room now."""
+        """Raise if the agents of a group would find no room now."""
         self._find_places(group, time=time, step=step)
 
     def _place(self, group: Group, *, time: float, step: int) -> NDArray[np.int64]:
@@ -201,7 +201,7 @@ class Population:
         )
 
     def _taken(self) -> dict[str, NDArray[np.float64]]:
-        """The bodies that are there already."""
+        """The bodies that are already present."""
         return {"taken": self.state.position, "taken_radius": self.state.radius}
 
     def _append(
@@ -219,7 +219,7 @@ class Population:
         return ids
 
     def _bind(self, told: Personal, ids: NDArray[np.int64]) -> None:
-        """Make newcomers into families, and let them follow the nearest of another group, if one is there."""
+        """Group newcomers into families, and let them follow the nearest agent of another group, if there is one."""
         rows = self.state.rows_of(ids)
         if told.families is not None:
             first = cut_into_families(self.state.position[rows], told.families)
@@ -229,14 +229,14 @@ class Population:
             self.state.columns["leader"][rows] = nearest_of(place[rows], place[leaders], self.state.id[leaders])
 
     def _face_goals(self, rows: NDArray[np.int64]) -> None:
-        """Turn agents to where they want to go; those without a goal look along x."""
+        """Turn agents towards their goals; those without a goal face along x."""
         facing = np.zeros_like(self.state.position)
         towards_goal(self.state.position, self.state.goal, rows, self.world.goals(), facing)
         somewhere = rows[facing[rows].any(axis=1)]
         self.state.heading[somewhere] = facing[somewhere]
 
     def let_in(self, step: int, dt: float) -> None:
-        """Bring in whom the sources send in this step, as far as there is room."""
+        """Add the agents that the sources send in this step, if there is room."""
         for number, source in enumerate(self.sources):
             coming = source.arriving(seed=self.seed, number=number, step=step, dt=dt)
             if source.total is not None:
@@ -257,7 +257,7 @@ class Population:
                 self.emitted[number] += placed
 
     def arrivals(self) -> dict[str, NDArray[Any]]:
-        """Who has come in: `id`, `group` (number) and `time` [s], of everybody who was ever there, by id."""
+        """All arrivals: `id`, `group` (number) and `time` [s] of every agent that was ever present, by id."""
         count = np.array(self._came_count, dtype=np.int64)
         return {
             "id": np.arange(count.sum(), dtype=np.int64),
@@ -266,7 +266,7 @@ class Population:
         }
 
     def more_will_come(self, time: float) -> bool:
-        """Whether a source has somebody waiting or still to send at a time [s]."""
+        """Whether a source has agents waiting or still to send at a time [s]."""
         for number, source in enumerate(self.sources):
             finished = source.total is not None and self.emitted[number] >= source.total
             if self.waiting[number] or (not finished and time < source.end):
@@ -276,7 +276,7 @@ class Population:
     # Leaving ----------------------------------------------------------------------------------------------------
 
     def let_out(self, goals: NDArray[np.int32], time: float) -> None:
-        """Take out everybody with a goal number in `goals` (-1 stays) and remember when and where they left."""
+        """Remove the agents with a goal number in `goals` (-1 stays), and record when and where they left."""
         rows = np.flatnonzero(goals >= 0)
         by_id = rows[np.argsort(self.state.id[rows], kind="stable")]
         self._left_id.append(self.state.id[by_id])
@@ -286,7 +286,7 @@ class Population:
         self._members.clear()
 
     def departures(self) -> dict[str, NDArray[Any]]:
-        """Who has left: `id`, `goal` (number) and `time` [s], by time and then by id."""
+        """All departures: `id`, `goal` (number) and `time` [s], by time and then by id."""
         return {
             "id": np.concatenate(self._left_id) if self._left_id else np.empty(0, dtype=np.int64),
             "goal": np.concatenate(self._left_goal) if self._left_goal else np.empty(0, dtype=np.int32),
@@ -295,11 +295,11 @@ class Population:
 
     @property
     def departed(self) -> int:
-        """How many have left so far."""
+        """How many agents have left so far."""
         return sum(len(ids) for ids in self._left_id)
 
     def let_die(self, time: float) -> NDArray[np.int64]:
-        """Whoever is in the middle of a deadly hazard dies: stops, stays, and is remembered. Returns their ids."""
+        """Agents within the inner radius of a deadly hazard die: they stop, stay and are recorded. Returns the ids."""
         rows = killed_now(self.state, self.world)
         if rows is None:
             return np.empty(0, dtype=np.int64)
@@ -312,12 +312,12 @@ class Population:
         return ids
 
     def deaths(self) -> dict[str, NDArray[Any]]:
-        """Who has died: `id`, `time` [s] and `position` [m], by time and then by id."""
+        """All deaths: `id`, `time` [s] and `position` [m], by time and then by id."""
         nobody = {"id": np.empty(0, dtype=np.int64), "time": np.empty(0), "position": np.empty((0, self.state.dim))}
         return {name: np.concatenate([none, *(d[name] for d in self._died)]) for name, none in nobody.items()}
 
     def remove(self, *, group: str | None, region: Any, ids: Iterable[int] | None) -> NDArray[np.int64]:
-        """Take out those who meet all conditions given, without counting them as having left."""
+        """Remove the agents that meet all given conditions, without counting them as having left."""
         chosen = np.zeros(len(self.state), dtype=bool)
         chosen[self._rows(group)] = True
         if region is not None:
@@ -351,9 +351,9 @@ class Population:
         self.state.goal[self._rows(group)] = goal_number(self.world, goal, group or "everybody")
 
     def give_up(self, target: str) -> None:
-        """Whoever was on the way to a target that was taken away goes where its group was sent when it was declared.
+        """Agents on their way to a removed target return to the goal that their group was declared with.
 
-        Where that was this very target, or one that is not there any more either, it has no goal.
+        If that was this very target, or another one that has been removed, they have no goal.
         """
         there = self.state.goal == self.world.goal_numbers[target]
         for number in np.unique(self.state.group[there]).tolist():
@@ -362,11 +362,11 @@ class Population:
             self.state.goal[there & (self.state.group == number)] = usual
 
     def settable(self) -> dict[str, Column]:
-        """The parameters that can be set while it runs, by name."""
+        """The parameters that can be set during a run, by name."""
         return {name: column for name, column in self.state.declared.items() if column.settable}
 
     def check_parameter(self, name: str, value: Any = DEFAULT) -> None:
-        """Raise when agents have no such parameter, or when it cannot have the value."""
+        """Raise if agents have no such parameter, or if the value is not allowed."""
         settable = self.settable()
         if name not in settable:
             raise ParameterError(f"agents have no parameter '{name}' to set; {suggest(str(name), settable)}")
@@ -403,11 +403,11 @@ class Population:
         }
 
     def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
-        """Put back what `stored` gave; nothing is changed when it cannot be read."""
+        """Restore what `stored` returned; nothing changes if it cannot be read."""
         self.put_back(read_people(self, arrays, goals=len(self.world.goal_numbers)))
 
     def as_they_are(self) -> StoredPeople:
-        """What `put_back` takes to come back to now."""
+        """What `put_back` needs to return to the current state."""
         return StoredPeople(
             columns=dict(self.state.columns),
             next_id=self.state.next_id,

@@ -1,4 +1,4 @@
-"""Where agents may begin: a region, what is free of it, and how many can be in it at all."""
+"""Where agents may begin: a region, the free part of it, and how many agents can be in it at all."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from tropel.errors import ParameterError, SpawnError
 from tropel.world import World, shapes
 from tropel.world.obstacles import inside_discs
 
-#: Straight pieces that stand for a quarter of a circle.
+#: Straight pieces that approximate a quarter of a circle.
 _SEGMENTS = 16
 
 
 class Region:
-    """The part of the world that is in a region, before anything in it is taken into account."""
+    """The part of the world inside a region, before anything in it is taken into account."""
 
     def __init__(self, world: World, region: Any, who: str) -> None:
         self.world = world
@@ -40,7 +40,7 @@ class Region:
         self.size = float(area.area)
 
     def inner_box(self, radius: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """In 3D, where the middle of a body may be: it keeps off walls, may be on a seam, and begin outside of all."""
+        """In 3D, the box for body centres: off walls, possibly on a seam, and unlimited along unbounded axes."""
         world = self.world
         margin = np.where(world.walled, radius, np.where(world.unbounded, -math.inf, 0.0))
         return (
@@ -49,9 +49,9 @@ class Region:
         )
 
     def most(self, radius: float) -> float:
-        """A number that bodies of a radius above 0 [m] in it, of which none overlaps another, never exceed.
+        """An upper bound for how many bodies of a radius above 0 [m] can be in it without overlap.
 
-        Their middles are in the region, so that all of each is in the region and a radius around it.
+        Their centres are in the region, so each body lies entirely within the region grown by one radius.
         """
         if self.dim == 3:
             low, high = self.inner_box(radius)
@@ -61,11 +61,11 @@ class Region:
         return self.size / math.pi / radius / radius + border + float(shapely.get_num_geometries(self.area))
 
     def count_for(self, density: float) -> int:
-        """How many agents a density [1/m², in 3D 1/m³] means in it."""
+        """How many agents a density [1/m², in 3D 1/m³] means in this region."""
         return round(min(density * self.size, 1e300))
 
     def check_count(self, count: int, radius: float, who: str, *, fit: int | None = None) -> None:
-        """Raise when so many bodies of a radius [m] cannot be in it; `fit` says how many can, where that is known."""
+        """Raise if this many bodies of a radius [m] cannot be in it; `fit` tells how many can, if that is known."""
         most = self.most(radius) if fit is None else fit
         if count > most:
             size = f"{self.size:.1f} m{'²' if self.dim == 2 else '³'}"
@@ -77,7 +77,7 @@ class Region:
 
 
 class Room(Region):
-    """A region and what is free of it for bodies of up to a given radius."""
+    """A region and the part of it that is free for bodies of up to a given radius."""
 
     def __init__(self, world: World, region: Any, who: str, radius: float) -> None:
         super().__init__(world, region, who)
@@ -94,8 +94,8 @@ class Room(Region):
             lines = shapely.linestrings(barriers.reshape(-1, 2, 2))
             near = lines[shapely.dwithin(lines, area, radius)]
             if len(near):
-                # The polygon that stands for a circle must enclose it: inscribed, it would let bodies into corners.
-                # From far beyond the world it encloses all of it, and larger numbers overflow.
+                # The polygon that approximates a circle must enclose it: if inscribed, it would let bodies into
+                # corners. A radius far beyond the world covers all of it, and larger numbers would overflow.
                 far = 8.0 * float(np.abs(np.subtract(*world.bounds)).max() + np.ptp(barriers))
                 enclosing = min(radius, far) / math.cos(math.pi / (4 * _SEGMENTS))
                 area = area.difference(shapely.union_all(shapely.buffer(near, enclosing, quad_segs=_SEGMENTS)))
@@ -109,19 +109,19 @@ class Room(Region):
         return bool((self.high <= self.low).any())
 
     def keep(self, points: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Those of the points where a body may stand."""
+        """The points where a body may stand."""
         if self.dim == 2:
             points = points[shapely.intersects_xy(self.free_area, points[:, 0], points[:, 1])]
         return points[~inside_discs(points, self.obstacle_position, self.obstacle_radius + self.radius, self.world)]
 
 
 def _said(count: int) -> str:
-    """A number of agents; of one without sense not all digits."""
+    """A number of agents; absurd numbers are not written with all digits."""
     return str(count) if count < 10**18 else f"{count:.3g}"
 
 
 def _period_area(world: World) -> Any:
-    """The bounds of a periodic 2D world; without end along an axis that is not periodic."""
+    """The bounds of a periodic 2D world; unlimited along an axis that is not periodic."""
     low, high = world.bounds
     far = 1e3 * float((high - low).max())
     joined = world.period > 0.0
@@ -129,7 +129,7 @@ def _period_area(world: World) -> Any:
 
 
 def region_area(world: World, region: Any, who: str) -> Any:
-    """The polygon of a region given by name or shape; all of the world when it is None."""
+    """The polygon of a region given by name or shape; the whole world if it is None."""
     if region is None:
         if world.walkable is None:
             return shapely.box(*world.bounds[0], *world.bounds[1])
@@ -151,6 +151,6 @@ def _box(world: World, region: Any, who: str) -> tuple[NDArray[np.float64], NDAr
 
 
 def check_region(world: World, region: Any, who: str) -> None:
-    """Raise when a region is unknown, no shape, or has no part inside the world."""
+    """Raise if a region is unknown, is not a shape, or has no part inside the world."""
     if Region(world, region, who).size <= 0.0:
         raise SpawnError(f"{who}: its region lies outside the walkable area; it must overlap it")

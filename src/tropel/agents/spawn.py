@@ -1,7 +1,10 @@
-"""Placing agents without overlap: darts first, and a hexagonal packing when darts no longer find room.
+"""Placing agents without overlap: random darts first, and a hexagonal packing when darts no longer find room.
 
-Random darts look natural but jam when about half of the area is covered. Beyond that the sites of a hexagonal lattice
-are handed out at random. When even those are too few, the error says how many would fit.
+Random darts look natural but jam when about half of the area is covered. Beyond that, agents get random sites of a
+hexagonal lattice. If even those are too few, the error tells how many would fit.
+
+The file begins with how many agents a group has, and whether there is room and memory for this many, which is checked
+before any arrays of that size are made. Then come darts, lattice sites, and the check of positions given by the user.
 """
 
 from __future__ import annotations
@@ -27,25 +30,22 @@ from tropel.world import World
 from tropel.world.obstacles import inside_discs
 from tropel.world.periodic import nearest_images, shifts
 
-# How many agents a group has, and whether so many can be there: asked before anything of that number is made.
-
-
-#: How often an agent's columns are there at a time: drawn, stored, steered, sorted by cell and recorded.
+#: How many copies of an agent's columns exist at a time: drawn, stored, steered, sorted by cell and recorded.
 _COPIES = 5.0
 _MANY_NEWCOMERS = 100_000
 _MANY_WAITING = 10_000
 
 
 def size_of(group: Group, world: World, state: AgentState, *, body: float | None) -> int:
-    """The number of agents that a group's `count` or `density` means; raises when there is no room or no memory.
+    """The number of agents that a group's `count` or `density` means; raises if there is no room or no memory.
 
-    `body` is the radius that they have whatever they were to have, if their model says so [m].
+    `body` is the radius that their model gives to all of them, whatever was declared [m]; None if it does not.
     """
     count = int(group.count or 0)
     if group.density is not None:
         count = Region(world, group.region, group.name).count_for(group.density)
     least = _least(group.parameters.get("radius", group.radius))
-    # Of fewer it is found out exactly how many fit, when places are looked for.
+    # For fewer agents, the search for places finds out exactly how many fit.
     if count > _MANY_NEWCOMERS and least > 0.0 and body is None:
         Region(world, group.region, group.name).check_count(count, least, group.name)
     require_memory_for(count, state, group.name)
@@ -53,9 +53,9 @@ def size_of(group: Group, world: World, state: AgentState, *, body: float | None
 
 
 def most_at_once(waiting: int, source: Source, world: World, *, body: float | None) -> int:
-    """How many of those who wait at a source are worth trying to place in one step: no more than its region can hold.
+    """How many of the agents waiting at a source to try to place in one step: at most what its region can hold.
 
-    Asked only where many wait: to try all of a million in every step, for a place that holds ten, has no end.
+    This is only checked if many wait: trying all of a million in every step, for a region that holds ten, never ends.
     """
     if waiting <= _MANY_WAITING:
         return waiting
@@ -65,7 +65,7 @@ def most_at_once(waiting: int, source: Source, world: World, *, body: float | No
 
 
 def require_memory_for(count: int, state: AgentState, who: str) -> None:
-    """Raise when so many more agents would not fit into the memory."""
+    """Raise if this many additional agents would not fit into the memory."""
     columns = [column.filled(1, state.dim).nbytes for column in state.declared.values()]
     require_memory(
         _COPIES * sum(columns) * min(float(count), 1e300),
@@ -76,7 +76,7 @@ def require_memory_for(count: int, state: AgentState, who: str) -> None:
 
 
 def _least(radius: Any) -> float:
-    """A length that no radius drawn from this is below; 0 when nothing is known."""
+    """A lower bound for radii drawn from this [m]; 0 if nothing is known."""
     if isinstance(radius, Normal | Uniform):
         return max(radius.low or 0.0, 0.0)
     if isinstance(radius, Real):
@@ -87,21 +87,21 @@ def _least(radius: Any) -> float:
 #: Room left between bodies, so that touching neighbours do not count as overlapping after rounding [m].
 GAP = 1e-6
 
-#: From so many agents on they are numbered by place, cell by cell of this size [m].
+#: From this many agents on, ids follow the places, cell by cell of this size [m].
 _MANY, _PLACE = 2_000, 4.0
 
 _DARTS_PER_AGENT = 60
-#: Darts never cover more than this share of the room and a radius around it; in the plane they jam at 0.547.
+#: Darts never cover more than this share of the room grown by one radius; in 2D they jam at 0.547.
 _JAMMED = 0.75
 _BATCH = 1 << 16
-#: Sites that are looked at, and some more for each agent.
+#: The number of sites that are considered, and some more for each agent.
 _SITES = 1 << 22
 _CELLS_PER_AGENT = 8
 
 
 @allocating_kernel
 def _is_free(place, own_radius, radius, taken, taken_radius, origin, cell, shape, heads, following, placed, index):
-    """Whether a body overlaps nobody; writes its cell into `index`."""
+    """Whether a body overlaps no other; writes its cell into `index`."""
     dim = taken.shape[1]
     fixed = taken.shape[0]
     for axis in range(dim):
@@ -126,7 +126,7 @@ def _is_free(place, own_radius, radius, taken, taken_radius, origin, cell, shape
 @allocating_kernel
 def _accept(candidates, radius, begin, taken, taken_radius, origin, cell, shape, heads, following, low, high, shifts,
             placed):  # fmt: skip
-    """Throw candidates one after another for agents `begin…`; returns how many agents are placed then.
+    """Throw candidates one after another for agents `begin…`; returns how many agents are placed in total.
 
     In periodic space a body has images by `shifts`; those that reach into the world low–high must be free too.
     """
@@ -171,9 +171,9 @@ def spawn_positions(
     first_draw: int = 0,
     partial: bool = False,
 ) -> NDArray[np.float64]:
-    """Positions for `count` agents in a region, clear of walls, closed doors, obstacles and those already there.
+    """Positions for `count` agents in a region, clear of walls, closed doors, obstacles and other agents.
 
-    `partial` (sources) returns the first few that find room by darts instead of raising.
+    With `partial` (sources), it returns those that find room by darts instead of raising.
     """
     if count == 0:
         return np.empty((0, world.dim))
@@ -196,21 +196,21 @@ def spawn_positions(
 
 
 def _too_many_for_darts(count: int, radius: NDArray[np.float64], room: Room) -> bool:
-    """Whether darts would be thrown in vain, millions of them: bodies that are alike jam long before a room is full."""
+    """Whether darts, millions of them, would be thrown in vain: equal bodies jam long before a room is full."""
     alike = bool((radius == radius[0]).all())
     most = room.most(float(radius.min()))
     return count > most or (alike and count > _MANY and count > _JAMMED * most)
 
 
 def by_place(points: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Many points in an order in which neighbours follow each other; a few stay as they are.
+    """Many points in an order in which neighbours follow each other; a few points stay as they are.
 
-    Agents are stored in the order of their ids, and steps of large crowds take half again as long when neighbours are
-    far apart in memory.
+    Agents are stored in the order of their ids, and steps of large crowds take one and a half times as long if
+    neighbours are far apart in memory.
     """
     if len(points) < _MANY:
         return points
-    # Along Morton's curve: the bits of the cell numbers of all axes interlaced.
+    # Along the Morton curve: the bits of the cell numbers of all axes interleaved.
     cells = ((points - points.min(axis=0)) / _PLACE).astype(np.int64)
     code = np.zeros(len(points), dtype=np.int64)
     for bit in range(20):
@@ -230,13 +230,13 @@ def _throw_darts(
     first_draw: int,
 ) -> int:
     reach = (float(radius.max()) + taken_radius)[:, None]
-    # Over the seam everybody may be near.
+    # Across the seam any agent may be near.
     near = ((taken >= room.low - reach) & (taken <= room.high + reach) | (room.period > 0.0)).all(axis=1)
     taken, taken_radius = np.ascontiguousarray(taken[near]), np.ascontiguousarray(taken_radius[near])
     following = np.full(len(taken) + len(placed), -1, dtype=np.int64)
     cell = 2.0 * max(float(radius.max()), float(taken_radius.max(initial=0.0)))
     extent = room.high - room.low
-    # Larger cells than needed are right too, and in a large empty room much faster than many that are empty.
+    # Larger cells than needed are also correct, and in a large empty room much faster than many empty cells.
     while np.prod(np.ceil(extent / cell) + 2) > min(max(_CELLS_PER_AGENT * len(following), 1 << 12), 1 << 24):
         cell *= 2.0
     shape = np.ones(3, dtype=np.int64)
@@ -264,7 +264,7 @@ def _throw_darts(
 
 
 def _chain(cells: NDArray[np.int64], heads: NDArray[np.int64], following: NDArray[np.int64]) -> None:
-    """Make the rows of each cell a list: `heads` has the last of them, `following` who comes after a row."""
+    """Link the rows of each cell into a list: `heads` has its last row, `following` the next one after each row."""
     order = np.argsort(cells, kind="stable")
     before, after = order[:-1], order[1:]
     same = cells[before] == cells[after]
@@ -277,7 +277,7 @@ def _hexagonal_sites(
 ) -> NDArray[np.float64]:
     """Sites of a hexagonal (3D: face-centred cubic) lattice that are free for bodies of the radius.
 
-    Bodies so small that there would be more than `most` sites are put further apart.
+    Bodies so small that there would be more than `most` sites are placed further apart.
     """
     if room.empty:
         return np.empty((0, room.dim))
@@ -297,7 +297,7 @@ def _hexagonal_sites(
         i, j, k = np.meshgrid(*[np.arange(len(r)) for r in ranges], indexing="ij")
         even = ((i + j + k) % 2 == 0).ravel()
         points = np.column_stack([ranges[0][i].ravel(), ranges[1][j].ravel(), ranges[2][k].ravel()])[even]
-    # The first and the last in a row must not touch over the seam.
+    # The first and the last in a row must not touch across the seam.
     last = np.where(room.period > 0.0, np.minimum(room.high, room.low + room.period - step), room.high)
     points = room.keep(points[(points <= last).all(axis=1)])
     return points[~inside_discs(points, taken, taken_radius + radius, room.world)]
@@ -317,7 +317,7 @@ def check_positions(world: World, positions: Any, *, who: str) -> NDArray[np.flo
     why = "is not finite"
     if not bad.any():
         if world.walkable is not None:
-            # Strictly inside: who stands exactly on a wall belongs to neither side of it.
+            # Strictly inside: an agent exactly on a wall belongs to neither side of it.
             inside = shapely.contains_xy(world.walkable, points[:, 0], points[:, 1])
             bad = ~np.asarray(inside, dtype=bool)
             why = "is outside the walkable area"

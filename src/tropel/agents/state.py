@@ -1,10 +1,10 @@
 """Agents as a struct of arrays.
 
-Every quantity that can differ from agent to agent is one array with a row per agent. Where all agents are on one
-process rows are in the order of the ids, and removal compacts them stably. In general one's own rows come first, in any
-order, and behind them the rows of others that are only looked at (ghosts): who looks for an agent asks `rows_of`, and
-ties are broken by ids. Layers read a state that is frozen during the step and write into a `Steered`
-buffer, which is swapped in afterwards, so that no agent ever sees half of another agent's step.
+Every quantity that can differ from agent to agent is one array with a row per agent. If all agents are on one process,
+rows are in the order of the ids, and removal compacts them stably. In general a process has its own rows first, in any
+order, and after them the rows of agents that other processes move (ghosts), which are only read. Code that looks for an
+agent uses `rows_of`, and ties are broken by ids. Layers read a state that is frozen during the step and write into a
+`Steered` buffer, which is swapped in afterwards, so that no agent ever sees half of another agent's step.
 """
 
 from __future__ import annotations
@@ -38,16 +38,16 @@ NO_GOAL = -3
 
 @dataclass(frozen=True, kw_only=True)
 class Column(Quantity):
-    """A named per-agent array: a quantity of which every agent has its own."""
+    """A named per-agent array: a quantity with its own value for every agent."""
 
     dtype: str = "float64"
     vector: bool = False  #: as many numbers per agent as the world has dimensions
-    width: int = 0  #: that many numbers per agent; 0 means one
-    kept: bool = False  #: by the engine, or as a layer's memory: neither groups nor events set it
+    width: int = 0  #: this many numbers per agent; 0 means one
+    kept: bool = False  #: written by the engine, or a layer's memory: neither groups nor events set it
 
     def __post_init__(self) -> None:
         if np.dtype(self.dtype).kind in "iu":
-            # No value of a file may be cut off or wrap around: kernels take whole numbers for indices.
+            # No value in a file may be cut off or wrap around: kernels use whole numbers as indices.
             ends = np.iinfo(self.dtype)
             object.__setattr__(self, "whole", True)
             object.__setattr__(self, "low", max(self.low, float(ends.min)))
@@ -56,7 +56,7 @@ class Column(Quantity):
 
     @property
     def settable(self) -> bool:
-        """Whether groups and events may give it, as one number per agent."""
+        """Whether groups and events may set it, as one number per agent."""
         return not (self.kept or self.vector or self.width)
 
     def filled(self, count: int, dim: int) -> NDArray[Any]:
@@ -89,7 +89,7 @@ CORE_COLUMNS = (
         high=FARTHEST,
         kept=True,
         unit="m/s",
-        about="displacement of the last step over dt; of agents that move exactly, what their model wrote",
+        about="displacement of the last step over dt; for agents that move exactly, what their model wrote",
     ),
     Column(name="heading", vector=True, low=-2.0, high=2.0, kept=True, about="unit vector the body faces"),
     RADIUS,
@@ -104,28 +104,28 @@ CORE_COLUMNS = (
         about="number of a goal of the world, or NEAREST_…",
     ),
     Column(name="start_time", kept=True, unit="s", about="stands still until then (pre-movement delay)"),
-    Column(name="held", low=0.0, kept=True, unit="s", about="for how long a solid body has made no headway"),
+    Column(name="held", low=0.0, kept=True, unit="s", about="how long a solid body has made no headway"),
     Column(
         name="collided",
         dtype="uint8",
         high=1,
         kept=True,
-        about="1 when the body overlapped another's in the last step",
+        about="1 if the body overlapped another's in the last step",
     ),
     Column(
         name="dead",
         dtype="uint8",
         high=1,
         kept=True,
-        about="1 for the dead: they lie where they are for ever",
+        about="1 for the dead: they lie where they are forever",
     ),
 )
 
 
-#: No two states that differ in who is there have the same version.
+#: No two states with different agents have the same version.
 _VERSIONS = itertools.count()
 
-#: Who senses everybody.
+#: An infinite sense radius covers all agents.
 _MAY_BE_INFINITE = frozenset({"sense_radius"})
 
 
@@ -140,7 +140,7 @@ def _begin(heading, position, out_velocity, out_heading, out_position):
 
 @kernel
 def _close_ranks(words, width, first, last):
-    """Move runs of rows together, in their own memory: an index by mask takes ten times as long, and new pages."""
+    """Move runs of rows together within their own memory; indexing by a mask takes ten times as long, and new pages."""
     at = first[0] * width
     for run in range(first.size):
         begin, count = first[run] * width, (last[run] - first[run]) * width
@@ -153,7 +153,7 @@ def _close_ranks(words, width, first, last):
 class AgentState:
     """All agents of a simulation, one array per column.
 
-    Columns are attributes: `state.position[i]` is where the agent in row i is. `state.columns` has them all by name.
+    Columns are attributes: `state.position[i]` is where the agent in row i is. `state.columns` has all of them by name.
     """
 
     # Declared for readers and type checkers; the arrays live in `columns`.
@@ -180,16 +180,16 @@ class AgentState:
         for column in extra:
             known = self.declared.setdefault(column.name, column)
             if known.width and 0 < known.width < column.width:
-                # Two models of one kind, of which one remembers more.
+                # Two models of one kind, one of which has more memory.
                 known = self.declared[column.name] = column
             if (known.dtype, known.vector, known.width > 0) != (column.dtype, column.vector, column.width > 0):
                 raise ParameterError(f"two models declare the column '{column.name}' with different types")
         self.columns: dict[str, NDArray[Any]] = {name: c.filled(0, dim) for name, c in self.declared.items()}
         self.next_id = 0
         self.group_names: Sequence[str] = ()  #: by the numbers in the column `group`
-        self.version = next(_VERSIONS)  #: another one whenever somebody comes or goes, and rows mean others
-        self.ghosts = 0  #: so many rows at the end are of agents that are moved elsewhere
-        self._index: tuple[Ints, Ints | None] | None = None  #: ids, and how they are sorted
+        self.version = next(_VERSIONS)  #: changes whenever agents come or go, so that rows refer to other agents
+        self.ghosts = 0  #: this many rows at the end belong to agents that other processes move
+        self._index: tuple[Ints, Ints | None] | None = None  #: ids, and the order that sorts them
 
     def __getattr__(self, name: str) -> NDArray[Any]:
         try:
@@ -203,7 +203,7 @@ class AgentState:
 
     @property
     def owned(self) -> int:
-        """How many rows, from the first on, are moved here; the rest are ghosts."""
+        """How many rows, from the first on, are moved by this process; the rest are ghosts."""
         return len(self) - self.ghosts
 
     @property
@@ -212,14 +212,14 @@ class AgentState:
         return self._sorter() is None
 
     def _sorter(self) -> NDArray[np.int64] | None:
-        """The rows in the order of their ids; None where that is their own order."""
+        """The rows in the order of their ids; None if that is their own order."""
         ids = self.columns["id"]
         if self._index is None or self._index[0] is not ids:
             self._index = ids, None if (ids[1:] > ids[:-1]).all() else np.argsort(ids, kind="stable")
         return self._index[1]
 
     def touch(self) -> None:
-        """Rows mean others than before."""
+        """Note that rows refer to other agents than before."""
         self.version = next(_VERSIONS)
 
     def next_ids(self, count: int) -> Ints:
@@ -227,7 +227,7 @@ class AgentState:
         return np.arange(self.next_id, self.next_id + count, dtype=np.int64)
 
     def add(self, count: int, values: Mapping[str, Any]) -> Ints:
-        """Append agents with fresh ids; columns not named in `values` take their defaults. Returns the new ids."""
+        """Append agents with new ids; columns not named in `values` get their defaults. Returns the new ids."""
         unknown = set(values) - set(self.declared)
         if unknown:
             name = min(unknown)
@@ -247,7 +247,7 @@ class AgentState:
         return ids
 
     def drop(self, rows: Ints) -> None:
-        """Take out these rows, which are ascending; the others close ranks in their order."""
+        """Remove these rows, which are ascending; the others close ranks in order."""
         count = len(self) - len(rows)
         first, last = np.append(0, rows + 1), np.append(rows, len(self))
         for name, array in self.columns.items():
@@ -257,10 +257,10 @@ class AgentState:
         self.touch()
 
     def look_at(self, others: Mapping[str, NDArray[Any]]) -> None:
-        """Have these rows of agents that are moved elsewhere behind one's own, instead of those from before."""
+        """Append rows of agents that other processes move, as the new ghosts in place of earlier ones."""
         odd = sorted(set(others) ^ set(self.declared))
         if odd:
-            raise ParameterError(f"rows of others need the columns of one's own; they differ in {', '.join(odd)}")
+            raise ParameterError(f"ghost rows need the same columns as owned rows; they differ in {', '.join(odd)}")
         owned = self.owned
         for name, array in self.columns.items():
             self.columns[name] = np.concatenate([array[:owned], others[name].astype(array.dtype, copy=False)])
@@ -277,7 +277,7 @@ class AgentState:
         return rows[rows >= 0]
 
     def row_of(self, ids: Ints) -> Ints:
-        """The row of each id, -1 where there is none."""
+        """The row of each id, or -1 if there is none."""
         sorter = self._sorter()
         place = np.minimum(np.searchsorted(self.id, ids, sorter=sorter), max(len(self) - 1, 0))
         if not len(self):
@@ -292,11 +292,11 @@ class AgentState:
         }
 
     def restore(self, snapshot: Mapping[str, NDArray[Any]]) -> None:
-        """Put back what `snapshot` gave."""
+        """Restore what `snapshot` returned."""
         self.put_back(*self.read(snapshot))
 
     def read(self, snapshot: Mapping[str, NDArray[Any]]) -> tuple[dict[str, NDArray[Any]], int]:
-        """Columns and next id as `snapshot` gave them, checked: kernels trust what is in them."""
+        """Columns and next id as `snapshot` returned them, checked, because kernels trust them."""
         names = set(snapshot) - {"next_id"}
         if names != set(self.declared):
             odd = sorted(names ^ set(self.declared))
@@ -312,16 +312,16 @@ class AgentState:
                 shape=(count, *column.filled(0, self.dim).shape[1:]),
                 low=column.low,
                 high=math.inf if endless else column.high,
-                # Where nan is the default it means "as the model says".
+                # A default of nan means "the model's own value".
                 finite=math.isfinite(column.default) and not endless,
             )
             if endless and np.isnan(values).any():
-                raise CheckpointError(f"'{name}' in it holds nan; it must be numbers")
+                raise CheckpointError(f"'{name}' holds nan; it must be numbers")
             columns[name] = values
         next_id = int(taken(snapshot, "next_id", dtype="int64", shape=(), low=0))
         ids = columns["id"]
         if count and not (ids[0] >= 0 and (np.diff(ids) > 0).all() and ids[-1] < next_id):
-            raise CheckpointError(f"'id' in it must hold ascending numbers from 0 up to {next_id - 1}, each once")
+            raise CheckpointError(f"'id' must hold ascending numbers from 0 up to {next_id - 1}, each once")
         return columns, next_id
 
     def put_back(self, columns: Mapping[str, NDArray[Any]], next_id: int) -> None:
@@ -333,10 +333,10 @@ class AgentState:
 
 @dataclass
 class Steered:
-    """What the local layer writes: the fresh half of the double buffer.
+    """What the local layer writes: the new half of the double buffer.
 
     `velocity` is what the agent wants to do during the step; `integrate` decides how far it gets. Models whose agents
-    move themselves write `position` instead, and those whose agents move exactly write both.
+    move themselves write `position` instead, and models whose agents move exactly write both.
     """
 
     velocity: Floats
@@ -359,14 +359,14 @@ class Steered:
         return len(self.velocity)
 
     def shrink(self, count: int) -> None:
-        """Make do with fewer agents, without new memory."""
+        """Keep only the first `count` agents, without new memory."""
         self.velocity, self.heading, self.position = (a[:count] for a in (self.velocity, self.heading, self.position))
         self.memory = {name: array[:count] for name, array in self.memory.items()}
 
     def begin(self, state: AgentState, *, places: bool = True) -> None:
-        """Start the step from the frozen state, so that rows no model touches stay as they are.
+        """Start the step from the frozen state, so that rows that no model writes stay as they are.
 
-        Without `places` positions are not begun: where no model moves itself, `integrate` writes all of them.
+        Without `places`, positions are not copied: if no model moves its agents itself, `integrate` writes all of them.
         """
         position = self.position.reshape(-1)[: None if places else 0]
         _begin(*(a.reshape(-1) for a in (state.heading, state.position, self.velocity, self.heading)), position)

@@ -1,4 +1,4 @@
-"""What a checkpoint says of everybody, read and checked before any of it is put back."""
+"""What a checkpoint holds about the agents, read and checked before any of it is restored."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tropel.world.shapes import FARTHEST
 if TYPE_CHECKING:
     from tropel.agents.population import Population
 
-#: A source has sent at most so many times what its rate says, and so many more: arrivals may be random.
+#: A source has sent at most this multiple of what its rate implies, plus this many: arrivals may be random.
 _MANY_TIMES = 4.0
 _MANY_MORE = 1000.0
 
@@ -37,16 +37,16 @@ class StoredPeople:
 def read_people(
     population: Population, arrays: Mapping[str, NDArray[Any]], *, goals: int, time: float = math.inf
 ) -> StoredPeople:
-    """What `Population.stored` gave, in a world with so many goals, at a time [s] of the run."""
+    """What `Population.stored` returned, in a world with this many goals, at a time [s] of the run."""
     own = {name.removeprefix("agents/"): array for name, array in arrays.items() if name.startswith("agents/")}
     columns, next_id = population.state.read(own)
     groups = len(population.groups)
     if len(columns["group"]) and columns["group"].max() >= groups:
-        raise CheckpointError(f"'agents/group' in it holds {columns['group'].max()}; there are {groups} groups")
+        raise CheckpointError(f"'agents/group' holds {columns['group'].max()}; there are {groups} groups")
     if len(columns["goal"]) and columns["goal"].max() >= goals:
-        raise CheckpointError(f"'agents/goal' in it holds {columns['goal'].max()}; the world has {goals} goals")
+        raise CheckpointError(f"'agents/goal' holds {columns['goal'].max()}; the world has {goals} goals")
     _check_inside(population, columns["position"])
-    # Times are multiples of dt, rounded in other places than this one.
+    # Times are multiples of dt, but rounded in different places.
     latest = time * (1.0 + 1e-9)
     return StoredPeople(
         columns=columns,
@@ -60,12 +60,12 @@ def read_people(
 
 
 def _check_inside(population: Population, position: NDArray[Any]) -> None:
-    """Nobody gets out of a world along axes with walls, also where they are not reached by any model."""
+    """Raise if an agent is outside the walls of the world, which no agent can leave in a run, whatever its model."""
     world = population.world
     outside = ((position < world.bounds[0]) | (position > world.bounds[1])) & world.walled
     if outside.any():
         place = position[outside.any(axis=1)][0].tolist()
-        raise CheckpointError(f"'agents/position' in it holds {place}, which is outside of the walls of this world")
+        raise CheckpointError(f"'agents/position' holds {place}, which is outside of the walls of this world")
 
 
 def _came(
@@ -73,7 +73,7 @@ def _came(
 ) -> tuple[list[int], list[int], list[float]]:
     count = taken(arrays, "came/count", dtype="int64", shape=(None,), low=0, high=next_id)
     if sum(count.tolist()) != next_id:
-        raise CheckpointError(f"'came/count' in it adds up to {sum(count.tolist())}, but {next_id} have come")
+        raise CheckpointError(f"'came/count' adds up to {sum(count.tolist())}, but {next_id} agents have come")
     group = taken(arrays, "came/group", dtype="int32", shape=count.shape, low=0, high=groups - 1)
     time = taken(arrays, "came/time", dtype="float64", shape=count.shape, low=0.0, high=latest)
     return count.tolist(), group.tolist(), time.tolist()
@@ -102,12 +102,12 @@ def _died(arrays: Mapping[str, NDArray[Any]], dim: int, next_id: int, latest: fl
 def _sent(
     population: Population, arrays: Mapping[str, NDArray[Any]], what: str, next_id: int, time: float
 ) -> list[int]:
-    """How many of each source wait, or have come in: no more than it can have sent, for a place is sought for each."""
+    """How many agents of each source wait, or have come in; at most what it can have sent, as each needs a place."""
     name = f"sources/{what}"
     counts = taken(arrays, name, dtype="int64", shape=(len(population.sources),), low=0).tolist()
     for source, count in zip(population.sources, counts, strict=True):
         span = max(min(time, source.end) - source.begin, 0.0)
         most = min(_MANY_TIMES * source.rate * span + _MANY_MORE, math.inf if source.total is None else source.total)
         if count > (next_id if what == "emitted" else most):
-            raise CheckpointError(f"'{name}' in it holds {count}, more than the source of '{source.group}' has sent")
+            raise CheckpointError(f"'{name}' holds {count}, more than the source of '{source.group}' has sent")
     return counts

@@ -1,4 +1,4 @@
-"""Which way an agent's goal lies: an assigned exit or target, or the nearest one; as the crow flies."""
+"""The direction to an agent's goal, as the crow flies: an assigned exit or target, or the nearest one."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from tropel.world.goals import GoalArrays
 
 @inlined_kernel
 def _to_goal(i, position, goal, goals):
-    """From agent i to its goal, as the crow flies: zero when it is there or has none."""
+    """The offset from agent i to its goal, as the crow flies; zero if it is there or has none."""
     dim = position.shape[1]
     best = math.inf
     dx = dy = dz = 0.0
     if goal[i] >= 0:
-        # Whoever writes into the column may write a number that no goal has.
+        # User code may write a number into the column that belongs to no goal.
         first, last = np.int64(goal[i]), min(np.int64(goal[i]) + 1, np.int64(goals.is_exit.size))
     else:
         first, last = np.int64(0), goals.is_exit.size
     for g in range(first, last):
         if goal[i] < 0:
-            # "Nearest" looks at usable goals of the wanted kind only; an assigned goal is kept even when closed.
+            # "Nearest" considers only usable goals of the wanted kind; an assigned goal is kept even when closed.
             wanted = 1 if goal[i] == NEAREST_EXIT else 0
             if goals.is_exit[g] != wanted or not goals.usable[g]:
                 continue
@@ -81,7 +81,7 @@ def _write_offsets(position, goal, goals, out):
 
 
 def offset_to_goal(position: NDArray[np.float64], goal: NDArray[np.int32], goals: GoalArrays) -> NDArray[np.float64]:
-    """Offsets (N, 2) [m] from places in 2D to a point just inside the goals wanted there; zero for who has arrived."""
+    """Offsets (N, 2) [m] from places in 2D to a point just inside the goal of each; zero for agents that arrived."""
     out = np.empty((len(position), 2))
     _write_offsets(position, goal, goals, out)
     return out

@@ -1,4 +1,4 @@
-"""The engine's own list of everybody by cell: who may be near whom, for contact, collisions and environments alike."""
+"""The broad phase: the engine's list of all agents by cell, shared by contact, collisions and environments."""
 
 from tropel.broad_phase.cell_grid import CellGrid
 

@@ -1,4 +1,4 @@
-"""Where the cells lie that agents are sorted into, and when they are sorted."""
+"""The cells that agents are sorted into: where they lie, and when agents are sorted."""
 
 from __future__ import annotations
 
@@ -18,32 +18,32 @@ from tropel.foundation.stored_arrays import taken
 from tropel.world import World
 from tropel.world.shapes import FARTHEST
 
-#: Going through an empty cell costs a fraction of a nanosecond, so many of them are better than a few crowded ones;
-#: the first number is for worlds with few agents, the last bounds the memory (64 MiB).
+#: Passing through an empty cell costs a fraction of a nanosecond, so many cells are better than a few crowded ones.
+#: The first number is for worlds with few agents, the last bounds the memory (64 MiB).
 _ALWAYS_CELLS = 1 << 16
 _CELLS_PER_AGENT = 64
 _MOST_CELLS = 1 << 24
 
-#: In open space the cells follow the crowd when more than this share of a sample of so many agents is outside of them.
+#: In open space the cells follow the crowd when more than this share of a sample of this many agents is outside.
 _STRAYED = 1.0 / 8.0
 _SAMPLE = 4096
-#: Fewer agents may all be in one cell before that takes any time.
+#: Fewer agents than this may all be in one cell before that costs any time.
 _FEW = 512
-#: They then lie over all but this share of it at either end of an axis, and this share of that width beyond.
+#: The cells then cover the crowd without this share at either end of an axis, plus this share of that width beyond.
 _FAR = 0.01
 _MARGIN = 0.25
-#: How far the cells of a crowd that has gone away may lie [m].
+#: How far away [m] the cells may lie when the crowd has moved away.
 _FARTHEST = 2.0 * FARTHEST
 
 
 class CellGrid:
-    """Sorts agents into equal cells over the bounds of the world, at most once per phase and only when asked.
+    """Sorts agents into equal cells over the bounds of the world, at most once per phase and only on request.
 
-    `cell` is the edge of a cell [m]. Left out, it becomes the median sense radius of the agents present when the grid
-    is allocated: most agents then look into three cells along each axis, and a few far-sighted ones into more. It is
-    made larger where the world would have too many cells. Once allocated, the grid stays the same, whoever comes or
-    leaves, except in open space: there it follows a crowd that goes away. A few who are far from all others belong to
-    the border cells. Cells decide the order in which neighbours are visited, so they are part of a checkpoint.
+    `cell` is the edge of a cell [m]. The default is the median sense radius of the agents present when the grid is
+    allocated: most agents then search three cells along each axis, and a few far-sighted ones search more. Cells are
+    larger if the world would otherwise have too many of them. Once allocated, the grid stays the same as agents come
+    and leave, except in open space: there it follows a crowd that moves away. A few agents far from all others belong
+    to the border cells. Cells decide the order in which neighbours are visited, so they are part of a checkpoint.
     """
 
     def __init__(self, *, cell: float | None = None, reduce: Reductions = ONE_PROCESS) -> None:
@@ -51,67 +51,67 @@ class CellGrid:
         self._reduce = reduce
         self._agents: CellSort | None = None
         self._bounds: Floats = np.empty((2, 0))
-        self._box: Floats = np.empty((2, 0))  #: what the cells lie over: the bounds, or where the crowd went
+        self._box: Floats = np.empty((2, 0))  #: what the cells cover: the bounds, or where the crowd went
         self._period: Floats = np.empty(0)
         self._size = 0.0
         self._reach = 0.0
         self._settled = False
-        self._sorted = False  #: whether agents are in the cells of where they are now
+        self._sorted = False  #: whether agents are sorted by their current positions
         self._now: tuple[AgentState, World] | None = None
 
     @classmethod
     def of(cls, state: AgentState, world: World, *, cell: float | None = None) -> CellGrid:
-        """Cells for agents that no simulation has."""
+        """Cells for agents outside of any simulation."""
         grid = cls(cell=cell)
         grid.allocate(state, world)
         grid.begin(state, world)
         return grid
 
-    # What is asked in a step ------------------------------------------------------------------------------------
+    # Used in a step ---------------------------------------------------------------------------------------------
 
     def begin(self, state: AgentState, world: World) -> None:
-        """Agents are elsewhere than before; they are sorted again when somebody asks."""
+        """Agents have moved; they are sorted again on the next request."""
         self._now = state, world
         self._sorted = False
 
     @property
     def sorting(self) -> CellSort:
-        """Everybody, sorted by where they were at the beginning of the phase."""
+        """All agents, sorted by where they were at the beginning of the phase."""
         self.sort_now()
         assert self._agents is not None
         return self._agents
 
     def sort_now(self) -> None:
-        """Sort agents by where they are, if that has not been done; afterwards they may move."""
+        """Sort agents by where they are, unless that has been done already; afterwards they may move."""
         if not self._sorted:
             if self._now is None:
-                raise ModelError("the grid has nobody to sort yet; call begin(state, world) first")
+                raise ModelError("the grid has no agents to sort yet; call begin(state, world) first")
             self._sort(*self._now)
 
     @property
     def cell_list(self) -> CellList:
-        """All agents by cell with their hot columns; `tropel._kernels.cells` has the helpers to walk them."""
+        """All agents by cell, with their hot columns; `tropel._kernels.cells` has the helpers to walk them."""
         sorting = self.sorting
         assert self._now is not None
         return sorting.with_bodies(self._now[0])
 
     @property
     def reach(self) -> float:
-        """No sense radius that matters is larger [m]; it only grows."""
+        """No relevant sense radius is larger than this [m]; it only grows."""
         return max(self._reach, min(self.sorting.widest, self._diagonal))
 
     def rows_by_cell(self, members: NDArray[np.int64]) -> NDArray[np.uint32]:
         """The rows of a group in the order of their cells.
 
         A kernel that walks the cells for one row after the other is up to three times faster in this order, because
-        agents that follow each other then read the same memory.
+        consecutive agents then read the same memory.
         """
         return self.sorting.rows_by_cell(members)
 
     # Where the cells lie ----------------------------------------------------------------------------------------
 
     def allocate(self, state: AgentState, world: World) -> None:
-        """Choose the cells for this world and the agents in it, and forget what was chosen before."""
+        """Choose the cells for this world and its agents, and discard the previous choice."""
         bounds = np.array(world.bounds, dtype=np.float64)
         if state.dim != world.dim or bounds.shape != (2, world.dim):
             raise ModelError(
@@ -119,18 +119,18 @@ class CellGrid:
                 f"with bounds of shape {bounds.shape}; make both with the same dimension"
             )
         if not (np.isfinite(bounds).all() and (bounds[1] >= bounds[0]).all()):
-            raise ModelError(f"a grid needs finite bounds with low ≤ high, and the world has {bounds.tolist()}")
+            raise ModelError(f"a grid needs finite bounds with low ≤ high, but the world has {bounds.tolist()}")
         self._bounds, self._period = bounds, np.array(world.period, dtype=np.float64)
         self._settle(bounds, self._cell_for(state, bounds))
         self._reach = 0.0
-        # The first agents to arrive decide where there are none yet.
+        # If there are no agents yet, the first ones to arrive decide.
         self._settled = self.cell is not None or len(state) > 0
 
     def _cell_for(self, state: AgentState, box: Floats) -> float:
         radii = state.sense_radius
         radii = radii[np.isfinite(radii) & (radii > 0.0)]
         most = _MOST_CELLS if self.cell is not None else max(_ALWAYS_CELLS, _CELLS_PER_AGENT * len(state))
-        # Without a radius to go by every cell size is right; the limit on the number of cells then chooses.
+        # Without a radius any cell size is right; the limit on the number of cells then decides.
         wanted = self.cell or (self._reduce.median(radii) if len(radii) else float((box[1] - box[0]).max()) / 256.0)
         return _fitting_cell(box, wanted or 1.0, min(most, _MOST_CELLS))
 
@@ -147,7 +147,7 @@ class CellGrid:
         self._agents = CellSort(origin=origin, cell=size, shape=shape, period=period, dim=dim)
 
     def _follow(self, state: AgentState, unbounded: NDArray[np.bool_]) -> None:
-        """Lay the cells anew where the crowd is, if too many have gone out of them."""
+        """Move the cells to where the crowd is, if too many agents have left them."""
         every = max(len(state) // _SAMPLE, 1)
         sample = state.position[::every]
         strayed = self._reduce.count(_count_outside(state.position, every, self._box))
@@ -167,7 +167,7 @@ class CellGrid:
             raise ModelError(_unsortable(state, fault))
         self._sorted = True
         # No distance between two points moved into the bounds exceeds the diagonal, and walls and obstacles are
-        # looked up from there.
+        # looked up from such points.
         self._agents.widest = self._reduce.largest(np.array([self._agents.widest]))
         self._reach = max(self._reach, min(self._agents.widest, self._diagonal))
         if np.count_nonzero(self._period):
@@ -176,19 +176,19 @@ class CellGrid:
     def _check_periodic(self, state: AgentState) -> None:
         assert self._agents is not None
         shortest = float(self._period[self._period > 0.0].min())
-        # At exactly half a period rounding would decide on which side of somebody another one is, or on both.
+        # At exactly half a period, rounding would decide on which side of an agent another one is, or on both.
         if not 2.0 * self._agents.widest * (1.0 + 1e-12) < shortest:
             row = int(np.argmax(state.sense_radius))
             raise ModelError(
                 f"agent {int(state.id[row])} has a sense radius of {state.sense_radius[row]:g} m; where space repeats "
-                f"after {shortest:g} m it must be less than half of that, or others would be met twice: use a smaller "
-                f"radius or a larger world"
+                f"every {shortest:g} m it must be less than half of that, or neighbours would be met twice: use a "
+                f"smaller radius or a larger world"
             )
         row = _first_outside(state.position, self._bounds[0], self._bounds[1], self._period)
         if row >= 0:
             raise ModelError(
                 f"agent {int(state.id[row])} is at {state.position[row].tolist()}, outside of the periodic world; "
-                f"put agents inside of its bounds (World.wrap does it)"
+                f"put agents inside its bounds (World.wrap does it)"
             )
 
     def _sort(self, state: AgentState, world: World) -> None:
@@ -201,7 +201,7 @@ class CellGrid:
     # Checkpoints ------------------------------------------------------------------------------------------------
 
     def state(self) -> dict[str, NDArray[Any]]:
-        """The cells, which are chosen once: a resumed run needs the same."""
+        """The cells. They are chosen once, so a resumed run needs the same ones."""
         if not self._settled:
             return {}
         return {
@@ -213,14 +213,14 @@ class CellGrid:
         }
 
     def restore(self, stored: Mapping[str, NDArray[Any]]) -> None:
-        """Put back what `state` gave."""
+        """Restore what `state` returned."""
         if not stored:
             self._agents, self._settled, self._sorted = None, False, False
             return
         if set(stored) != {"bounds", "box", "period", "cell", "reach"}:
             raise CheckpointError(
-                f"a cell grid stores bounds, box, period, cell and reach, and the checkpoint has "
-                f"{', '.join(sorted(stored))}; resume with the simulation that the checkpoint was written with"
+                f"a cell grid stores bounds, box, period, cell and reach, but the checkpoint has "
+                f"{', '.join(sorted(stored))}; resume with the simulation that wrote the checkpoint"
             )
         dim = self._bounds.shape[1] or None
         bounds = taken(stored, "bounds", dtype="float64", shape=(2, dim))
@@ -231,9 +231,9 @@ class CellGrid:
         reach = float(taken(stored, "reach", dtype="float64", shape=(), low=0.0))
         known = self._bounds.shape[1] == dim
         if dim not in (2, 3) or (known and not (_same(bounds, self._bounds) and _same(period, self._period))):
-            raise CheckpointError("the grid in it lies over another world; resume with the scene that it was made with")
+            raise CheckpointError("its cell grid covers another world; resume with the scene that it was made with")
         if not (size > 0.0 and (box[1] >= box[0]).all() and _cell_counts(box, size).prod() <= 2 * _MOST_CELLS):
-            raise CheckpointError(f"the grid in it has cells of {size:g} m, which are too small for its box")
+            raise CheckpointError(f"its cell grid has cells of {size:g} m, which are too small for its box")
         self._bounds, self._period = bounds, period
         self._settle(box, size)
         self._reach = reach
@@ -242,7 +242,7 @@ class CellGrid:
 
 @kernel
 def _count_outside(position, every, box):
-    """How many places, of one in `every`, are outside of a box."""
+    """How many positions, out of every `every`-th one, are outside of a box."""
     count = 0
     for i in range(0, position.shape[0], every):
         outside = False
@@ -263,7 +263,7 @@ def _first_outside(position, low, high, period):
 
 
 def _same(ours: Floats, theirs: Floats) -> bool:
-    """Whether short arrays are the same; `np.array_equal` takes ten times as long, in each step."""
+    """Whether two short arrays are equal; `np.array_equal` takes ten times as long, in each step."""
     return ours.tobytes() == theirs.tobytes()
 
 
@@ -273,8 +273,8 @@ def _cell_counts(bounds: Floats, size: float) -> NDArray[np.float64]:
 
 def _fitting_cell(bounds: Floats, wanted: float, most: int) -> float:
     """The wanted cell, or a larger one if the bounds would have more than `most` of them."""
-    # A hair larger than asked for: who senses exactly as far as a cell is wide then surely needs no more than the cells
-    # next to its own. And never so small that its inverse is infinite.
+    # A hair larger than requested: an agent that senses exactly as far as a cell is wide then never needs more than the
+    # cells next to its own. And never so small that its inverse is infinite.
     size = max(wanted * (1.0 + 2.0**-16), 1e-100)
     while (cells := float(np.prod(_cell_counts(bounds, size)))) > most:
         size *= max((cells / most) ** (1.0 / bounds.shape[1]), 1.001)
@@ -286,5 +286,5 @@ def _unsortable(state: AgentState, row: int) -> str:
     position = state.position[row]
     if not np.isfinite(position).all():
         where = ", ".join(f"{c:g}" for c in position)
-        return f"{who} is at ({where}); positions must be finite: look at what its steering model or an event wrote"
+        return f"{who} is at ({where}); positions must be finite: check what its steering model or an event wrote"
     return f"{who} has a sense radius of {state.sense_radius[row]:g} m; it must not be negative"

@@ -1,9 +1,9 @@
 """Sorting agents by cell: a stable counting sort in two levels, on threads.
 
-Cells are taken together into at most 256 buckets of consecutive cells. Blocks of rows are first dealt out to the
-buckets, then each bucket is sorted by itself. Both levels work in memory that fits the caches, and no thread waits for
-another; one histogram of all cells per thread was rejected because it grows with cells times threads. A stable sort
-has only one result, whatever the number of threads.
+Consecutive cells are grouped into at most 256 buckets. Blocks of rows are first distributed to the buckets, then each
+bucket is sorted by itself. Both levels work in memory that fits the caches, and no thread waits for another. One
+histogram of all cells per thread was rejected because it grows with cells times threads. A stable sort has only one
+result, whatever the number of threads.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ _ONE = np.uint64(1)
 _HALF = np.uint64(32)
 _LOW_HALF = np.uint64(0xFFFFFFFF)
 
-#: Instead of ids, where rows are in their order.
+#: Passed instead of ids if the rows are in the order of the ids.
 _IN_ORDER = np.empty(0, dtype=np.int64)
 
-#: In `faults`, for a block of rows without any.
+#: In `faults`, for a block of rows without a fault.
 _NO_FAULT = -1
 
 
 @parallel_kernel
 def _bin_rows(position, level, sense_radius, origin, inverse_cell, shape, shift, cell_of_row, tally, faults, widest):
-    """The cell of every row, how many rows of a block fall into a bucket, and what cannot be sorted."""
+    """The cell of every row, the number of rows per block and bucket, and rows that cannot be sorted."""
     count = position.shape[0]
     spatial = position.shape[1] == 3
     for block in prange(tally.shape[0]):
@@ -50,10 +50,10 @@ def _bin_rows(position, level, sense_radius, origin, inverse_cell, shape, shift,
             z = position[i, 2] if spatial else 0.0
             cx = axis_cell(x, origin[0], inverse_cell, shape[0])
             cy = axis_cell(y, origin[1], inverse_cell, shape[1])
-            # In the plane the third axis counts levels.
+            # In 2D the third axis counts levels.
             cz = axis_cell(z, origin[2], inverse_cell, shape[2]) if spatial else min(np.int64(level[i]), shape[2] - 1)
             radius = sense_radius[i]
-            # Differences of a number to itself are zero unless it is infinite or not a number.
+            # The difference of a number and itself is zero unless the number is infinite or nan.
             if (x - x) + (y - y) + (z - z) != 0.0 or not radius >= 0.0:
                 fault = row
                 break
@@ -102,9 +102,9 @@ def _deal_rows(cell_of_row, shift, tally, dealt):
 
 @parallel_kernel
 def _sort_buckets(dealt, bucket_start, shift, ids, position, sense_radius, shared, shared_radius, cells):
-    """Sort every bucket by cell and copy the columns that finding neighbours needs.
+    """Sort every bucket by cell and copy the columns that the neighbour search needs.
 
-    Rows of a cell stay in their order, which is that of the ids; where it is not, `ids` are given.
+    Rows of a cell stay in order, which is the order of the ids; if it is not, `ids` are passed.
     """
     cell_start = cells.cell_start
     order = cells.order
@@ -125,7 +125,7 @@ def _sort_buckets(dealt, bucket_start, shift, ids, position, sense_radius, share
         for cell in range(first_cell, end_cell):
             place += cell_start[cell]
             cell_start[cell] = place
-        # From the last row to the first, each cell filled from its end: what is left in cell_start is its beginning.
+        # From the last row to the first, filling each cell from its end: cell_start ends up at the cell's beginning.
         for back in range(end - first):
             packed = dealt[end - _ONE - back]
             row_cell = packed >> _HALF
@@ -147,7 +147,7 @@ def _sort_buckets(dealt, bucket_start, shift, ids, position, sense_radius, share
 
 @kernel
 def _order_by_id(first_cell, end_cell, end, cell_start, ids, order):
-    """Put the rows of each cell into the order of their ids; few are in a cell, so each is moved past others."""
+    """Sort the rows of each cell by id. Cells hold few rows, so an insertion sort is enough."""
     for cell in range(first_cell, end_cell):
         begin = np.uint64(cell_start[cell])
         until = np.uint64(cell_start[cell + _ONE]) if cell + _ONE < end_cell else end
@@ -161,7 +161,7 @@ def _order_by_id(first_cell, end_cell, end, cell_start, ids, order):
 
 @parallel_kernel
 def _copy_bodies(velocity, radius, radius_shared, shared_radius, group, group_shared, shared_group, cells):
-    """The sorted columns that only steering models look at; what is the same for all is not fetched from every row."""
+    """Copy the sorted columns that only steering models read; a value shared by all is not fetched for every row."""
     order, sorted_velocity, sorted_radius, sorted_group = cells.order, cells.velocity, cells.radius, cells.group
     count = order.shape[0]
     spatial = velocity.shape[1] == 3
@@ -179,7 +179,7 @@ def _copy_bodies(velocity, radius, radius_shared, shared_radius, group, group_sh
 
 @kernel
 def _all_same(column):
-    """Whether all numbers of a column are equal; without a branch for each, so in vector instructions."""
+    """Whether all numbers of a column are equal; branch-free, so that it compiles to vector instructions."""
     same = True
     for k in range(np.uint64(column.size)):
         same &= column[k] == column[0]
@@ -201,13 +201,13 @@ def _keep_members(order, members, is_member, rows):
 
 
 def _shared(column: NDArray[Any]) -> tuple[bool, Any]:
-    """Whether all agents have the same number in a column, and which one."""
-    # Taken out here: Numba would read a first element before loops, also where there is none.
+    """Whether all agents have the same number in a column, and which."""
+    # Read here: Numba would hoist the read of the first element out of loops, even if there is none.
     return (bool(_all_same(column)), column[0]) if len(column) else (True, column.dtype.type(0))
 
 
 class CellSort:
-    """The cells of a fixed grid and the buffers that sorting into them needs, kept from step to step."""
+    """The cells of a fixed grid and the buffers for sorting into them, kept from step to step."""
 
     def __init__(self, *, origin: Floats, cell: float, shape: NDArray[np.int64], period: Floats, dim: int) -> None:
         self.dim = dim
@@ -231,7 +231,7 @@ class CellSort:
         self._widest = np.zeros(blocks)
         self._cell_of_row = np.empty(count, dtype=np.uint32)
         self._dealt = np.empty(count, dtype=np.uint64)
-        # Finding neighbours copies whole blocks, and flocks add up whole blocks; the last may run past the end.
+        # The neighbour search copies whole blocks, and flocks sum whole blocks; the last may run past the end.
         self._order = np.zeros(count + COPY_WIDTH, dtype=np.uint32)
         self._position = np.zeros(count * self.dim + COPY_WIDTH)
         self._velocity = np.zeros(count * self.dim + COPY_WIDTH)
@@ -257,7 +257,7 @@ class CellSort:
         )
 
     def sort(self, state: AgentState) -> int | None:
-        """Sort all agents. Returns the first row that has no place or no valid sense radius, if there is one."""
+        """Sort all agents. Returns the first row without a valid position or sense radius, if there is one."""
         count = len(state)
         self.version += 1
         self._bodies_copied = False
@@ -294,11 +294,11 @@ class CellSort:
 
     @property
     def sorted(self) -> CellList:
-        """The cell list as far as finding neighbours needs it: velocity, radius and group may be old."""
+        """The cell list with what the neighbour search needs; velocity, radius and group may be outdated."""
         return self._cells
 
     def with_bodies(self, state: AgentState) -> CellList:
-        """The whole cell list; copying velocity, radius and group waits until somebody asks."""
+        """The whole cell list; velocity, radius and group are copied on the first request."""
         if not self._bodies_copied:
             radius, group = state.radius, state.group
             _copy_bodies(state.velocity, radius, *_shared(radius), group, *_shared(group), self._cells)

@@ -1,11 +1,11 @@
-"""Solid bodies: they press on each other and slide past, and the ones that would still collide go less far.
+"""Solid bodies: they push each other, slide past each other, and shorten moves that would still collide.
 
-Steering models see where others stand, not what walls and obstacles will make of their moves. So the moves of a step
-may still bring two bodies together. Before walls are looked at, wanted moves become moves that go together
-(`solver.py`). After contact with walls and obstacles, moves that still collide are shortened (`giving_way.py`).
+Steering models see where others stand, not how walls and obstacles will change their moves. So the moves of a step
+may still bring two bodies together. Before walls are handled, wanted moves become compatible moves (`solver.py`).
+After contact with walls and obstacles, moves that still collide are shortened (`giving_way.py`).
 
-Both are iterations. Each round looks at the moves of the round before, so the result does not depend on order or
-threads, and ends at one point, where the rows of other processes can be brought up to date.
+Both are iterations in rounds. Each round reads only the moves of the previous round, so the result does not depend on
+order or threads. Each round ends at one point, where the rows of other processes can be updated.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from tropel.contact.wanted import HowTheyMove
 from tropel.contracts.declarations import Moves
 from tropel.foundation.reductions import ONE_PROCESS, Reductions
 
-#: Called at the end of each round with the contacts and the working table (`Pressing` or `GivingWay`).
+#: Called at the end of each round with the contacts and the working table (`SolverTable` or `GivingWay`).
 RoundEnd = Callable[[Contacts, Any], None]
 
 
 class Bodies:
     """Which agents are solid in this step, and which of them are close to each other.
 
-    With `at_round_end` rounds are driven from Python, with the same bits.
+    With `at_round_end`, the rounds are driven from Python and give the same bits.
     """
 
     def __init__(
@@ -53,8 +53,8 @@ class Bodies:
         self._step = step
         self._at_round_end = at_round_end
         self._contacts: Contacts | None = None
-        self._farthest = -1.0  #: the contacts are complete for moves up to this length [m]
-        self._wanted: NDArray[np.float64] | None = None  #: ends of the moves for which the contacts were found
+        self._farthest = -1.0  #: the contact lists are complete for moves up to this length [m]
+        self._wanted: NDArray[np.float64] | None = None  #: ends of the moves that the contacts were found for
 
     def press(
         self,
@@ -65,10 +65,10 @@ class Bodies:
         dt: float,
         moves: HowTheyMove = Moves.FREELY,
     ) -> NDArray[np.float64]:
-        """The ends of the wanted moves, of which none is above `longest`, as far as bodies that press let them."""
+        """The ends of the moves after contact between bodies. No wanted move is longer than `longest` [m]."""
         widest = self._reduce.largest(state.radius)
-        # Walls push bodies that are too close to them out by a part of their radius: lists with a bit to spare can be
-        # used again afterwards.
+        # Walls push bodies that are too close to them out by a part of their radius. Lists with a little to spare can
+        # be reused afterwards.
         self._farthest = longest + 0.1 * widest
         self._wanted = wanted
         self._contacts = self._find(state, wanted, moves, widest)

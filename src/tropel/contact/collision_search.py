@@ -1,14 +1,15 @@
-"""Finding the bodies that collide during a step, in continuous time.
+"""Find the bodies that collide during a step, in continuous time.
 
-Between two steps everybody goes straight on, obstacles too. So the offset of two bodies is d + t m for t from 0 to 1,
-and what is asked for has a closed form: the first contact is a root of |d + t m|² = (ri + rj)², the deepest overlap is
-at the point of the way nearest to the other. Bodies that pass through each other within one step are found like those
-that meet at its end.
+Between two steps all agents and obstacles move in straight lines. So the offset of two bodies is d + t m for t from 0
+to 1, and everything has a closed form: the first contact is a root of |d + t m|² = (ri + rj)², and the deepest overlap
+is where the offset is shortest. Bodies that pass through each other within one step are found just like those that meet
+at its end.
 
-Two bodies can only meet when they are no further apart than the sum of their extents, that is radius plus length of
-the step. The cells of the step (positions at its start) are searched for those. Whoever comes first in the order of
-the cells looks only ahead, so every pair is tested once. The few with an extent far beyond the others' look all around
-instead and are left out by the others; otherwise one who jumps would make everybody look as far.
+Two bodies can only meet if they are no further apart than the sum of their extents (radius plus length of the step).
+The cells of the step, which have the positions at its start, are searched for such pairs. Each agent searches only
+forward in the order of the cells, so every pair is tested once. The few agents with an extent far above the average
+search all around instead, and the others skip them; otherwise a single agent that jumps would make all others search
+as far.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ from tropel.agents.state import AgentState
 from tropel.world import World
 from tropel.world.periodic import images_of_discs
 
-#: Overlaps up to this depth [m] are touching, not a collision: solid bodies stand side by side with rounding between.
+#: Overlaps up to this depth [m] are touching, not a collision: solid bodies side by side differ by rounding errors.
 TOLERANCE = 1e-6
 
 _PER_CHUNK = 256
@@ -46,7 +47,7 @@ _FIRST_ROOM = 16
 
 
 class DiscMoves(NamedTuple):
-    """Round obstacles during a step, in 2D with zeros as third coordinates."""
+    """Round obstacles during a step; in 2D the third coordinates are zero."""
 
     position: NDArray[np.float64]  #: (M, 3)
     move: NDArray[np.float64]  #: (M, 3)
@@ -80,7 +81,7 @@ def _measure_moves(cells, after, move, extent, widest, total):
 
 @kernel
 def _meets(dx, dy, dz, mx, my, mz, contact, pairs, figures, found, first, second):
-    """Test one pair, write it down if it collides and there is room; returns the number of pairs found so far."""
+    """Test one pair, record it if it collides and there is room; returns the number of pairs found so far."""
     least = contact - TOLERANCE
     if not least > 0.0:
         return found
@@ -95,7 +96,7 @@ def _meets(dx, dy, dz, mx, my, mz, contact, pairs, figures, found, first, second
         entry = 0.0
         outside = start2 - contact * contact
         if outside > 0.0:
-            # The earlier root, in the form that subtracts nothing of equal size.
+            # The earlier root, in the form without cancellation.
             entry = outside / (nearing + math.sqrt(max(nearing * nearing - length2 * outside, 0.0)))
         end = math.sqrt((dx + mx) ** 2 + (dy + my) ** 2 + (dz + mz) ** 2)
         pairs[found, 0] = first
@@ -150,7 +151,7 @@ def _meets_obstacle(position, radius, move, k, discs, m, pairs, figures, found):
 
 @kernel
 def _look_all_around(cells, move, extent, discs, k, ordinary, largest, pairs, figures, found):
-    """Collisions of a large agent with everybody, except for the large ones before it, and with every obstacle."""
+    """Collisions of a large agent with all obstacles and all agents, except the large agents before it."""
     position, radius = cells.position, cells.radius
     x, y = position[0, k], position[1, k]
     z = position[2, k] if position.shape[0] == 3 else 0.0
@@ -174,9 +175,9 @@ def _looks_over_seam(cells, k, reach):
 
 @kernel
 def _look_over_seam(cells, move, extent, k, largest, pairs, figures, found):
-    """Collisions of an agent with those behind it in the order of the cells, on whatever side of a seam they are.
+    """Collisions of an agent with those after it in the order of the cells, on whichever side of a seam they are.
 
-    A step and a radius are less than a quarter of the period, so that nobody is met on two sides.
+    A step and a radius together are less than a quarter of the period, so no agent is met on two sides.
     """
     position, radius = cells.position, cells.radius
     spatial = position.shape[0] == 3
@@ -197,7 +198,7 @@ def _look_over_seam(cells, move, extent, k, largest, pairs, figures, found):
 
 @kernel
 def _look_from_obstacle(cells, move, extent, discs, m, ordinary, largest, pairs, figures, found):
-    """Collisions of obstacle m with all agents but the large ones, which look for themselves."""
+    """Collisions of obstacle m with all agents except the large ones, which search for themselves."""
     position, radius = cells.position, cells.radius
     step = math.sqrt(discs.move[m, 0] ** 2 + discs.move[m, 1] ** 2 + discs.move[m, 2] ** 2)
     x0, x1, y0, y1, z0, z1 = cell_window(
@@ -218,11 +219,11 @@ def _look_from_obstacle(cells, move, extent, discs, m, ordinary, largest, pairs,
 
 @kernel
 def _search_chunk(cells, move, extent, discs, ordinary, largest, chunk, pairs, figures):
-    """Collisions of the agents and, behind the last of them, the obstacles of one chunk; returns how many."""
+    """Collisions of one chunk of agents and, after the last agent, of obstacles; returns how many were found."""
     agents = extent.shape[0]
     found = np.int64(0)
-    # Where next to nothing is found, calling a function with all these arrays takes longer than looking around. So the
-    # search that almost everybody makes stands here, and functions are for what is rare.
+    # When almost nothing is found, calling a function with all these arrays takes longer than the search itself. So the
+    # search that almost every agent makes is written out here, and functions handle the rare cases.
     position, radius = cells.position, cells.radius
     spatial = position.shape[0] == 3
     widest = min(ordinary, largest)
@@ -259,7 +260,7 @@ def _search_chunk(cells, move, extent, discs, ordinary, largest, chunk, pairs, f
 
 @parallel_kernel
 def _find_collisions(cells, move, extent, discs, ordinary, largest, pairs, figures, found):
-    """All colliding pairs by chunk: places in the cell list, or -1 - m for obstacle m; counts on when room is out."""
+    """All colliding pairs by chunk, as places in the cell list, or -1 - m for obstacle m; counts beyond the room."""
     for chunk in prange(found.shape[0]):
         found[chunk] = _search_chunk(cells, move, extent, discs, ordinary, largest, chunk, pairs[chunk], figures[chunk])
 
@@ -293,7 +294,7 @@ class CollisionSearch:
         self._figures = np.empty((chunks, room, 5))
 
     def find(self, state: AgentState, cells: CellList, world: World, dt: float) -> Found:
-        """Who collides between the positions in `cells` and those in `state`.
+        """The collisions between the positions in `cells` and those in `state`.
 
         Obstacles are taken from the world as they are at the start of the step.
         """
@@ -309,7 +310,7 @@ class CollisionSearch:
         largest = float(widest.max(initial=0.0))
         ordinary = max(1.0 / cells.inverse_cell, 2.0 * float(total.sum()) / max(count, 1))
         if world.is_periodic:
-            ordinary = math.inf  # nobody goes far in a step there, see `integrate`
+            ordinary = math.inf  # no agent goes far in a step there, see `integrate`
         discs, obstacle = _disc_moves(world, dt, largest)
         chunks = -(-(count + len(discs.radius)) // _PER_CHUNK)
         if chunks > len(self._pairs):
@@ -331,7 +332,7 @@ class CollisionSearch:
 
 
 def _disc_moves(world: World, dt: float, extent: float) -> tuple[DiscMoves, NDArray[np.int64]]:
-    """Obstacles, and in periodic space their images that agents of that extent [m] can meet; which obstacle each is."""
+    """Obstacles and, in periodic space, their images within reach of such an extent [m]; and the obstacle of each."""
     obstacles = world.obstacles
     number, centre, step = np.arange(len(obstacles)), obstacles.position, obstacles.velocity * dt
     if world.is_periodic:

@@ -1,4 +1,4 @@
-"""Collisions: which bodies came closer than touching, when, and how deep; noted step by step."""
+"""Collisions: which bodies came closer than touching, when, and how deep; logged step by step."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ _LOG = np.dtype(
 class CollisionLog:
     """Every collision so far, one row each, in the order of the steps and then of the ids."""
 
-    id_a: NDArray[np.int64]  #: an agent; of two agents the one with the lower id
+    id_a: NDArray[np.int64]  #: an agent; the lower id if both are agents
     id_b: NDArray[np.int64]  #: the other agent, or -1 - k for the obstacle named `obstacles[k]`
     begin: NDArray[np.float64]  #: first contact [s]
     depth: NDArray[np.float64]  #: deepest overlap [m]
     deepest_at: NDArray[np.float64]  #: when it was deepest [s]
-    begun: NDArray[np.bool_]  #: false where the bodies were put, or grew, into each other instead of moving there
+    begun: NDArray[np.bool_]  #: false if the bodies were placed, or grew, into each other instead of moving there
     obstacles: tuple[str, ...]
 
     def __len__(self) -> int:
@@ -64,29 +64,29 @@ class Collision:
 
 @dataclass(frozen=True, kw_only=True)
 class CollisionReport:
-    """What a run's summary says of collisions."""
+    """What a run's summary reports about collisions."""
 
     begun: int  #: bodies that moved into each other
-    pairs: int  #: different pairs that ever overlapped, in whatever way
+    pairs: int  #: different pairs that ever overlapped, for whatever reason
     with_obstacles: int  #: how many of these pairs were an agent and an obstacle
     deepest_overlap: float  #: [m]
     deepest: tuple[Collision, ...]  #: the deepest ones, deepest first
 
 
 class CollisionWatch:
-    """Looks at every step for collisions, and remembers them."""
+    """Checks every step for collisions, and keeps a log of them."""
 
     def __init__(self) -> None:
         self._rows = np.empty(0, dtype=_LOG)
         self._count = 0
         self._obstacles: list[str] = []
-        # Pairs that overlapped at the end of the last step, sorted, and where they are in the log.
+        # Pairs that overlapped at the end of the previous step, sorted, and their rows in the log.
         self._open_key = np.empty(0, dtype=np.int64)
         self._open_row = np.empty(0, dtype=np.int64)
         self._search = CollisionSearch()
 
     def look(self, state: AgentState, cells: CellList, world: World, *, step: int, dt: float) -> None:
-        """Note who collided in a step that has just been made.
+        """Log the collisions of the step that has just been made.
 
         `cells` has the positions at its start, `state` those at its end; obstacles are still where they were at the
         start. Sets the column `collided`.
@@ -107,7 +107,7 @@ class CollisionWatch:
         self._note(id_a, id_b, found, step, dt)
 
     def _obstacle_codes(self, world: World, other: NDArray[np.int64]) -> NDArray[np.int64]:
-        """What the log calls the obstacles -1 - m in `other`: rows m change when one is removed, names do not."""
+        """Log codes of the obstacles -1 - m in `other`; rows m change when an obstacle is removed, names do not."""
         codes = np.zeros(len(world.obstacles) + 1, dtype=np.int64)
         names = world.obstacles.names
         for m in np.unique(-1 - other[other < 0]).tolist():
@@ -117,7 +117,7 @@ class CollisionWatch:
         return codes[np.where(other < 0, -1 - other, len(names))]
 
     def _note(self, id_a: NDArray[np.int64], id_b: NDArray[np.int64], found: Found, step: int, dt: float) -> None:
-        """Go on with the rows of pairs that overlapped already when the step began, and begin rows for the others."""
+        """Continue the rows of pairs that already overlapped when the step began, and add rows for the others."""
         keys = _pair_keys(id_a, id_b)
         begun = found.at_start <= TOLERANCE
         deepest_at = (step + found.when) * dt
@@ -132,7 +132,7 @@ class CollisionWatch:
         self._rows["depth"][rows[deeper]] = found.depth[deeper]
         self._rows["deepest_at"][rows[deeper]] = deepest_at[deeper]
 
-        # In the order of the ids, which the order of the cells must not disturb.
+        # Sorted by ids, so that the order of the cells does not matter.
         fresh = np.flatnonzero(~goes_on)
         fresh = fresh[np.argsort(keys[fresh])]
         rows[fresh] = np.arange(self._count, self._count + len(fresh))
@@ -160,7 +160,7 @@ class CollisionWatch:
 
     @property
     def log(self) -> CollisionLog:
-        """Copies of what has been noted so far."""
+        """A copy of everything logged so far."""
         rows = self._rows[: self._count]
         return CollisionLog(**{name: rows[name].copy() for name in _LOG.names or ()}, obstacles=tuple(self._obstacles))
 
@@ -186,7 +186,7 @@ class CollisionWatch:
         )
 
     def state(self) -> dict[str, NDArray[Any]]:
-        """The log, and which of its rows are not over yet."""
+        """The log, and which of its collisions are still going on."""
         return {
             "log": self._rows[: self._count].copy(),
             "open": self._open_row.copy(),
@@ -194,13 +194,13 @@ class CollisionWatch:
         }
 
     def restore(self, stored: Mapping[str, NDArray[Any]]) -> None:
-        """Put back what `state` gave."""
+        """Restore what `state` returned."""
         if set(stored) != {"log", "open", "obstacles"} or stored["log"].dtype != _LOG:
-            raise CheckpointError("the checkpoint has no log of collisions; write it anew with this version of tropel")
+            raise CheckpointError("the checkpoint has no collision log; write it again with this version of tropel")
         rows = stored["log"]
         obstacles = stored["obstacles"]
         if rows.ndim != 1 or obstacles.ndim != 1 or obstacles.dtype.kind != "U":
-            raise CheckpointError("the log of collisions in it is no list of rows and names of obstacles")
+            raise CheckpointError("the collision log in the checkpoint is not a list of rows and obstacle names")
         columns = {name: rows[name] for name in _LOG.names or ()}
         taken(columns, "id_a", dtype="int64", shape=rows.shape, low=0, high=_MIDDLE - 1)
         taken(columns, "id_b", dtype="int64", shape=rows.shape, low=-len(obstacles), high=_MIDDLE - 1)
@@ -209,7 +209,7 @@ class CollisionWatch:
         unfinished = taken(stored, "open", dtype="int64", shape=(None,), low=0, high=len(rows) - 1)
         keys = _pair_keys(rows["id_a"][unfinished], rows["id_b"][unfinished])
         if (np.diff(keys) <= 0).any():
-            raise CheckpointError("the collisions in it that are not over are out of order")
+            raise CheckpointError("the unfinished collisions in the checkpoint are out of order")
         self._rows, self._count = rows.copy(), len(rows)
         self._obstacles = [str(name) for name in obstacles]
         self._open_row, self._open_key = unfinished, keys

@@ -1,4 +1,4 @@
-"""Which solid bodies are close enough to touch during a step, and which of them press on each other."""
+"""Which solid bodies are close enough to touch during a step, and which of them want to move into each other."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from tropel.broad_phase import CellGrid
 from tropel.contact.wanted import HowTheyMove, codes_of
 from tropel.contracts.declarations import Moves
 
-#: Bodies that press keep this share of their contact distance between them, to have room for what the rounds leave.
+#: Bodies in contact keep this share of their contact distance between them, as room for what the rounds leave over.
 SLACK = 5e-4
 
 #: Agents per unit of parallel work.
 CHUNK = 256
 
-#: So many others are listed as close before a larger table is made.
+#: The table has room for this many close bodies per agent before a larger one is made.
 _FIRST_ROOM = 12
 
 _NONE, _ONE = np.uint64(0), np.uint64(1)
@@ -32,23 +32,23 @@ _NONE, _ONE = np.uint64(0), np.uint64(1)
 class Contacts(NamedTuple):
     """Bodies at the start of a step, and for each of them the others that it may touch during the step.
 
-    The lists are in the order of the cells and then of the ids, whatever the order of the rows. A parallel loop only
-    passes this tuple on: Numba drops what the loop's own body writes through an attribute.
+    The lists are in the order of the cells and then of the ids, whatever the order of the rows. Parallel loops must
+    only pass this tuple on: Numba drops what the body of such a loop writes through an attribute.
     """
 
     position: NDArray[np.float64]  #: (N, dim)
     radius: NDArray[np.float64]  #: (N,)
     id: NDArray[np.int64]  #: (N,)
     codes: NDArray[np.uint8]  #: (N,) or (1,): how agents move, see `wanted.py`
-    rows: NDArray[np.uint32]  #: the agents that have others close, in the order of their cells
+    rows: NDArray[np.uint32]  #: the agents that have others close to them, in the order of their cells
     how_many: NDArray[np.uint32]  #: (N,): how many others are close to each agent
     close: NDArray[np.uint32]  #: (N, room): their rows
-    presses: NDArray[np.bool_]  #: (N,): whether the wanted move leads into somebody
+    presses: NDArray[np.bool_]  #: (N,): whether the wanted move leads into another body
 
 
 @inlined_kernel
 def _wishes_press(dx, dy, dz, mx, my, mz, contact):
-    """Whether two bodies at the offset d press on each other when their moves change it by m."""
+    """Whether two bodies at the offset d push into each other when their moves change the offset by m."""
     apart = math.sqrt(dx * dx + dy * dy + dz * dz)
     return (max(apart - contact, 0.0) - SLACK * contact) * apart + (dx * mx + dy * my + dz * mz) < 0.0
 
@@ -79,8 +79,8 @@ def _list_some(contacts, first, last, target, solid, cells, widest, farthest):
                         j = cells.order[k]
                         bits &= bits - _ONE
                         other = (j != i) & solid[j]
-                        # The agent itself and bodies that are not solid are overwritten by the next one, or end up in
-                        # the spare column.
+                        # The agent itself and bodies that are not solid are overwritten by the next entry, or end up
+                        # in the spare column.
                         close[i, min(found, spare)] = j
                         found += np.int64(other)
                         dx, dy = cells.position[0, k] - x, cells.position[1, k] - y
@@ -97,7 +97,7 @@ def _list_some(contacts, first, last, target, solid, cells, widest, farthest):
 
 @kernel
 def _rows_with_company(contacts, company):
-    """Write the rows that have anybody close; returns how many these are, and the length of the longest list."""
+    """Write the rows that have any body close; returns how many there are, and the length of the longest list."""
     found, most = 0, 0
     for n in range(contacts.rows.size):
         i = contacts.rows[n]
@@ -110,7 +110,7 @@ def _rows_with_company(contacts, company):
 
 @parallel_kernel
 def _list_close(contacts, target, solid, cells, widest, farthest, company):
-    """List for `contacts.rows` who is close, and whose wish presses on whom; returns what `_rows_with_company` does."""
+    """List which bodies are close to `contacts.rows`, and which wishes collide; returns as `_rows_with_company`."""
     size = contacts.rows.size
     for chunk in numba.prange((size + CHUNK - 1) // CHUNK):
         _list_some(contacts, chunk * CHUNK, min((chunk + 1) * CHUNK, size), target, solid, cells, widest, farthest)
@@ -129,7 +129,7 @@ def find_contacts(
 ) -> Contacts:
     """Lists of the solid bodies that are close to each other, complete for moves up to the length `farthest` [m].
 
-    Bodies of another phase have no list, but are in the lists of others.
+    Bodies of another phase have no list of their own, but are in the lists of others.
     """
     agents, codes = len(state), codes_of(moves)
     listed = np.arange(agents) if isinstance(moves, Moves) else np.flatnonzero(solid & (codes != Moves.NOT_NOW))

@@ -1,7 +1,8 @@
-"""Agents that want to go on and cannot: how long they have been held, and how they fidget.
+"""Agents that want to move and cannot: how long they have been held, and how they fidget.
 
-After a while without headway (column `held`) an agent fidgets: in every other moment it steps in a random direction
-instead, for as long as the moment lasts. That breaks up the arches before doors that pressing alone leaves standing.
+An agent that makes no headway for a while (column `held`) fidgets: in about every second moment it steps in a random
+direction instead, for as long as the moment lasts. This breaks up the arches in front of doors that contact forces
+alone leave standing.
 """
 
 from __future__ import annotations
@@ -11,20 +12,20 @@ import math
 from tropel._kernels.compile import inlined_kernel, kernel
 from tropel._kernels.philox import uniform, uniform_pair
 
-#: Agents that keep less than this share of their wish are held, and bear it so long [s].
+#: Agents that achieve less than this share of their wanted move are held; they tolerate it for this long [s].
 _HELD, _PATIENCE = 0.2, 0.25
-#: How long a fidget lasts [s], and how often an agent that is held does it.
+#: How long a fidget lasts [s], and the probability that a held agent fidgets in a given moment.
 _MOMENT, _OFTEN = 0.5, 0.5
 
 
 def moment_at(time: float) -> int:
-    """The number of the moment in which fidgets at this time [s] belong together."""
+    """The number of the moment that this time [s] belongs to; within a moment an agent keeps its fidget."""
     return int(time / _MOMENT)
 
 
 @inlined_kernel
 def _random_move(mx, my, mz, dim, key, agent, moment):
-    """A move as long as m in a random direction; in 2D turned with m, so that a turned crowd does the same."""
+    """A random move of the same length as m. In 2D it is m rotated, so that a rotated crowd behaves identically."""
     u, v = uniform_pair(key, agent, moment, 1)
     angle = 2.0 * math.pi * u
     c, s = math.cos(angle), math.sin(angle)
@@ -38,13 +39,13 @@ def _random_move(mx, my, mz, dim, key, agent, moment):
 
 @inlined_kernel
 def is_impatient(time_held):
-    """Whether an agent that has been held so long [s] may fidget."""
+    """Whether an agent that has been held this long [s] may fidget."""
     return time_held >= _PATIENCE
 
 
 @inlined_kernel
 def fidgets(agent, key, moment):
-    """Whether an impatient agent, given by its id, fidgets in this moment."""
+    """Whether an impatient agent, identified by its id, fidgets in this moment."""
     return uniform(key, agent, moment, 2) < _OFTEN
 
 
@@ -63,7 +64,7 @@ def turn_wish(i, contacts, key, moment, wish):
 
 @kernel
 def note_held(position, wanted, ends, dt, held):
-    """Count how long everybody has been held by now [s]: an agent that gets on starts again."""
+    """Count how long each agent has been held so far [s]; the count restarts when the agent makes headway."""
     for i in range(position.shape[0]):
         wish2 = headway = 0.0
         for axis in range(position.shape[1]):

@@ -1,15 +1,17 @@
-"""Bodies that would still collide go less far.
+"""Shorten the moves of bodies that would still collide.
 
-Moves are compared in continuous time, pair by pair. Where two would come closer than touching (or closer than they are,
-if they touch already) one of them gives way: it goes only half of its way, or a quarter, or it stays. The agent with
-the lower random draw of this step keeps its move; nobody makes way for an agent that stays. Steps only get shorter, so
-this ends, and at the end no pair comes closer than it may. A part of a move that crosses no wall crosses none either,
-so the promise of `integrate` holds. Agents that move exactly go all of their way or stay.
+Moves are compared in continuous time, pair by pair. If two bodies would come closer than touching (or closer than they
+are, if they touch already), one of them gives way: it makes only half of its move, or a quarter, or it stays. The agent
+with the lower random draw of this step keeps its move; an agent that stays has nothing left to give, so the other one
+gives way. Moves only get shorter, so the rounds end, and in the end no pair comes closer than allowed. A part of a move
+that crosses no wall crosses no wall either, so the promise of `integrate` holds. Agents that move exactly make their
+whole move or stay.
 
-All pairs are compared whose moves changed or whose wishes press on each other. An unchanged move alone says nothing: in
-a ring that closes in, the pressures from both sides cancel out, and all keep their wishes although they collide.
+All pairs are compared that contain a changed move or two wishes that collide. Unchanged moves alone are no proof of
+safety: in a ring that closes in, the contact pressures from both sides cancel out, and all agents keep their wishes
+although they collide.
 
-Agents that have moved in an earlier phase are bodies that stand: everybody gives way to them.
+Agents that have moved in an earlier phase count as standing bodies: all others give way to them.
 """
 
 from __future__ import annotations
@@ -27,30 +29,30 @@ from tropel._kernels.philox import uniform
 from tropel.contact.contacts import CHUNK, Contacts
 from tropel.contact.wanted import EXACTLY, code_of
 
-#: How far moves go in the rounds of giving way.
+#: The share of its move that an agent keeps, from one notch to the next.
 _SHARES = np.array([1.0, 0.5, 0.25, 0.0])
 
 #: Bodies may come this much closer than touching [m], so that rounding does not stop bodies that slide past each other.
 _TOLERANCE = 1e-9
-#: Bodies that overlap by more keep this share of their distance in each step. A length would add up step by step.
+#: Bodies that overlap by more keep this share of their distance in each step. A fixed length would add up over steps.
 _NO_DEEPER = 1.0 - 1e-12
 
 
 class GivingWay(NamedTuple):
     """The working table of the rounds, with a row for each agent."""
 
-    ends: NDArray[np.float64]  #: (N, dim): where their whole moves lead
-    lengths: NDArray[np.float64]  #: of their whole moves [m]
-    shares: NDArray[np.float64]  #: how far moves may go, notch by notch
-    notch: NDArray[np.uint8]  #: how far each agent goes after the round before, as a place in `shares`
-    fresh: NDArray[np.uint8]  #: and after this one
-    changed: NDArray[np.bool_]  #: whether that changed in the round before
-    asked: NDArray[np.bool_]  #: whether the agent or one close to it has changed, so that it must look again
+    ends: NDArray[np.float64]  #: (N, dim): where their full moves lead
+    lengths: NDArray[np.float64]  #: of their full moves [m]
+    shares: NDArray[np.float64]  #: how much of a move remains, notch by notch
+    notch: NDArray[np.uint8]  #: how far each agent goes after the previous round, as an index into `shares`
+    fresh: NDArray[np.uint8]  #: and after this round
+    changed: NDArray[np.bool_]  #: whether that changed in the previous round
+    asked: NDArray[np.bool_]  #: whether the agent or one close to it has changed, so that it must be checked again
 
 
 @inlined_kernel
 def _closest2(dx, dy, dz, mx, my, mz, nearing):
-    """Square of the closest distance of two points at the offset d, which the offset's change m lets near each other.
+    """Squared closest distance of two points at the offset d, while the offset changes by m and they approach.
 
     `nearing` is -d·m, which must be positive.
     """
@@ -60,7 +62,7 @@ def _closest2(dx, dy, dz, mx, my, mz, nearing):
 
 @inlined_kernel
 def _goes_first(i, j, contacts, key, step):
-    """Whether agent i keeps its move when it collides with j's: the lower draw does, of equal draws the lower id."""
+    """Whether agent i keeps its move when it collides with j's: the lower draw does, or the lower id on a tie."""
     own_id, other_id = contacts.id[i], contacts.id[j]
     own, other = uniform(key, own_id, step, 0), uniform(key, other_id, step, 0)
     return own < other or (own == other and own_id < other_id)
@@ -68,7 +70,7 @@ def _goes_first(i, j, contacts, key, step):
 
 @inlined_kernel
 def _notch_to_take(i, contacts, table, key, step):
-    """How far agent i may go, given what has changed in the last round."""
+    """The notch for agent i, given what has changed in the previous round."""
     position, radius = contacts.position, contacts.radius
     ends, lengths, shares, notch, changed = table.ends, table.lengths, table.shares, table.notch, table.changed
     dim = position.shape[1]
@@ -119,7 +121,7 @@ def _give_way_some(contacts, table, key, step, first, last):
 
 @inlined_kernel
 def _ask(i, contacts, asked):
-    """Ask agent i and the agents close to it to look again; returns how many of them were not asked yet."""
+    """Mark agent i and the agents close to it for another check; returns how many were not marked yet."""
     found = np.int64(not asked[i])
     asked[i] = True
     for k in range(contacts.how_many[i]):
@@ -131,7 +133,7 @@ def _ask(i, contacts, asked):
 
 @kernel
 def _take_over(contacts, table):
-    """Take over what has changed; returns how many must look again."""
+    """Take over what has changed; returns how many agents must be checked again."""
     notch, fresh, changed, asked = table.notch, table.fresh, table.changed, table.asked
     for i in range(asked.size):
         asked[i] = False
@@ -147,7 +149,7 @@ def _take_over(contacts, table):
 
 @parallel_kernel
 def give_way_round(contacts, table, key, step):
-    """One round for all agents that are asked; returns how many must look again in the next."""
+    """One round for all marked agents; returns how many must be checked again in the next round."""
     size = contacts.rows.size
     if size <= 2 * CHUNK:
         _give_way_some(contacts, table, key, step, 0, size)
@@ -159,9 +161,9 @@ def give_way_round(contacts, table, key, step):
 
 @allocating_kernel
 def _lay_table(contacts, wanted, ends, lengths, shares):
-    """The table before the first round, and how many agents must look."""
+    """The table before the first round, and how many agents must be checked."""
     agents, dim = contacts.position.shape
-    # Agents that do not move at all cannot give way, so others must.
+    # Agents that do not move at all cannot give way, so the others must.
     notch = np.empty(agents, dtype=np.uint8)
     for i in range(agents):
         notch[i] = 0 if lengths[i] > 0.0 else shares.size - 1
@@ -171,7 +173,7 @@ def _lay_table(contacts, wanted, ends, lengths, shares):
         i = contacts.rows[n]
         changed[i] = contacts.presses[i]
         for axis in range(dim):
-            changed[i] |= ends[i, axis] != wanted[i, axis]  # also where it is not a number
+            changed[i] |= ends[i, axis] != wanted[i, axis]  # also true for nan
         if changed[i]:
             found += _ask(i, contacts, asked)
     return GivingWay(ends, lengths, shares, notch, notch.copy(), changed, asked), found
@@ -179,7 +181,7 @@ def _lay_table(contacts, wanted, ends, lengths, shares):
 
 @kernel
 def _shorten(contacts, table, velocity):
-    """Write how far everybody goes, and how fast that is."""
+    """Write how far each agent goes, and the matching velocity."""
     position, ends = contacts.position, table.ends
     for n in range(contacts.rows.size):
         i = contacts.rows[n]
@@ -192,9 +194,9 @@ def _shorten(contacts, table, velocity):
 
 @allocating_kernel
 def give_way(contacts, wanted, ends, lengths, shares, velocity, key, step, at_round_end):
-    """Let agents give way until nobody has to, and shorten their moves and velocities; returns the number of rounds.
+    """Let agents give way until no pair collides, and shorten their moves and velocities; returns the round count.
 
-    Compiled, this is called without `at_round_end`; as a Python function, with the same rounds.
+    The compiled version is called without `at_round_end`; with it, the same rounds run from Python.
     """
     table, size = _lay_table(contacts, wanted, ends, lengths, shares)
     rounds = 0
@@ -239,7 +241,7 @@ def shorten_moves(
 ) -> None:
     """Shorten moves to `ends`, and their velocities, until no two solid bodies collide.
 
-    `wanted` are the ends for which the contacts were found. With `at_round_end`, which is called with the contacts and
+    `wanted` are the ends that the contacts were found for. With `at_round_end`, which is called with the contacts and
     the table, the rounds are driven from Python.
     """
     drive = give_way if at_round_end is None else give_way.py_func

@@ -1,12 +1,25 @@
-"""Velocity to position: the one place where agents move, and the order in which contact is dealt with.
+"""Velocity to position: the only place where agents move, and the order in which contact is handled.
+
+The promise concerns the straight chord between consecutive positions: it touches no wall and no closed door, exactly,
+at any speed and time step. Solid bodies do not move into each other, not even between two steps.
 
 Contact comes first, in rounded arithmetic: bodies slide along walls and stay out of round obstacles (`walls.py`).
-Then the chord is checked with exact predicates; a chord that still touches a wall is shortened to end a radius before
-the first one, or turned along it, at last to zero. Only this check carries the promise that nobody crosses a wall;
-contact is a matter of looks. In 3D the walls are the faces of a box, which is convex, so clamping the end point is
-enough.
+Then the chord is checked with exact predicates. A chord that still touches a wall is shortened to end one radius before
+the first wall, or turned along it, or in the end reduced to zero. Only this check carries the promise that nobody
+crosses a wall; contact makes the motion look right. In 3D the walls are the faces of a box, which is convex, so
+clamping the end point is enough.
 
-Agents that move exactly stand where they are put, however near to walls that is. If a wall is in the way they stay.
+Agents that move exactly stand where their model puts them, however close to a wall that is. If a wall blocks the move,
+they stay.
+
+Nothing moves the dead. Dead agents with a solid body still have it, and the others walk around it. If a step has
+several phases, each phase moves only the agents of its own models.
+
+In periodic space the end point may lie beyond the seam, where walls and obstacles have images. It is wrapped back into
+the box at the very end; velocity is the displacement before that.
+
+The file has the kernels first, then the moves they make up (`move_exactly`, `move_freely`, `move_towards`), then
+`integrate`.
 """
 
 from __future__ import annotations
@@ -44,13 +57,13 @@ from tropel.world.wall_grid import quantised
 _CHUNK = 256
 
 _WANTED_BEFORE = np.empty(0)
-#: The low and the high side of space without bounds.
+#: The low and the high side of unbounded space.
 _WITHOUT_END = np.array([[-math.inf], [math.inf]])
 
 
 @inlined_kernel
 def _is_barred(i, position, target, walls):
-    """Whether a wall is in the way of an agent that moves exactly, or not at all."""
+    """Whether a wall blocks an agent that moves exactly, or not at all."""
     x, y = position[i, 0], position[i, 1]
     px, py = target[i, 0], target[i, 1]
     if walls.segments.shape[0] == 0 or (px == x and py == y):
@@ -68,7 +81,7 @@ def _move_some_exactly(first, last, position, velocity, dead, walls, target, out
             out_velocity[i, 0], out_velocity[i, 1] = velocity[i, 0], velocity[i, 1]
         faults += np.int64(target[i, 0] - target[i, 0] != 0.0) | np.int64(target[i, 1] - target[i, 1] != 0.0)
         if _is_barred(i, position, target, walls):
-            # The targets are the new positions, so that nothing is written for all the others.
+            # The targets are the new positions, so nothing needs to be written for agents that are not blocked.
             target[i, 0], target[i, 1] = position[i, 0], position[i, 1]
             out_velocity[i, 0] = out_velocity[i, 1] = 0.0
     return faults
@@ -76,7 +89,7 @@ def _move_some_exactly(first, last, position, velocity, dead, walls, target, out
 
 @parallel_kernel
 def _move_exactly(position, velocity, dead, walls, target, out_velocity):
-    """The whole of `integrate` where everybody moves exactly; returns how many targets are not finite."""
+    """All of `integrate` when every agent moves exactly; returns how many targets are not finite."""
     faults = 0
     count = position.shape[0]
     for chunk in numba.prange((count + _CHUNK - 1) // _CHUNK):
@@ -98,7 +111,7 @@ def _move_some(first, last, position, velocity, target, radius, dead, codes, dt,
                 out_velocity[i, axis] = velocity[i, axis]
             continue
         if how == EXACTLY:
-            # The place and the velocity that the model wrote are there already.
+            # The place and the velocity that the model wrote are already in the output.
             if _is_barred(i, position, out_position, walls):
                 for axis in range(dim):
                     p[axis] = position[i, axis]
@@ -119,7 +132,7 @@ def _move_some(first, last, position, velocity, target, radius, dead, codes, dt,
                 inside = min(max(p[axis], low[axis] + margin), high[axis] - margin)
                 held = held or inside != p[axis]
                 p[axis] = inside
-        # A wall may have turned the move into an obstacle; then the agent stays, unless one presses on it there.
+        # A wall may have turned the move into an obstacle. Then the agent stays, unless an obstacle pushes it there.
         if (
             held
             and discs.radius.size > 0
@@ -136,10 +149,10 @@ def _move_some(first, last, position, velocity, target, radius, dead, codes, dt,
 @parallel_kernel
 def _move(position, velocity, target, radius, dead, codes, dt, walls, discs, low, high, out_position, out_velocity,
           longest2):  # fmt: skip
-    """Move everybody towards its target, or as far as walls and obstacles let it.
+    """Move each agent to its target, or as far towards it as walls and obstacles allow.
 
-    With `longest2`, one for each chunk of agents, the targets are written here too, as by `want_some`; a chunk in
-    which one is not finite stays as it is.
+    With `longest2`, one entry per chunk of agents, the targets are written here too, as by `want_some`. A chunk with a
+    target that is not finite is left as it is.
     """
     count = position.shape[0]
     for chunk in numba.prange((count + _CHUNK - 1) // _CHUNK):
@@ -152,19 +165,19 @@ def _move(position, velocity, target, radius, dead, codes, dt, walls, discs, low
 
 
 def walls_around(widest: float, world: World) -> WallGrid:
-    """The walls, by cells that list all that a body, `widest` [m] at most, can touch from anywhere in the cell."""
+    """The walls in cells. Each cell lists all walls that a body of at most `widest` [m] can touch from inside it."""
     return world.wall_grid(max(1.0, 2.0 * widest))
 
 
 def move_exactly(state: AgentState, steered: Steered, world: World) -> None:
-    """Let everybody have the place and the velocity that its model wrote, unless a wall is in the way."""
+    """Give each agent the place and the velocity that its model wrote, unless a wall blocks the move."""
     if _move_exactly(state.position, state.velocity, state.dead, world.wall_grid(1.0), steered.position,
                      steered.velocity):  # fmt: skip
         raise not_finite(state, steered.position)
 
 
 def move_freely(state: AgentState, steered: Steered, world: World, dt: float, widest: float) -> None:
-    """Find out where everybody wants to be, and move there as far as can be, in one pass through the agents."""
+    """Compute where each agent wants to be and move it there as far as possible, in one pass over the agents."""
     longest2 = np.zeros(-(-len(state) // _CHUNK))
     _move_in(state, steered, world, dt, Moves.FREELY, widest, steered.position, longest2)
     if math.isnan(longest2.max(initial=0.0)):
@@ -180,7 +193,7 @@ def move_towards(
     moves: HowTheyMove,
     widest: float,
 ) -> None:
-    """Write the places that agents reach on the way to their targets, and the velocities of these moves."""
+    """Write the places that agents reach on their moves towards the targets, and the velocities of these moves."""
     _move_in(state, steered, world, dt, moves, widest, target, _WANTED_BEFORE)
 
 
@@ -195,23 +208,11 @@ def _move_in(
     longest2: NDArray[np.float64],
 ) -> None:
     walls = walls_around(widest, world)
-    # Obstacles come nearer by themselves while the agent makes its step.
+    # Moving obstacles approach during the agent's step.
     discs: DiscGrid = world.obstacles.grid(quantised(walls.reach + world.obstacles.fastest * dt))
     low, high = np.where(world.walled, world.bounds, _WITHOUT_END)
     _move(state.position, state.velocity, target, state.radius, state.dead, codes_of(moves), dt, walls, discs, low,
           high, steered.position, steered.velocity, longest2)  # fmt: skip
-
-
-# Velocity to position: the one place where agents move, and the order in which contact is dealt with.
-#
-# The promise concerns the straight chord between consecutive positions: it touches no wall and no closed door, exactly,
-# at any speed and time step. Solid bodies do not push into each other, also between two steps.
-#
-# The dead are moved by nothing. Solid ones still have a body, which the others walk around. Where a step has several
-# phases each moves only the agents of its models.
-#
-# In periodic space the end point may lie beyond the seam, where walls and obstacles have images. It is brought back
-# into the box at the very end; velocity is the displacement before that.
 
 
 def integrate(
@@ -224,14 +225,14 @@ def integrate(
     bodies: Bodies | None = None,
     reduce: Reductions = ONE_PROCESS,
 ) -> None:
-    """Move everybody by one step and swap the fresh columns in.
+    """Move all agents by one step and swap the new columns in.
 
-    `moves` says how: one value where all agents are alike, else a code of `Moves` for each row. Afterwards velocity is
-    the displacement over dt, except for agents that move exactly, which keep what the model wrote; heading and memory
-    are as steered. Where there are solid `bodies`, they do not push into each other.
+    `moves` tells how: one value if all agents move alike, else a code of `Moves` for each row. Afterwards velocity is
+    the displacement over dt, except for agents that move exactly, which keep the velocity that the model wrote. Heading
+    and memory are as steered. Solid `bodies` do not move into each other.
     """
     widest = reduce.largest(state.radius)
-    # Where nothing depends on what all want before the first one moves, once through the agents is enough.
+    # When no move depends on what the other agents want, one pass over the agents is enough.
     at_once = bodies is None and not world.is_periodic
     if at_once and moves is Moves.FREELY:
         move_freely(state, steered, world, dt, widest)
@@ -252,7 +253,7 @@ def _move_together(
     widest: float,
     reduce: Reductions,
 ) -> None:
-    """The order of contact: each stage works on the ends of moves that the one before it has left."""
+    """The order of contact: each stage works on the ends of the moves that the previous stage leaves."""
     wanted, own_longest = wanted_ends(state, steered, dt, moves, keep_apart=bodies is not None)
     longest = reduce.largest(np.array([own_longest]))
     if world.is_periodic:
@@ -263,14 +264,14 @@ def _move_together(
     # Walls and discs, then the exact check of the chord.
     move_towards(target, state, steered, world, dt, moves, widest)
     if bodies is not None:
-        # A part of a move that crosses no wall crosses none either.
+        # A part of a move that crosses no wall crosses no wall either.
         bodies.give_way(state, steered, moves)
         note_held(state.position, wanted, steered.position, dt, state.held)
     world.wrap(steered.position)
 
 
 def _swap_in(state: AgentState, steered: Steered) -> None:
-    """Make what was steered the state; its old columns are written in the next step."""
+    """Make the steered columns the state; the old columns are overwritten in the next step."""
     for name in ("position", "velocity", "heading"):
         fresh = getattr(steered, name)
         setattr(steered, name, state.columns[name])

@@ -1,15 +1,15 @@
-"""What is left of everybody's wish when bodies press on each other: the nearest moves that no two bodies object to.
+"""Contact between bodies: the moves closest to what agents want that bring no two bodies into each other.
 
 Wanted moves w become the moves u that minimise the sum of |u - w|² while no pair comes closer than touching, each pair
-along the line between them, and nobody goes into a wall (the contact model of Maury and Venel, "A discrete contact
-model for crowd motion", 2011). So bodies slide past each other, and an agent that presses on another moves it: without
-that, a few bodies before a door hold each other for ever. The minimum is found with Uzawa's iteration: how hard two
-press on each other grows as long as their moves would bring them too close, and all take the sum of what presses on
-them off their wish. Each round looks at the moves of the round before, so the result does not depend on order or
-threads.
+measured along the line between its centres, and no agent goes into a wall (the contact model of Maury and Venel, "A
+discrete contact model for crowd motion", 2011). So bodies slide past each other, and an agent that pushes against
+another moves it. Without that, a few bodies in front of a door would block each other forever. Uzawa's iteration finds
+the minimum: the contact pressure of a pair grows as long as their moves would bring them too close, and each agent
+subtracts the sum of the pressures on it from its wish. Each round reads only the moves of the previous round, so the
+result does not depend on order or threads.
 
-Agents that want to stay, or move exactly, cannot be pressed away. When the rounds are over, agents that have been held
-for long get another wish (`fidgeting.py`), and rounds begin again.
+Agents that want to stay, or that move exactly, cannot be pushed away. When the rounds are over, agents that have been
+held for a long time get another wish (`fidgeting.py`), and the rounds start again.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ from tropel.contact.contacts import CHUNK, SLACK, Contacts
 from tropel.contact.fidgeting import fidgets, is_impatient, moment_at, turn_wish
 from tropel.contact.wanted import EXACTLY, code_of
 
-#: After so many rounds moves are taken as they are; what is still too close gives way (`giving_way.py`).
+#: After this many rounds moves are taken as they are; bodies that are still too close give way (`giving_way.py`).
 _ROUNDS = 30
 #: Rounds end when no move changes by more than this share of the largest radius.
 _STILL = 5e-5
 
-#: In `wall_count`, as long as nobody presses on an agent.
+#: In `wall_count`, as long as no body pushes the agent.
 _UNKNOWN = 255
 
-#: So many walls count for each body; more do not touch a disk at once unless it is in a corner of a corner.
+#: This many walls count for each body. A disc touches more at the same time only in a corner of a corner.
 _MOST_WALLS = 4
 
 
@@ -44,22 +44,22 @@ class SolverTable(NamedTuple):
     """The working table of the rounds, with a row for each agent unless stated otherwise."""
 
     wish: NDArray[np.float64]  #: (N, dim): where agents want to be
-    moves: NDArray[np.float64]  #: (N, dim): their moves after the round before
-    fresh: NDArray[np.float64]  #: (N, dim): and after this one
-    touching: NDArray[np.uint32]  #: how many bodies and walls press on them, at least 1
+    moves: NDArray[np.float64]  #: (N, dim): their moves after the previous round
+    fresh: NDArray[np.float64]  #: (N, dim): and after this round
+    touching: NDArray[np.uint32]  #: how many bodies and walls are in contact with them, at least 1
     fresh_touching: NDArray[np.uint32]
-    changed: NDArray[np.bool_]  #: whose moves change in this round
-    moved: NDArray[np.bool_]  #: whose moves changed in the round before
-    active: NDArray[np.uint32]  #: who has a look in this round, as a list
-    later: NDArray[np.uint32]  #: who in the next
-    stamp: NDArray[np.uint32]  #: for which round an agent came onto the list last
-    begin: NDArray[np.uint32]  #: where the agent's others begin in `pressure`
-    pressure: NDArray[np.float64]  #: (pairs,): how hard each of those close presses
+    changed: NDArray[np.bool_]  #: whether the move changes in this round
+    moved: NDArray[np.bool_]  #: whether the move changed in the previous round
+    active: NDArray[np.uint32]  #: the list of agents to process in this round
+    later: NDArray[np.uint32]  #: and in the next round
+    stamp: NDArray[np.uint32]  #: the last round that the agent was put on the list for
+    begin: NDArray[np.uint32]  #: where the agent's close bodies begin in `pressure`
+    pressure: NDArray[np.float64]  #: (pairs,): contact pressure of each close body
     wall_count: NDArray[np.uint8]  #: how many walls the agent may reach
-    wall_normal: NDArray[np.float64]  #: (N, walls, 2): in which direction they are
-    wall_gap: NDArray[np.float64]  #: (N, walls): how far it is to them [m]
+    wall_normal: NDArray[np.float64]  #: (N, walls, 2): directions to them
+    wall_gap: NDArray[np.float64]  #: (N, walls): distances to them [m]
     wall_pressure: NDArray[np.float64]  #: (N, walls)
-    longest: float  #: no wish is above this length [m]
+    longest: float  #: no wish is longer than this [m]
     still: float  #: moves that change by less are settled [m]
 
 
@@ -87,7 +87,7 @@ def _list_walls(i, contacts, table, walls):
 
 @inlined_kernel
 def _pressed_by_walls(i, table):
-    """What walls take off the move of agent i, and how many of them press."""
+    """What walls subtract from the move of agent i, and how many walls are in contact with it."""
     moves, pressure = table.moves, table.wall_pressure
     sx = sy = 0.0
     pressing = 0
@@ -104,10 +104,10 @@ def _pressed_by_walls(i, table):
 
 @inlined_kernel
 def _pressed_by_others(i, contacts, table):
-    """What others take off the move of agent i, and how many of them press.
+    """What other bodies subtract from the move of agent i, and how many of them are in contact with it.
 
-    Only pairs of which one has moved look at each other again. A step in proportion to the contacts that a pair shares
-    its moves with settles two alone at once, and any number of them in the end.
+    A pair is evaluated again only if one of the two has moved. The step size is inversely proportional to the number of
+    contacts of the pair. It settles an isolated pair at once, and any number of bodies in the end.
     """
     position, radius, close = contacts.position, contacts.radius, contacts.close
     moves, moved, touching, pressure = table.moves, table.moved, table.touching, table.pressure
@@ -140,7 +140,7 @@ def _pressed_by_others(i, contacts, table):
 
 @kernel
 def _press_some(contacts, table, walls, first, last):
-    """One round for some agents: how hard others and walls press on them, and what that leaves of their wish."""
+    """One round for some agents: contact pressures from others and walls, and what they leave of each wish."""
     position, wish, moves, fresh = contacts.position, table.wish, table.moves, table.fresh
     dim = position.shape[1]
     for n in range(first, last):
@@ -168,7 +168,7 @@ def _press_some(contacts, table, walls, first, last):
 
 @inlined_kernel
 def _ask(i, contacts, stamp, number, asked, found):
-    """Add agent i and the agents close to it to the list, unless they are on it."""
+    """Add agent i and the agents close to it to the list, unless they are on it already."""
     if stamp[i] != number:
         stamp[i] = number
         asked[found] = i
@@ -184,7 +184,7 @@ def _ask(i, contacts, stamp, number, asked, found):
 
 @kernel
 def _take_over(contacts, table, size, number):
-    """Take over the moves that have changed; replace `active` by who must look again, and return how many they are."""
+    """Take over the changed moves; fill `active` with the agents to process again, and return how many there are."""
     active, later, moves = table.active, table.later, table.moves
     for n in range(size):
         table.moved[active[n]] = False
@@ -205,12 +205,12 @@ def _take_over(contacts, table, size, number):
 
 @parallel_kernel
 def contact_round(contacts, table, walls, size, number):
-    """One round for the first `size` agents on the list `active`; returns how many must look again in the next.
+    """One round for the first `size` agents on the list `active`; returns how many are left for the next round.
 
     `number` is different in every round.
     """
     if size <= 2 * CHUNK:
-        # Mostly few are left after a few rounds, too few to share out.
+        # After a few rounds most agents are settled; the rest are too few to share among threads.
         _press_some(contacts, table, walls, 0, size)
     else:
         for chunk in numba.prange((size + CHUNK - 1) // CHUNK):
@@ -220,7 +220,7 @@ def contact_round(contacts, table, walls, size, number):
 
 @kernel
 def fidget_round(contacts, table, held, key, moment, size, number):
-    """Give some of the agents that are held another wish; returns how many must look again in the next round."""
+    """Give some of the held agents another wish; returns how many agents are left for the next round."""
     for n in range(size):
         table.moved[table.active[n]] = False
     found = 0
@@ -240,7 +240,7 @@ def fidget_round(contacts, table, held, key, moment, size, number):
 
 @kernel
 def _go(contacts, table):
-    """Write where the moves lead. Nobody is pressed to go faster than the fastest want to."""
+    """Write where the moves lead. No agent is pushed to go faster than the fastest want to."""
     position, moves, ends, longest = contacts.position, table.moves, table.wish, table.longest
     for n in range(contacts.rows.size):
         i = contacts.rows[n]
@@ -258,7 +258,7 @@ def _go(contacts, table):
 
 @allocating_kernel
 def _lay_table(contacts, wish, walls, longest, still):
-    """The table before the first round, and how many agents are on the list of that one."""
+    """The table before the first round, and how many agents are on the list for it."""
     position = contacts.position
     agents, dim = position.shape
     active, begin = np.empty(agents, dtype=np.uint32), np.empty(agents, dtype=np.uint32)
@@ -270,7 +270,7 @@ def _lay_table(contacts, wish, walls, longest, still):
         if contacts.presses[i]:
             active[size] = i
             size += 1
-    # Also of agents that have nobody close: somebody larger may have them close.
+    # Agents with no close bodies need a move too: a larger body may have them on its list.
     moves = np.empty((agents, dim))
     for i in range(agents):
         for axis in range(dim):
@@ -302,9 +302,9 @@ def _lay_table(contacts, wish, walls, longest, still):
 
 @allocating_kernel
 def solve_contacts(contacts, ends, walls, held, key, moment, longest, still, at_round_end):
-    """Turn the wanted ends of moves into those of moves that go together; returns how many rounds that took.
+    """Turn the wanted ends of moves into the ends of compatible moves; returns how many rounds that took.
 
-    Compiled, this is called without `at_round_end`; as a Python function, with the same rounds.
+    The compiled version is called without `at_round_end`; with it, the same rounds run from Python.
     """
     table, size = _lay_table(contacts, ends, walls, longest, still)
     rounds, left, fidgeted = 0, _ROUNDS, False
@@ -336,7 +336,7 @@ def under_pressure(
     time: float,
     at_round_end: Callable[[Contacts, Any], None] | None = None,
 ) -> NDArray[np.float64]:
-    """The ends of all moves. No wish is above `longest`, no radius above `widest` [m]; `held` is how long [s].
+    """The ends of all moves. No wish is longer than `longest`, no radius larger than `widest` [m]; `held` is in [s].
 
     With `at_round_end`, which is called with the contacts and the table, the rounds are driven from Python.
     """

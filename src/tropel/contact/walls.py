@@ -1,12 +1,15 @@
-"""Round obstacles during one step: who would walk into one slides along it, and nobody jumps over one.
+"""How walls, round obstacles and closing doors end the move of a disc.
 
-A move and an obstacle are looked at in the frame of the obstacle, which moves by itself during the step: the move goes
-from f to f + d, and must not come within `contact`, the sum of both radii, of the origin. From the point where it
-would, only the part along the surface is left; its end lies on the tangent plane there, and so does no point of the
-chord inside it. Pushing the end point out radially was rejected: it puts whoever got past the middle on the far side.
+Walls come first: an agent that would touch a wall slides along it, seen from the side where its move begins.
 
-Obstacles that do not push (hazards) are taken as standing still where they are, and who is inside already only gets no
-deeper.
+Round obstacles come next: an agent that would walk into one slides along it, and no agent jumps over one. A move is
+considered in the frame of the obstacle, which itself moves during the step: the move goes from f to f + d, and must not
+come within `contact`, the sum of both radii, of the origin. From the point where it would, only the part along the
+surface is left. Its end lies on the tangent plane there, so no point of the chord lies inside the obstacle. Pushing the
+end point out radially was rejected: it puts an agent that got past the middle on the far side. Obstacles that do not
+push (hazards) are treated as standing still, and an agent that is inside one already only gets no deeper.
+
+Doors come last: agents that stand exactly on the line of a door that closes step off it (`step_off`).
 """
 
 from __future__ import annotations
@@ -24,16 +27,13 @@ from tropel._kernels.walls import WallGrid, cell_at, chord_blocked, first_crossi
 from tropel.agents.state import AgentState
 from tropel.world import World
 
-# Contact of moving discs with walls: how a move ends that would touch one, seen from where it begins.
-
-
-#: Bodies pressed closer to a wall than their radius get this share of it back per step, so that nobody is flung away.
+#: Bodies closer to a wall than their radius get this share of it back per step, so that no agent is flung away.
 _RECOVERY = 0.1
 
 
 @kernel
 def _pushed_out(x, y, px, py, radius, x0, y0, x1, y1, ends):
-    """The end p of a move from (x, y), out of the reach of one wall: of its face, or with `ends` of its two ends."""
+    """The end p of a move from (x, y), moved out of reach of one wall's face, or of its two end points if `ends`."""
     qx, qy = nearest_on_segment(px, py, x0, y0, x1, y1)
     at_end = (qx == x0 and qy == y0) or (qx == x1 and qy == y1)
     hx, hy = nearest_on_segment(x, y, x0, y0, x1, y1)
@@ -43,7 +43,7 @@ def _pushed_out(x, y, px, py, radius, x0, y0, x1, y1, ends):
     side_here = along_x * (y - y0) - along_y * (x - x0)
     side_there = along_x * (py - y0) - along_y * (px - x0)
     if not ends and side_here * side_there <= 0.0 and segments_touch(x, y, px, py, x0, y0, x1, y1):
-        # Through the wall: back to where the agent stands, also where the wall's end is nearest.
+        # Through the wall: back to the side where the agent stands, even if the wall's end is nearest.
         length = math.sqrt(along_x * along_x + along_y * along_y)
         sign = 1.0 if side_here > 0.0 else -1.0
         return qx - along_y / length * sign * clearance, qy + along_x / length * sign * clearance
@@ -56,10 +56,10 @@ def _pushed_out(x, y, px, py, radius, x0, y0, x1, y1, ends):
 
 @kernel
 def _slide_along_walls(x, y, px, py, radius, walls, cell):
-    """Push the end point p of a move from (x, y) out of the walls' reach, seen from the side the agent stands on."""
+    """Move the end point p of a move from (x, y) out of reach of the walls, to the side that the agent stands on."""
     for _ in range(3):
         touched = False
-        # Faces before ends: who slides along a wall must not be held by the end of the next one, which it clears then.
+        # Faces before ends: the end of the next wall must not stop an agent that slides along a wall and clears it.
         for ends in (False, True):
             for k in range(walls.start[cell], walls.start[cell + 1]):
                 s = walls.items[k]
@@ -80,19 +80,19 @@ def _slide_along_walls(x, y, px, py, radius, walls, cell):
 
 @kernel
 def _towards_wall(x, y, px, py, radius, walls):
-    """Which wall the move from (x, y) to p meets first (-1 for none), and the share of it that ends a radius before."""
+    """The first wall on the move from (x, y) to p (-1 for none), and the share of the move up to a radius before it."""
     first, s = first_crossing(x, y, px, py, walls)
     if s < 0:
         return s, 0.0
     along_x, along_y = walls.segments[s, 2] - walls.segments[s, 0], walls.segments[s, 3] - walls.segments[s, 1]
-    # How fast the move nears the wall: the obliquer, the earlier it must end.
+    # How fast the move approaches the wall: the more oblique it is, the earlier it must end.
     nearing = abs((px - x) * along_y - (py - y) * along_x) / math.hypot(along_x, along_y)
     return s, max(first - radius / nearing, 0.0) if nearing > 0.0 else 0.0
 
 
 @kernel
 def _turned_along(x, y, px, py, radius, walls):
-    """A move from (x, y) to p that meets a wall: straight on to a radius before it, then along it as far as can be."""
+    """A move from (x, y) to p that meets a wall: straight to one radius before it, then along it as far as possible."""
     s, share = _towards_wall(x, y, px, py, radius, walls)
     if s < 0:
         return x, y
@@ -121,7 +121,7 @@ def settle(x, y, px, py, radius, walls):
         return px, py
     cell = cell_at(x, y, walls.origin, walls.inverse_cell, walls.shape)
     if math.sqrt((px - x) ** 2 + (py - y) ** 2) + radius > walls.reach:
-        # Longer than what is looked at around the agent: what counts for contact is around the end.
+        # The move is longer than the reach of the agent's cell: the walls that matter are those around its end.
         cell = cell_at(px, py, walls.origin, walls.inverse_cell, walls.shape)
     elif walls.start[cell] == walls.start[cell + 1]:
         return px, py
@@ -133,7 +133,7 @@ def settle(x, y, px, py, radius, walls):
     return _turned_along(x, y, px, py, radius, walls)
 
 
-#: A move enters an obstacle when it comes this share of the contact distance too near; less is rounding.
+#: A move enters an obstacle when it comes closer than this share of the contact distance; the rest is rounding.
 _ENTERS = 1.0 - 1e-9
 
 _NEVER = 2.0
@@ -156,7 +156,7 @@ def _entry(fx, fy, fz, dx, dy, dz, contact):
         return _NEVER
     if _length(fx, fy, fz) <= contact:
         return 0.0
-    # The point of the line nearest to the origin, and half of the line's way through.
+    # The distance of the line from the origin; the square root below is half of the chord inside the circle.
     aside = _length(fx + inward * ux, fy + inward * uy, fz + inward * uz)
     if aside >= contact:
         return _NEVER
@@ -173,7 +173,7 @@ def _slid(fx, fy, fz, dx, dy, dz, contact):
         away = _length(ex, ey, ez)
         if away >= _ENTERS * contact:
             return ex, ey, ez
-        # Inside from the start (the obstacle was put there, say) and not out yet.
+        # Inside from the start (for example, because the obstacle was placed there) and not out yet.
         if away == 0.0:
             return contact, 0.0, 0.0
         return ex / away * contact, ey / away * contact, ez / away * contact
@@ -187,7 +187,7 @@ def _slid(fx, fy, fz, dx, dy, dz, contact):
 
 @kernel
 def _relative(position, i, p, discs, m, dt):
-    """Start, displacement (both seen from the obstacle) and the obstacle's centre at the end of the step."""
+    """Start and displacement, both relative to the obstacle, and the obstacle's centre at the end of the step."""
     if not discs.pushes[m]:
         dt = 0.0
     cx = discs.position[m, 0] + discs.velocity[m, 0] * dt
@@ -204,14 +204,14 @@ def _relative(position, i, p, discs, m, dt):
 
 @kernel
 def _contact(fx, fy, fz, radius, discs, m):
-    """How near a body may come to the centre of obstacle m, which it sees at -f."""
+    """How close a body may come to the centre of obstacle m, which lies at -f relative to the body."""
     contact = discs.radius[m] + radius
     return contact if discs.pushes[m] else min(contact, _length(fx, fy, fz))
 
 
 @kernel
 def _candidates(position, i, p, radius, discs):
-    """First and last + 1 of the obstacles to look at, and whether these are places in the list of the agent's cell."""
+    """First and last + 1 of the obstacles to check, and whether these are indices into the list of the agent's cell."""
     dz = p[2] - position[i, 2] if position.shape[1] == 3 else 0.0
     step = math.sqrt((p[0] - position[i, 0]) ** 2 + (p[1] - position[i, 1]) ** 2 + dz * dz)
     if not step + radius <= discs.reach:
@@ -222,7 +222,7 @@ def _candidates(position, i, p, radius, discs):
 
 @kernel
 def keep_out(position, i, p, radius, discs, dt):
-    """Change the end point p of agent i's move so that it slides along obstacles, or stops at the first."""
+    """Change the end point p of agent i's move so that it slides along obstacles, or stops at the first one."""
     spatial = position.shape[1] == 3
     wx, wy, wz = p[0], p[1], p[2] if spatial else 0.0
     first, last, listed = _candidates(position, i, p, radius, discs)
@@ -241,7 +241,7 @@ def keep_out(position, i, p, radius, discs, dt):
             return
     if not runs_into(position, i, p, radius, discs, dt):
         return
-    # Sliding along one leads into another: go as far as the first of them.
+    # Sliding along one obstacle leads into another: go as far as the first of them.
     p[0], p[1] = wx, wy
     if spatial:
         p[2] = wz
@@ -269,7 +269,7 @@ def runs_into(position, i, p, radius, discs, dt):
 
 @kernel
 def depth_inside(position, i, p, radius, discs, dt):
-    """How deep [m] p is inside the obstacle it is deepest in at the end of the step; not positive when in none."""
+    """Depth [m] of p inside the obstacle it is deepest in at the end of the step; not positive outside of all."""
     deepest = -math.inf
     first, last, listed = _candidates(position, i, p, radius, discs)
     for k in range(first, last):
@@ -279,18 +279,16 @@ def depth_inside(position, i, p, radius, discs, dt):
     return deepest
 
 
-# A door that closes on people: whoever stands exactly on its line steps back to the side it came from.
-#
-# Somebody on the line belongs to neither side, and no move away from there would keep clear of the closed door.
-
+# Closing doors. An agent exactly on the door's line is on neither side, and no move away from there would keep clear of
+# the closed door. So it first steps back to the side it came from.
 Floats = NDArray[np.float64]
 
-#: How far they step back [m]; the smaller ones serve where another wall is nearer than that.
+#: How far agents step back [m]; the smaller steps serve where another wall is closer than that.
 _STEPS_BACK = (1e-3, 1e-5, 1e-7)
 
 
 def step_off(state: AgentState, world: World, door: str, *, dt: float) -> None:
-    """Clear the line of a door that is about to close; `dt` [s] is the step in which they came. The dead stay."""
+    """Clear the line of a door that is about to close; `dt` [s] is the step that led agents there. The dead stay."""
     segments = world.door_segments(door)
     standing = np.zeros(len(state), dtype=np.bool_)
     _on_any(state.position, segments, standing)
@@ -306,7 +304,7 @@ def step_off(state: AgentState, world: World, door: str, *, dt: float) -> None:
 
 
 def _ways_back(place: Floats, back: Floats, segments: Floats) -> Iterator[Floats]:
-    """First the way it came, then straight off the line: to the side it came from, and at last to the other one."""
+    """First back the way it came, then straight off the line: to the side it came from, and finally to the other."""
     length = float(np.hypot(*back))
     if length > 0.0:
         for step in _STEPS_BACK:
@@ -333,7 +331,7 @@ def _on_any(position, segments, out):
 
 @kernel
 def _clear(x: float, y: float, px: float, py: float, segments: Floats, walls: WallGrid) -> bool:
-    """Whether the step to p crosses no wall and no other piece of the door, and leaves those (x, y) is on."""
+    """Whether the step to p crosses no wall and no other part of the door, and leaves the parts that (x, y) is on."""
     if chord_blocked(x, y, px, py, walls):
         return False
     for s in range(segments.shape[0]):

@@ -1,4 +1,8 @@
-"""Where everybody wants to be after a step, and how long the longest of these moves is."""
+"""Where each agent wants to be after a step, and how long the longest of these moves is.
+
+First come the codes for how agents move (`contracts/declarations.py`), as the array that the contact kernels read. Then
+come the wanted ends of all moves, and the checks that they are finite and short enough for periodic space.
+"""
 
 from __future__ import annotations
 
@@ -14,10 +18,7 @@ from tropel.contracts.declarations import Moves
 from tropel.errors import ModelError
 from tropel.world import World
 
-# How agents move (`tropel.contracts.declarations`), in the form that the kernels of contact read: an array of codes.
-
-
-#: One value where all agents move alike, else one code for each row.
+#: One value if all agents move alike, else one code per row.
 HowTheyMove = Moves | NDArray[np.uint8]
 
 FREELY, EXACTLY, NOT_NOW = int(Moves.FREELY), int(Moves.EXACTLY), int(Moves.NOT_NOW)
@@ -26,7 +27,7 @@ _ALIKE = {how: np.array([how], dtype=np.uint8) for how in Moves}
 
 
 def codes_of(moves: HowTheyMove) -> NDArray[np.uint8]:
-    """The codes of all rows; where all are alike a single one, so that nothing of the crowd's size is filled."""
+    """The codes of all rows. If all agents move alike this is a single code, so no array of crowd size is filled."""
     return _ALIKE[moves] if isinstance(moves, Moves) else moves
 
 
@@ -42,14 +43,14 @@ _CHUNK = 1 << 14
 
 @kernel
 def want_some(first, last, position, velocity, dt, target):
-    """Write where agents that move freely want to be; returns the longest move squared, nan if one is not finite."""
+    """Write where freely moving agents want to be; returns the longest move squared, nan if one is not finite."""
     longest2 = 0.0
     odd = 0.0
     for k in range(first, last):
         for axis in range(position.shape[1]):
             wanted = position[k, axis] + velocity[k, axis] * dt
             target[k, axis] = wanted
-            # Differences of a number to itself are zero unless it is infinite or not a number.
+            # The difference of a number and itself is zero unless the number is infinite or nan.
             odd += wanted - wanted
         total = 0.0
         for axis in range(position.shape[1]):
@@ -60,7 +61,7 @@ def want_some(first, last, position, velocity, dt, target):
 
 @parallel_kernel
 def _want_freely(position, velocity, dt, target, longest2):
-    """`want_some` for everybody, with one longest move for each chunk of agents."""
+    """`want_some` for all agents, with the longest move of each chunk of agents."""
     count = position.shape[0]
     for chunk in numba.prange(longest2.size):
         first = chunk * _CHUNK
@@ -69,9 +70,10 @@ def _want_freely(position, velocity, dt, target, longest2):
 
 @parallel_kernel
 def _want(position, velocity, places, codes, dt, target):
-    """Write where everybody wants to be; returns a bound for the length of all moves, nan if one is not finite.
+    """Write where each agent wants to be; returns an upper bound for the length of all moves, nan if one is not finite.
 
-    `target` may be `places`. The bound is made of lengths along axes, because squares of absurd steps would overflow.
+    `target` may be `places`. The bound is built from lengths along the axes, because squares of absurdly long steps
+    would overflow.
     """
     longest = 0.0
     faults = 0
@@ -92,9 +94,9 @@ def _want(position, velocity, places, codes, dt, target):
 def wanted_ends(
     state: AgentState, steered: Steered, dt: float, moves: HowTheyMove, *, keep_apart: bool
 ) -> tuple[NDArray[np.float64], float]:
-    """Where everybody wants to be after the step, and a bound for the length of all moves [m].
+    """Where each agent wants to be after the step, and an upper bound for the length of all moves [m].
 
-    Unless they must be kept apart from where agents will end up, the fresh positions have room for the wanted ones.
+    The wanted ends are written into the new positions, unless they must be kept apart from where agents will end up.
     """
     wanted = np.empty_like(state.position) if keep_apart else steered.position
     if moves is Moves.FREELY:
@@ -109,7 +111,7 @@ def wanted_ends(
 
 
 def check_short(state: AgentState, wanted: NDArray[np.float64], longest: float, widest: float, world: World) -> None:
-    """Raise when a body could meet another one on both sides of itself within a step."""
+    """Raise when a body could meet another one on both of its sides within a step."""
     quarter = 0.25 * world.shortest_period
     if longest + widest < quarter:
         return
@@ -120,13 +122,13 @@ def check_short(state: AgentState, wanted: NDArray[np.float64], longest: float, 
         return
     raise ModelError(
         f"agent {int(state.id[row])} of {state.radius[row]:g} m radius makes a step of {steps[row]:.3g} m; where space "
-        f"repeats after {4.0 * quarter:g} m, step and radius together must be less than a quarter of that: use a "
+        f"repeats every {4.0 * quarter:g} m, step and radius together must be less than a quarter of that: use a "
         f"shorter dt, slower or smaller agents, or a larger world"
     )
 
 
 def not_finite(state: AgentState, wanted: NDArray[np.float64]) -> ModelError:
-    """What is wrong with places of which one is not finite."""
+    """The error for wanted places that are not all finite."""
     row = _lowest_id(state, np.flatnonzero(~np.isfinite(wanted).all(axis=1)))
     return ModelError(
         f"agent {int(state.id[row])} was steered to {wanted[row].tolist()} from {state.position[row].tolist()}; "
@@ -135,5 +137,5 @@ def not_finite(state: AgentState, wanted: NDArray[np.float64]) -> ModelError:
 
 
 def _lowest_id(state: AgentState, rows: NDArray[np.int64]) -> int:
-    """The row of the agent to name in an error, whatever the order of the rows."""
+    """The row of the agent to name in an error, independent of the order of the rows."""
     return int(rows[np.argmin(state.id[rows])])

@@ -1,4 +1,4 @@
-"""What a layer declares of itself: typed, with defaults, and checked when it is made."""
+"""What a layer declares about itself: typed, with defaults, and checked on construction."""
 
 from __future__ import annotations
 
@@ -11,23 +11,21 @@ from tropel.agents.state import Column
 from tropel.errors import ParameterError, named_parameters
 from tropel.foundation.arguments import Length
 
-# How the agents of a model move: one number per row, which `contact` reads and models declare.
-
 
 class Moves(IntEnum):
-    """What the engine makes of what a model has written for an agent."""
+    """How the engine turns what a model wrote into an agent's move; `contact` reads one code per row."""
 
-    FREELY = 0  #: by its velocity; contact lets it slide along walls and around obstacles, and others press on it
-    ITSELF = 1  #: to the place that the model wrote; contact holds for it as for those who move freely
-    EXACTLY = 2  #: to the very place and with the velocity that the model wrote, or not at all: on cells, by physics
+    FREELY = 0  #: by its velocity; contact makes it slide along walls and around obstacles, and others push it
+    ITSELF = 1  #: to the place that the model wrote; contact applies as for agents that move freely
+    EXACTLY = 2  #: to exactly the place and with the velocity that the model wrote, or not at all: on cells, by physics
     NOT_NOW = 3  #: its phase is another one: it stays where it is and keeps its velocity
 
 
 class Follows(Enum):
-    """What of a planner's guidance a model goes by."""
+    """Which part of a planner's guidance a model follows."""
 
     DIRECTIONS = "directions"  #: a vector for each agent
-    GROUND = "ground"  #: what the planner lays on the ground, with its method `lay`
+    GROUND = "ground"  #: the ground that the planner publishes with its method `publish`
 
 
 @named_parameters
@@ -35,9 +33,9 @@ class Follows(Enum):
 class Declaration:
     """What any layer may declare."""
 
-    columns: tuple[Column, ...] = ()  #: parameters of agents that it reads; groups, files and events may set them
-    memory: tuple[Column, ...] = ()  #: columns that it alone writes, anew in each step, into `out.memory`
-    periodic_space: bool = False  #: it is right in worlds whose sides are joined: others are met beyond the seam
+    columns: tuple[Column, ...] = ()  #: agent parameters that it reads; groups, files and events may set them
+    memory: tuple[Column, ...] = ()  #: columns that only this layer writes, in every step, into `out.memory`
+    periodic_space: bool = False  #: it is correct in periodic worlds, where neighbours may be beyond the seam
 
     def __post_init__(self) -> None:
         for name in ("columns", "memory"):
@@ -62,19 +60,19 @@ class EnvironmentDeclaration(Declaration):
 class ModelDeclaration(Declaration):
     """What a steering model may declare."""
 
-    moves: Moves = Moves.FREELY  #: what the engine makes of what it writes
+    moves: Moves = Moves.FREELY  #: how the engine turns what it writes into moves
     follows: Follows = Follows.DIRECTIONS
-    senses: bool = True  #: whether it wants to know who is near; otherwise `moment.near` is absent
-    phase: int = 1  #: models of lower phases move first in a step, and the others see them where they have gone
-    alone_in_phase: bool = False  #: it could not know of the moves that another model makes in the same phase
-    solid_bodies: bool = False  #: its agents never push into other solid bodies
-    bodies_may_overlap: bool = False  #: overlaps mean nothing: they are not watched where all models say so
-    placing: Placing = ANYWHERE  #: where newcomers may stand, and how wide they are then
+    senses: bool = True  #: whether it needs to know which agents are near; otherwise `moment.near` is absent
+    phase: int = 1  #: models of lower phases move first in a step, and the others see them at their new places
+    alone_in_phase: bool = False  #: it cannot take into account moves that another model makes in the same phase
+    solid_bodies: bool = False  #: its agents never move into other solid bodies
+    bodies_may_overlap: bool = False  #: overlaps mean nothing; they are not checked if all models declare this
+    placing: Placing = ANYWHERE  #: where newcomers may stand, and how wide they are there
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.moves is Moves.NOT_NOW:
-            raise ParameterError("ModelDeclaration: moves says how agents move, and NOT_NOW is for the engine alone")
+            raise ParameterError("ModelDeclaration: moves is how agents move; NOT_NOW is reserved for the engine")
 
 
 #: Declarations that are easily mistaken for attributes of the layer, where they would silently do nothing.
@@ -82,7 +80,7 @@ _NOT_ATTRIBUTES = {"columns", "memory", "periodic_space", "solid_bodies", "bodie
 
 
 def check_declared(layer: Any, expected: type[Declaration], what: str) -> None:
-    """Raise when a layer's declaration is of another kind, or stands beside it as attributes that nobody reads."""
+    """Raise when a layer's declaration has the wrong type, or was written as attributes that nothing reads."""
     declared = layer.declares
     if not isinstance(declared, expected):
         raise ParameterError(
@@ -91,6 +89,6 @@ def check_declared(layer: Any, expected: type[Declaration], what: str) -> None:
     for name in sorted(_NOT_ATTRIBUTES):
         if name in vars(layer) or any(name in vars(kind) for kind in type(layer).__mro__):
             raise ParameterError(
-                f"{what}: {type(layer).__name__} has an attribute '{name}', which nobody reads; declare it, as  "
+                f"{what}: {type(layer).__name__} has an attribute '{name}', which nothing reads; declare it as  "
                 f"declares = {expected.__name__}({name}=…)"
             )

@@ -1,8 +1,11 @@
-"""The three kinds of layers, as base classes: one method to write, everything else has a default.
+"""The three kinds of layers as base classes, each with one method to write and defaults for everything else.
 
 class NorthEast(Planner):
     def direct(self, moment, out):
         out.directions[moment.members] = 0.6, 0.8
+
+A layer may have behaviours that can be switched off and on during a run (`Behaviours`, which comes first). `Layer` has
+what all three kinds share; `Planner`, `Environment` and `Model` follow.
 """
 
 from __future__ import annotations
@@ -26,19 +29,17 @@ if TYPE_CHECKING:
     from tropel.world.value_maps import ValueMap
 
 
-# Behaviours of a layer that can be switched off and on while a simulation runs.
-#
-# A behaviour is something agents do besides going where they want to without walking through anybody: shunning full
-# doors, shying away from fire at a distance, keeping with their family. Without it the crowd is poorer, but as safe,
-# and a step may take less time. Switches are set by the event `SetBehaviour`, so a run that is repeated with its events
-# is the same to the last bit.
-
-
 _STORED = "switched_off"
 
 
 class Behaviours(Mapping[str, bool]):
-    """The behaviours of a layer by name, and whether they are on; all are at first."""
+    """The behaviours of a layer by name, and whether they are on; all are at first.
+
+    A behaviour is something agents do besides walking to their goal without walking through each other: avoiding full
+    doors, shying away from fire at a distance, keeping with their family. Without it the crowd is poorer but just as
+    safe, and a step may take less time. The event `SetBehaviour` switches behaviours, so a run that is repeated with
+    its events is identical to the last bit.
+    """
 
     def __init__(self, *names: str) -> None:
         self._on = dict.fromkeys(names, True)
@@ -67,22 +68,20 @@ class Behaviours(Mapping[str, bool]):
         return {_STORED: np.array(off)} if off else {}
 
     def read(self, stored: Mapping[str, NDArray[Any]]) -> list[str]:
-        """The behaviours that are off by what `state` gave."""
+        """The behaviours that are off according to what `state` returned."""
         if _STORED not in stored:
             return []
         names = stored[_STORED]
         if names.ndim != 1 or not set(names.tolist()) <= set(self._on):
             known = ", ".join(self._on)
-            raise CheckpointError(
-                f"'{_STORED}' in it must be names of behaviours ({known}), not {names.tolist()!r:.60}"
-            )
+            raise CheckpointError(f"'{_STORED}' must be names of behaviours ({known}), not {names.tolist()!r:.60}")
         return list(names.tolist())
 
     def restore(self, stored: Mapping[str, NDArray[Any]]) -> None:
         self.put_back(self.read(stored))
 
     def put_back(self, off: Iterable[str]) -> None:
-        """Switch everything on but these."""
+        """Switch everything on except these."""
         self.begin()
         for name in off:
             self.switch(name, False)
@@ -92,20 +91,20 @@ class Layer(ABC):
     """What planners, environments and models have in common."""
 
     declares: Declaration = Declaration()
-    parameters: Any = ""  #: shown in digests: a resumed run must have the same
-    behaviours: Mapping[str, bool] = {}  #: what can be switched off while it runs, and whether it is on
-    method: ClassVar[str]  #: the one to write
+    parameters: Any = ""  #: part of digests: a resumed run must have the same
+    behaviours: Mapping[str, bool] = {}  #: what can be switched off during a run, and whether it is on
+    method: ClassVar[str]  #: the method to write
 
     def prepare(self, moment: Moment) -> None:
-        """Called once, before the first step. Planners come first, then models, which find `moment.guidance.ground`."""
+        """Called once, before the first step: planners first, then models, which can read `moment.guidance.ground`."""
         return
 
     def state(self) -> dict[str, NDArray[Any]]:
-        """What a checkpoint must hold beyond columns of agents: arrays by name."""
+        """What a checkpoint must hold besides the columns of agents: arrays by name."""
         return {}
 
     def restore(self, stored: Mapping[str, NDArray[Any]]) -> None:
-        """Put back what `state` gave. Check all of it before anything is changed."""
+        """Restore what `state` returned. Check all of it before changing anything."""
         return
 
     def set_behaviour(self, name: str, on: bool) -> None:
@@ -117,7 +116,7 @@ class Layer(ABC):
         return ()
 
     def in_force(self, state: AgentState, name: str) -> NDArray[Any]:
-        """A parameter of all agents, with the layer's own value where agents have none of their own (nan)."""
+        """A parameter of all agents, with the layer's own value for agents that have none (nan)."""
         return state.columns[name]
 
     @property
@@ -147,19 +146,19 @@ class ValueMaps(Protocol):
 
 
 class Planner(Layer):
-    """Says where each agent would like to go."""
+    """Decides where each agent would like to go."""
 
     declares: Declaration = Declaration()
     method = "direct"
-    inner: tuple[Planner, ...] = ()  #: planners that this one asks
-    value_maps: ValueMaps | None = None  #: maps of the user, in planners that publish a ground
+    inner: tuple[Planner, ...] = ()  #: planners that this one uses
+    value_maps: ValueMaps | None = None  #: the user's value maps, in planners that publish a ground
 
     @abstractmethod
     def direct(self, moment: Moment, out: Guidance) -> None:
         """Write `out.directions` of the members: a unit vector, shorter to go slower, zero to stand."""
 
     def publish(self, moment: Moment, out: Guidance) -> None:
-        """Bring the ground up to date for the members, whose model follows it, as `out.ground`."""
+        """Update the ground for the members, whose model follows it, as `out.ground`."""
         raise ParameterError(f"{type(self).__name__} publishes no ground; plan with one that does, such as PathPlans")
 
     @classmethod
@@ -173,14 +172,14 @@ class Planner(Layer):
 
 
 class Environment(Layer):
-    """Says who and what is near."""
+    """Finds which agents, walls and obstacles are near each agent."""
 
     declares: EnvironmentDeclaration = EnvironmentDeclaration()
     method = "sense"
 
     @abstractmethod
     def sense(self, moment: Moment) -> Near:
-        """Who and what is near everybody now. Members are those who will ask."""
+        """What is near each agent now. The members are the agents whose neighbours will be read."""
 
 
 class Model(Layer):
@@ -191,27 +190,27 @@ class Model(Layer):
 
     @abstractmethod
     def steer(self, moment: Moment, out: Steered) -> None:
-        """Write velocity, heading and memory of the members into `out`, which begins as a copy of the state.
+        """Write velocity, heading and memory of the members into `out`, which starts as a copy of the state.
 
         Models that declare `moves=Moves.ITSELF` write positions instead of velocities, `Moves.EXACTLY` both. A model
-        that reacts to collisions reads the column `collided`: 1 where a body overlapped another or an obstacle during
-        the last step, whatever the model.
+        that reacts to collisions reads the column `collided`. It is 1 if a body overlapped another body or an obstacle
+        during the last step, whatever the model.
         """
 
     @property
     def longest_step(self) -> float:
-        """How far its agents may go in one step at most [m]."""
+        """How far its agents may go in one step [m]."""
         return math.inf
 
     def settled(self, moment: Moment, before: Floats, wanted: Floats) -> None:
-        """Called after contact and collisions, and after events that moved agents: what has really happened.
+        """Called with what really happened: after contact and collisions, and after events that moved agents.
 
-        The state is that after the move, `before` where everybody was and `wanted` where everybody wanted to be. For
-        models that keep books of their own, such as those of a physics engine.
+        The state is the one after the move. `before` is where agents were, and `wanted` where they wanted to be. This
+        is for models that keep records of their own, such as those of a physics engine.
         """
         return
 
     @classmethod
     def is_told(cls) -> bool:
-        """Whether `settled` is written, so that somebody wants to be told."""
+        """Whether the class overrides `settled`, so that it must be called."""
         return cls.settled is not Model.settled

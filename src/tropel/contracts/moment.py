@@ -1,4 +1,4 @@
-"""A moment: everything that a layer is given at one point of a step, frozen."""
+"""A moment: everything that a layer gets at one point of a step, frozen."""
 
 from __future__ import annotations
 
@@ -21,52 +21,52 @@ if TYPE_CHECKING:
 
 Rows = NDArray[np.int64]
 
-#: Nobody waits, which is mostly so.
+#: No agent waits, which is the usual case.
 NOBODY_WAITS = np.empty(0, dtype=np.bool_)
 
 
 @dataclass(kw_only=True)
 class Guidance:
-    """What planners write and models read: a direction for each agent, and what lies on the ground."""
+    """What planners write and models read: a direction for each agent, and the ground."""
 
     directions: Floats  #: (N, dim): a unit vector, shorter to go slower, zero to stand
     ground: Ground | None = None  #: for models that follow it
-    memory: dict[str, NDArray[Any]] = field(default_factory=dict)  #: fresh columns of planners that remember
+    memory: dict[str, NDArray[Any]] = field(default_factory=dict)  #: new columns of planners that have memory
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Moment:
-    """The frozen state of a step, and for whom a layer is asked. Layers read all of it and change none of it."""
+    """The frozen state of a step, and the agents a layer works on. Layers read all of it and change none of it."""
 
-    state: AgentState  #: everybody; a layer writes only the rows of `members`, into `out`
+    state: AgentState  #: all agents; a layer writes only the rows of `members`, into `out`
     world: World
-    members: Rows  #: ascending rows of those the layer is asked for, all alive
-    groups: tuple[int, ...]  #: numbers of the groups it is asked for, whether anybody of them is there or not
+    members: Rows  #: ascending rows of the agents the layer works on, all alive
+    groups: tuple[int, ...]  #: numbers of the groups it works on, even if they have no agents at present
     step: int  #: number of the step
     time: float  #: step · dt [s]
     dt: float  #: [s]
     seed: int  #: of the simulation; random numbers are functions of seed, purpose, id and step
-    waiting: NDArray[np.bool_]  #: (N,): who has not started yet; empty where nobody waits
-    cells: CellGrid  #: everybody by cell, whatever the environment; sorted when first asked for
+    waiting: NDArray[np.bool_]  #: (N,): agents that have not started yet; empty if no agent waits
+    cells: CellGrid  #: all agents by cell, whatever the environment; sorted on the first request
     reduce: Reductions  #: maxima, medians and counts over the whole crowd
     given: Guidance | None = None
     sensed: Near | None = None
 
     @property
     def guidance(self) -> Guidance:
-        """What the planners say; they themselves are not told."""
+        """What the planners wrote; not available to the planners themselves."""
         if self.given is None:
             raise ModelError("there is no guidance before planning: read it in steer or sense, not in direct")
         return self.given
 
     @property
     def directions(self) -> Floats:
-        """Where each agent would like to go, as its planner says."""
+        """Where each agent would like to go, according to its planner."""
         return self.guidance.directions
 
     @property
     def near(self) -> Near:
-        """Who and what is near; only models that declare `senses` are told."""
+        """The agents, walls and obstacles nearby; only for models that declare `senses`."""
         if self.sensed is None:
             raise ModelError(
                 "nothing has been sensed here: `near` is for steer of models that declare senses=True, not for planners"
@@ -87,7 +87,7 @@ class Moment:
         seed: int = 0,
         cells: CellGrid | None = None,
     ) -> Moment:
-        """A moment of agents that no simulation has, for tests and measurements; sensed if there is an environment."""
+        """A moment of agents outside of any simulation, for tests and benchmarks; sensed if an environment is given."""
         if cells is None:
             cells = CellGrid.of(state, world, cell=None if environment is None else environment.declares.cell)
         moment = cls(

@@ -1,4 +1,8 @@
-"""Who and what is near each agent in a phase of a step: what `sense` returns and models read."""
+"""What is near each agent in a phase of a step: what `sense` returns and models read.
+
+First come lists of the walls and obstacles within each agent's sense radius, then `Near`, then the conversions between
+neighbour lists and the runs that kernels walk.
+"""
 
 from __future__ import annotations
 
@@ -24,12 +28,9 @@ if TYPE_CHECKING:
     from tropel.contracts.moment import Moment
 
 
-# Lists per agent of the walls and obstacles within its sense radius.
-
-
 @parallel_kernel
 def _list_walls(position, sense_radius, walls, length, indptr, indices, fill):
-    """Count the walls near each agent, or write down which they are."""
+    """Count the walls near each agent, or write their numbers."""
     for i in prange(position.shape[0]):
         x = position[i, 0]
         y = position[i, 1]
@@ -51,7 +52,7 @@ def _list_walls(position, sense_radius, walls, length, indptr, indices, fill):
 
 @parallel_kernel
 def _list_obstacles(position, sense_radius, discs, length, indptr, indices, fill):
-    """Count the obstacles near each agent, or write down which they are."""
+    """Count the obstacles near each agent, or write their numbers."""
     for i in prange(position.shape[0]):
         found = 0
         cell = disc_cell(position, i, discs)
@@ -80,7 +81,7 @@ def list_obstacles(state: AgentState, obstacles: DiscGrid) -> Csr:
 
 
 def _counted_then_filled(fill: Callable[..., None], state: AgentState, grid: WallGrid | DiscGrid) -> Csr:
-    """Lists here are short, so that finding everything twice is cheap."""
+    """Two passes, one to count and one to fill; the lists are short, so finding everything twice is cheap."""
     count = len(state)
     length, indptr = np.empty(count, dtype=np.int64), np.zeros(count + 1, dtype=np.int64)
     indices = np.empty(0, dtype=np.int32)
@@ -98,28 +99,29 @@ _NO_LISTS = np.empty(0, dtype=np.int64)
 class Near(ABC):
     """Neighbours, walls and obstacles of every agent, as they are in one phase.
 
-    Agent j is near agent i when |xi - xj| ≤ sense_radius[i], centre to centre and, in periodic space, to the nearest
-    image, and when the environment lets i know of j. An environment writes `lists`; one that has something faster for
-    kernels than lists writes `neighbours` too. All of it is valid until the next phase: its memory is used again.
+    Agent j is near agent i when |xi - xj| ≤ sense_radius[i] and the environment lets i know of j. The distance is
+    between centres and, in periodic space, to the nearest image. An environment writes `lists`; one that has something
+    faster than lists for kernels writes `neighbours` too. All of it is valid until the next phase, which reuses the
+    memory.
     """
 
     def __init__(self, moment: Moment) -> None:
         self.state = moment.state
         self.world = moment.world
         self.cells = moment.cells
-        self.reach = moment.cells.reach  #: no sense radius that matters is larger [m]
+        self.reach = moment.cells.reach  #: no relevant sense radius is larger [m]
         self._version = moment.cells.sorting.version
         self._csr: Csr | None = None
         self._tables: list[tuple[Floats, Neighbours]] = []
 
     @abstractmethod
     def lists(self, radius: Floats) -> Csr:
-        """Rows of those within `radius` [m], which has a number for each row; in any order, without oneself."""
+        """Rows of the agents within `radius` [m], one number per row; in any order, without the agent itself."""
 
     def neighbours(self, radius: Floats | None = None) -> Neighbours:
-        """What kernels walk: everybody who is near within the sense radius, or within another one.
+        """What kernels walk: all neighbours within the sense radius, or within another radius.
 
-        `radius` has a number for each row; an environment may hand out more than is within it, never less.
+        `radius` has a number for each row; an environment may return more than is within it, never less.
         """
         self.check_phase()
         radius = self.state.sense_radius if radius is None else radius
@@ -140,12 +142,12 @@ class Near(ABC):
     def check_phase(self) -> None:
         if self._version != self.cells.sorting.version:
             raise ModelError(
-                "this neighbourhood belongs to an earlier step, and its memory has been used again; "
-                "read it in the step it was sensed in, or copy what is needed later"
+                "this neighbourhood belongs to an earlier step, and its memory has been reused; "
+                "read it in the step it was sensed in, or copy what you need later"
             )
 
     def rows_by_cell(self, members: NDArray[np.int64]) -> NDArray[np.uint32]:
-        """The given rows in an order in which those who follow each other look at the same memory."""
+        """The given rows, ordered so that consecutive agents read the same memory."""
         self.check_phase()
         return self.cells.rows_by_cell(members)
 
@@ -173,19 +175,19 @@ class Near(ABC):
 
 
 def as_lists(rows: Sequence[Sequence[int] | NDArray[np.int64]]) -> Csr:
-    """Lists as `Near.lists` returns them, from one sequence of rows for each row; oneself is left out."""
+    """Lists as `Near.lists` returns them, from one sequence of rows per agent; the agent itself is left out."""
     lists = [np.asarray(found, dtype=np.int32)[np.asarray(found) != row] for row, found in enumerate(rows)]
     indptr = np.concatenate([[0], np.cumsum([len(found) for found in lists])]).astype(np.int64)
     return Csr(indptr, np.concatenate([np.empty(0, dtype=np.int32), *lists]))
 
 
 def runs_of_cells(cells: CellList) -> Neighbours:
-    """What kernels walk where all who are in the cells around may be met: the sorted columns themselves."""
+    """What kernels walk if any agent in the surrounding cells may be a neighbour: the sorted columns themselves."""
     return Neighbours(*cells, _NO_LISTS, cells.order, cells.position, cells.velocity, cells.radius, cells.group)
 
 
 def in_canonical_order(lists: Csr, order: NDArray[np.uint32]) -> Csr:
-    """The same lists, each by cell and then by id."""
+    """The same lists, each sorted by cell and then by id."""
     start, rows = np.asarray(lists.indptr, dtype=np.int64), np.asarray(lists.indices, dtype=np.int64)
     place = np.empty(len(order), dtype=np.int64)
     place[order] = np.arange(len(order))
@@ -194,7 +196,7 @@ def in_canonical_order(lists: Csr, order: NDArray[np.uint32]) -> Csr:
 
 
 def table_of_lists(cells: CellList, state: AgentState, lists: Csr) -> Neighbours:
-    """What kernels walk where an environment has lists: a table with an entry for each pair, and for oneself."""
+    """What kernels walk if an environment has lists: a table with an entry for each pair, and for the agent itself."""
     count = len(state)
     start, rows = np.asarray(lists.indptr, dtype=np.int64), np.asarray(lists.indices, dtype=np.int64)
     own = np.concatenate([np.repeat(np.arange(count), np.diff(start)), np.arange(count)])
@@ -220,12 +222,12 @@ def table_of_lists(cells: CellList, state: AgentState, lists: Csr) -> Neighbours
 
 
 def _with_room(column: NDArray[Any]) -> NDArray[Any]:
-    """A copy behind which whole vectors can be read."""
+    """A copy with room behind it, so that whole vectors can be read."""
     room = np.zeros(len(column) + COPY_WIDTH, dtype=column.dtype)
     room[: len(column)] = column
     return room[: len(column)]
 
 
 def _by_axis(vectors: Floats) -> Floats:
-    """Vectors with one row per axis, behind which whole vectors can be read."""
+    """Vectors with one row per axis, and room behind them to read whole vectors."""
     return _with_room(np.ascontiguousarray(vectors.T).reshape(-1)).reshape(vectors.shape[1], len(vectors))

@@ -1,10 +1,10 @@
-"""What layers offer to look at, so that overlays and pictures need not know their classes.
+"""What layers offer for display, so that overlays and pictures need not know their classes.
 
 A layer that has something to show has a method `offers()`, which returns a tuple of such objects. Making them costs
-nothing: whatever takes time is a function that is called when somebody looks. A planner that contains others passes on
-what those offer (`inner_offers`). This module knows no layers; they and whoever looks meet here.
+nothing: everything that takes time is a function, called only when something is displayed. A planner that contains
+others passes on their offers (`inner_offers`). This module knows no layers; layers and displays meet here.
 
-Two offers of one layer are equal, because functions are methods of the layer: what is offered twice is shown once.
+Two offers of the same layer are equal, because their functions are methods of the layer. So duplicates are shown once.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Floats = NDArray[np.float64]
 Point = tuple[float, float]
 
 
-# Ways to a goal -------------------------------------------------------------------------------------------------
+# Paths to a goal ------------------------------------------------------------------------------------------------
 
 
 class Described(Protocol):
@@ -36,7 +36,7 @@ class Described(Protocol):
 
 
 class FieldOnRaster(Protocol):
-    """The field to one goal, with a value and a vector per cell; `planning/fields/field.py` says what they mean."""
+    """The field to one goal, with a value and a vector per cell; see `planning/fields/field.py` for their meaning."""
 
     @property
     def raster(self) -> Raster: ...
@@ -60,16 +60,16 @@ class FieldOnRaster(Protocol):
 class OfferedField:
     """A field on a raster for each goal."""
 
-    planner: Described = field(compare=False)  #: whose field it is, for its name and parameters
-    goals: Callable[[], Sequence[str]]  #: names of the goals that have a field by now
-    field: Callable[[str], FieldOnRaster]  #: the field to a goal by name, which is solved if there is none yet
+    planner: Described = field(compare=False)  #: the planner that owns the field, for its name and parameters
+    goals: Callable[[], Sequence[str]]  #: names of the goals that have a field so far
+    field: Callable[[str], FieldOnRaster]  #: the field to a goal by name; it is solved if it does not exist yet
     draw: Callable[[World], Raster]  #: the cells of a world as it is now
-    alone: bool = True  #: agents follow this and nothing else; it is not part of a blend or a fallback
+    alone: bool = True  #: agents follow only this; it is not part of a blend or a fallback
 
 
 @dataclass(frozen=True, kw_only=True)
 class OfferedPainting:
-    """Directions that somebody has painted."""
+    """Directions that the user has painted."""
 
     at: Callable[[Floats], Floats]  #: vectors at points (N, dim), zero where nothing is painted
     alone: bool = True  #: as in `OfferedField`; a fallback where nothing is painted does not count
@@ -80,14 +80,14 @@ class OfferedPainting:
 
 @dataclass(frozen=True, kw_only=True)
 class OfferedOccupancy:
-    """Which cells are taken, as a crowd on cells reads it."""
+    """Which cells are occupied, as a crowd on cells reads it."""
 
     raster: Callable[[], Raster]
     occupied: Callable[[], NDArray[np.bool_]]  #: (ny, nx), after the last step
 
 
 class BottleneckPlace(Protocol):
-    """Where a way narrows."""
+    """Where a path narrows."""
 
     @property
     def position(self) -> Point: ...
@@ -99,49 +99,49 @@ class BottleneckPlace(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class OfferedBottlenecks:
-    """Bottlenecks of the ways to all goals."""
+    """Bottlenecks of the paths to all goals."""
 
-    version: Callable[[], object]  #: another one when there may be other bottlenecks
+    version: Callable[[], object]  #: changes when the bottlenecks may have changed
     find: Callable[[], Sequence[BottleneckPlace]]  #: takes a moment
 
 
 @dataclass(frozen=True, kw_only=True)
 class CountedBottleneck:
-    """A bottleneck that is watched."""
+    """A bottleneck that is monitored."""
 
     bottleneck: BottleneckPlace
-    count: int  #: people, when it was last looked at
+    count: int  #: people, at the last count
     full: float  #: a congestion begins above it [people]
     congested: bool
-    area: float  #: side of the square that is watched [m]
+    area: float  #: side of the monitored square [m]
 
 
 @dataclass(frozen=True, kw_only=True)
 class OfferedCongestion:
-    """Bottlenecks that are watched, and shunned while they are full."""
+    """Bottlenecks that are monitored, and avoided while they are full."""
 
     raster: Callable[[], Raster]
     counted: Callable[[], Sequence[CountedBottleneck]]
-    filters: Callable[[], Sequence[Filter]]  #: what congestions make of cells now
+    filters: Callable[[], Sequence[Filter]]  #: how congestions change the cells now
 
 
 # Collecting them ------------------------------------------------------------------------------------------------
 
 
 class Offering(Protocol):
-    """Something that may offer things to look at, such as a layer."""
+    """Something that may have offers, such as a layer."""
 
     def offers(self) -> tuple[object, ...]: ...
 
 
 def offered(layers: Iterable[Offering], kind: type[_T]) -> list[_T]:
-    """All different offers of a kind that layers make, in their order."""
+    """All distinct offers of a kind that layers make, in their order."""
     found = (offer for layer in layers for offer in layer.offers() if isinstance(offer, kind))
     return list(dict.fromkeys(found))
 
 
 def inner_offers(layers: Iterable[Offering]) -> tuple[object, ...]:
-    """What layers offer that are part of another one."""
+    """The offers of layers that are part of another one."""
     return tuple(
         replace(offer, alone=False) if isinstance(offer, OfferedField | OfferedPainting) else offer
         for layer in layers

@@ -1,4 +1,4 @@
-"""Who and what is near each agent."""
+"""The environment layer: which agents, walls and obstacles are near each agent."""
 
 from tropel.environment.grid import Grid
 

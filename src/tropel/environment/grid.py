@@ -14,7 +14,7 @@ from tropel.foundation.arguments import Length, checked_arguments
 
 
 class Grid(Environment):
-    """Everybody within the sense radius is near, walls or not; found in the cells that the engine sorts agents into.
+    """All agents within the sense radius are near, walls or not; found in the cells that the engine sorts agents into.
 
     `cell` is the edge of these cells [m], the median sense radius when left out.
     """
@@ -26,12 +26,12 @@ class Grid(Environment):
         self._neighbours = NeighbourLists()
 
     def sense(self, moment: Moment) -> Near:
-        """Who and what is near each agent now."""
+        """The agents, walls and obstacles near each agent now."""
         return GridNear(moment, self._neighbours)
 
 
 class GridNear(Near):
-    """Kernels walk the cells around an agent; lists are made when somebody asks for them."""
+    """Kernels walk the cells around an agent; neighbour lists are only built on request."""
 
     def __init__(self, moment: Moment, neighbours: NeighbourLists) -> None:
         super().__init__(moment)
@@ -51,7 +51,7 @@ class GridNear(Near):
         return self._lists.build(cells)
 
     def csr(self) -> Csr:
-        # They are made in the canonical order.
+        # The lists are built in the canonical order.
         self.check_phase()
         if self._csr is None:
             self._csr = self.lists(self.state.sense_radius)

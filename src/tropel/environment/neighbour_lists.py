@@ -1,12 +1,13 @@
-"""Neighbours as lists by agent (CSR), built from the cell list in a single pass over the distances.
+"""Neighbour lists by agent (CSR), built from the cell list in a single pass over the distances.
 
 Agents of one cell share their candidates, so these are copied next to each other once per cell. Each agent then tests
 64 candidates at a time with vector instructions and no branch, and reads the neighbours off the bits of one word. This
 takes less than half the time of walking the cells agent by agent.
 
-How long the lists are is only known afterwards. So chunks of agents write into rooms of one buffer, as large as what
-the chunk needed in the step before and a bit more. A chunk whose room is too small counts on without writing, gets a
-larger room at the end of the buffer, and is done again. At last all lists are copied to where they belong.
+The lengths of the lists are only known afterwards. So each chunk of agents writes into its own room in one buffer. The
+room is a little larger than what the chunk needed in the previous step. A chunk whose room is too small keeps counting
+without writing, gets a larger room at the end of the buffer, and runs again. Finally all lists are copied to their
+places in the result.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ from tropel._kernels.simd import (
 )
 
 _AGENTS_PER_CHUNK = 512
-#: Before anything is known, room for that many neighbours of each agent.
+#: Room for this many neighbours per agent, before anything is known.
 _FIRST_GUESS = 24
 _FIRST_CANDIDATES = 1024
 
@@ -54,7 +55,7 @@ _BLOCK = np.uint64(8)
 
 @kernel
 def _rings(cells, first, end):
-    """How many cells beyond their own the sorted agents first … end - 1 look at most."""
+    """How many rings of cells around their own the sorted agents first … end - 1 must search at most."""
     reach = 0.0
     for k in range(first, end):
         reach = max(reach, cells.sense_radius[k])
@@ -64,15 +65,15 @@ def _rings(cells, first, end):
 
 @inlined_kernel
 def _at_seam(cell, rings, count, period):
-    """Whether so many rings of cells reach beyond a seam; the last cell may be cut off by it."""
+    """Whether this many rings of cells reach beyond a seam; the seam may cut off a part of the last cell."""
     return period > 0.0 and (cell < rings or cell + rings >= count - 1)
 
 
 @kernel
 def _list_over_seam(cells, first, end, buffer, start, found, room, lengths):
-    """Lists of some agents whose cells reach beyond a seam; returns how many neighbours there are with them.
+    """Neighbour lists of agents whose cells reach beyond a seam; returns the updated number of neighbours found.
 
-    Agent by agent, as steering models walk the cells: the same neighbours also where rounding decides.
+    Agent by agent, as steering models walk the cells, so that the neighbours agree even where rounding decides.
     """
     position = cells.position
     spatial = position.shape[0] == 3
@@ -99,13 +100,13 @@ def _list_over_seam(cells, first, end, buffer, start, found, room, lengths):
 
 @kernel
 def _list_chunk(cells, chunk, near, near_row, buffer, room_start, room, lengths):
-    """Lists of one chunk. Returns how many neighbours there were, and how many candidates if they were too many."""
+    """Lists of one chunk. Returns how many neighbours were found, and how many candidates if there were too many."""
     position = cells.position
     order = cells.order
     spatial = position.shape[0] == 3
     nx, ny, nz = cells.shape[0], cells.shape[1], cells.shape[2]
     periodic = cells.period[0] > 0.0 or cells.period[1] > 0.0 or cells.period[2] > 0.0
-    # The columns of `position` and of `near`, seen as flat memory.
+    # The columns of `position` and `near` as flat memory.
     in_y = np.uint64(position.shape[1])
     in_z = in_y + in_y
     near_y = np.uint64(near_row.shape[0])
@@ -116,7 +117,7 @@ def _list_chunk(cells, chunk, near, near_row, buffer, room_start, room, lengths)
     found = _ZERO
     crowded = _ZERO
     k = np.uint64(chunk * _AGENTS_PER_CHUNK)
-    # Mostly all look into the cells next to theirs. Where some look further, only those in the same cell pay for it.
+    # Most agents search only the cells next to theirs. If some search further, only agents in the same cell pay for it.
     chunk_rings = _rings(cells, k, end)
     while k < end:
         cx = axis_cell(position[0, k], cells.origin[0], cells.inverse_cell, nx)
@@ -137,7 +138,7 @@ def _list_chunk(cells, chunk, near, near_row, buffer, room_start, room, lengths)
             continue
         x0, x1 = max(cx - rings, 0), min(cx + rings, nx - 1)
         y0, y1 = max(cy - rings, 0), min(cy + rings, ny - 1)
-        # On other levels nobody is near.
+        # Agents on other levels are never near.
         z0, z1 = (max(cz - rings, 0), min(cz + rings, nz - 1)) if spatial else (cz, cz)
         candidates = _ZERO
         own = _ZERO
@@ -193,7 +194,7 @@ def _list_chunk(cells, chunk, near, near_row, buffer, room_start, room, lengths)
 
 @parallel_kernel
 def _list_chunks(cells, todo, near, near_row, buffer, room_start, room, found, crowded, lengths):
-    # A lane per thread has its own place for candidates. Taking every so many chunks balances dense and sparse regions.
+    # Each thread has a lane with its own room for candidates. Interleaving chunks balances dense and sparse regions.
     lanes = near.shape[0]
     for lane in prange(lanes):
         for t in range(lane, todo.shape[0], lanes):
@@ -212,7 +213,7 @@ def _list_chunks(cells, todo, near, near_row, buffer, room_start, room, found, c
 
 @kernel
 def _lay_out(found, room, room_start):
-    """Rooms one after the other, each a bit larger than what the chunk needed last time. Returns their total."""
+    """Rooms one after the other, each a little larger than what the chunk needed last time. Returns their total."""
     total = 0
     for chunk in range(found.shape[0]):
         room[chunk] = found[chunk] + found[chunk] // 8 + 64
@@ -223,7 +224,7 @@ def _lay_out(found, room, room_start):
 
 @kernel
 def _find_short(found, crowded, room, room_start, total, short):
-    """Chunks to be done again, with new rooms at the end. Returns how many, and the new total."""
+    """Chunks to run again, with new rooms at the end. Returns how many, and the new total."""
     count = 0
     for chunk in range(found.shape[0]):
         if found[chunk] + np.int64(_BLOCK) > room[chunk] or crowded[chunk] > 0:
@@ -237,10 +238,10 @@ def _find_short(found, crowded, room, room_start, total, short):
 
 @parallel_kernel
 def _enter_lists(order, lengths, room_start, lists):
-    """Where the list of each row begins and how long it is.
+    """Write where the list of each row begins and how long it is.
 
-    Entered in a loop of its own: while other things are written in between, the processor waits for each of these
-    places, which lie all over the memory; alone they are fetched many at a time.
+    This has its own loop because the places are scattered over memory. With other writes in between, the processor
+    waits for each of them; alone, many are fetched at a time.
     """
     count = order.shape[0]
     for chunk in prange(room_start.shape[0]):
@@ -255,7 +256,7 @@ def _enter_lists(order, lengths, room_start, lists):
 
 @kernel
 def _sum_up(lists, indptr):
-    """Fill indptr from the lengths of the lists; returns the length of all together."""
+    """Fill indptr from the lengths of the lists; returns the total length."""
     total = 0
     indptr[0] = 0
     for row in range(lists.shape[0]):
@@ -274,7 +275,7 @@ def _copy_lists(lists, buffer, indptr, indices):
             source = np.uint64(lists[np.uint64(row), 0])
             target = np.uint64(indptr[np.uint64(row)])
             length = np.uint64(lists[np.uint64(row), 1])
-            # Whole blocks run into the next lists, which come later and put it right, but not into another chunk's.
+            # Whole blocks overrun into the next lists, which are written later, but must not reach another chunk.
             if target + length + _COPY <= limit:
                 for step in range(_ZERO, length, _COPY):
                     copy_block(indices, target + step, buffer, source + step)
@@ -284,7 +285,7 @@ def _copy_lists(lists, buffer, indptr, indices):
 
 
 class NeighbourLists:
-    """Builds the lists and keeps the buffers from step to step."""
+    """Builds neighbour lists and keeps the buffers from step to step."""
 
     def __init__(self) -> None:
         self._found = np.empty(0, dtype=np.int64)
@@ -303,12 +304,12 @@ class NeighbourLists:
             np.arange(chunks, dtype=np.int64) for _ in range(5)
         )
         self._lengths = np.empty(count, dtype=np.int64)
-        # Where the list of a row begins in the buffer and how long it is, next to each other: one miss instead of two.
+        # Start in the buffer and length of each row's list, side by side: one cache miss instead of two.
         self._lists = np.empty((count, 2), dtype=np.int64)
         self._indptr = np.zeros(count + 1, dtype=np.int64)
 
     def _make_lanes(self, candidates: int) -> None:
-        """A place for that many candidates for each thread."""
+        """Make room for this many candidates for each thread."""
         lanes = numba.get_num_threads()
         candidates = max(candidates, self._near_row.shape[1] - int(_WORD), _FIRST_CANDIDATES)
         if self._near_row.shape != (lanes, candidates + int(_WORD)):
@@ -316,7 +317,7 @@ class NeighbourLists:
             self._near_row = np.zeros((lanes, candidates + int(_WORD)), dtype=np.uint32)
 
     def build(self, cells: CellList) -> Csr:
-        """Rows of the neighbours of each row, in the canonical order; valid until the next call."""
+        """The neighbours of each row, as rows, in the canonical order; valid until the next call."""
         count = len(cells.order)
         if count > len(self._lists):
             self._make_room(count + count // 4)

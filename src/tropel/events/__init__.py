@@ -1,4 +1,4 @@
-"""What changes while a simulation runs: doors, exits, obstacles, hazards, targets, agents and their parameters."""
+"""Events: changes to doors, exits, obstacles, hazards, targets, agents and their parameters during a simulation."""
 
 from typing import Any
 

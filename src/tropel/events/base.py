@@ -19,11 +19,11 @@ class Named:
 
     kind: str  #: of what: "door", "obstacle", …
     does: Literal["needs", "adds", "removes"] = "needs"
-    until: str = ""  #: the field that says when what is added is over by itself [s]
-    even_gone: bool = False  #: whether it may have been removed before
+    until: str = ""  #: the field with the time [s] at which what is added ends by itself
+    even_gone: bool = False  #: whether it may have been removed already
 
 
-#: A group that is there, or everybody.
+#: An existing group, or None for all agents.
 GroupName = Annotated[str | None, Named("group")]
 
 
@@ -32,7 +32,7 @@ class Event(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     def check(self, sim: Simulation, step: int) -> None:
-        """Raise when it can be seen beforehand that the event, all its names given, cannot be applied at a step."""
+        """Raise if it is clear beforehand that the event cannot be applied at a step; its names are checked already."""
 
     def apply(self, sim: Simulation) -> None:
-        raise TypeError(f"{type(self).__name__} does not say what it does")
+        raise TypeError(f"{type(self).__name__} does not define apply, so it does nothing")

@@ -1,4 +1,4 @@
-"""Parameters that change little by little: drifts, surges, and the fatigue and alarm made of them."""
+"""Parameters that change gradually: drifts, surges, and the fatigue and alarm composed of them."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ if TYPE_CHECKING:
 
 
 class _Shift(Event):
-    """A parameter that moves along a course of time: the gap between what each agent has and `to` is multiplied by it.
+    """A parameter that moves over time: each agent's gap to the value `to` is multiplied by a function of time.
 
-    Each step multiplies by `left(t) / left(t - dt)`, so the agents' own values and the time since the beginning are all
-    that is needed: nothing depends on dt, a checkpoint holds it all, and shifts of one parameter can overlap.
+    Each step multiplies by `left(t) / left(t - dt)`, so only the agents' own values and the time since the beginning
+    are needed: nothing depends on dt, a checkpoint holds everything, and several shifts of one parameter can overlap.
     """
 
     name: Annotated[str, Named("parameter")]
     to: Annotated[Value | None, Field(description="a number or a distribution")] = None
     share: Annotated[
-        float | None, Field(gt=0.0, le=1.0, description="of the way from the agent's own value to `to`")
+        float | None, Field(gt=0.0, le=1.0, description="part of the gap between the agent's own value and `to`")
     ] = None
     factor: Annotated[PositiveFinite | None, Field(description="instead of `to`: times the agent's own value")] = None
     group: GroupName = None
@@ -55,19 +55,19 @@ class _Shift(Event):
 
     @property
     def reach(self) -> float:
-        """The part of the gap that is closed when the course is furthest from where it began."""
+        """The part of the gap that is closed when the parameter is furthest from where it began."""
         return (self.share or 1.0) if self.factor is None else 1.0 - self.factor
 
     def left(self, elapsed: float) -> float:
-        """What is left of the gap after so many seconds, as a share of that before the beginning."""
-        raise TypeError(f"{type(self).__name__} does not say how it goes on")
+        """What is left of the gap after this many seconds, as a share of the initial gap."""
+        raise TypeError(f"{type(self).__name__} does not define left")
 
     def over_after(self, elapsed: float) -> bool:
-        raise TypeError(f"{type(self).__name__} does not say when it is over")
+        raise TypeError(f"{type(self).__name__} does not define over_after")
 
 
 class Drift(_Shift):
-    """Move a parameter evenly, in `over` seconds, to a value (or a share of the way there), or to a multiple."""
+    """Move a parameter linearly, within `over` seconds, to a value (or by a share of the gap), or to a multiple."""
 
     kind: Literal["drift"] = "drift"
     over: PositiveFinite
@@ -80,7 +80,7 @@ class Drift(_Shift):
 
 
 class Surge(_Shift):
-    """Change a parameter at once, then let it fade back to what each agent had, with the time constant `fade` [s]."""
+    """Change a parameter at once, then let it fade back to each agent's own value with the time constant `fade` [s]."""
 
     kind: Literal["surge"] = "surge"
     fade: PositiveFinite
@@ -89,7 +89,8 @@ class Surge(_Shift):
     def _way_back(self) -> Surge:
         if self.factor is None and (self.share is None or self.share > _LARGEST_SURGE):
             raise ValueError(
-                f"to needs a share of at most {_LARGEST_SURGE}: with all agents alike none could find back"
+                f"to needs a share of at most {_LARGEST_SURGE}: with all agents alike, none could return to its own "
+                f"value"
             )
         return self
 
@@ -100,19 +101,19 @@ class Surge(_Shift):
         return elapsed > _FADED * self.fade
 
 
-#: Beyond this share of the way, rounding would show in the values that come back.
+#: Beyond this share of the gap, rounding would show in the values that come back.
 _LARGEST_SURGE = 0.99
-#: Time constants after which nothing is left of a surge: exp(-30) is 1e-13.
+#: The number of time constants after which nothing is left of a surge: exp(-30) is 1e-13.
 _FADED = 30.0
 
 
 class UnderWay(Event):
-    """A shift that has begun, as it waits for the next step. It concerns those who were there when it began."""
+    """A shift that has begun, waiting for its next step. It applies to agents that were present when it began."""
 
     kind: Literal["under_way"] = "under_way"
     shift: Annotated[Drift | Surge, Field(discriminator="kind")]
     since: int  #: step
-    newest: int  #: the first id that was not there
+    newest: int  #: the first id that was not present
 
     def apply(self, sim: Simulation) -> None:
         shift = self.shift
@@ -129,14 +130,14 @@ class UnderWay(Event):
             _check_values(shift.name, goal, sim)
         column = sim.agents.columns[shift.name]
         moved = goal + (column[rows] - goal) * (shift.left(elapsed) / before)
-        # On the way back to its least value, rounding may pass it.
+        # On the way back to its smallest value, rounding may overshoot.
         column[rows] = np.maximum(moved, sim.agents.declared[shift.name].low)
         if not shift.over_after(elapsed):
             sim.events.add(sim.step_number + 1, self)
 
 
 class _State(Event):
-    """A state of body or mind that shifts the desired speed, and the traits of models that have them."""
+    """A physical or mental state that shifts the desired speed, and the traits of models that have them."""
 
     group: GroupName = None
 
@@ -146,7 +147,7 @@ class _State(Event):
                 shift.apply(sim)
 
     def shifts(self) -> list[Drift] | list[Surge]:
-        raise TypeError(f"{type(self).__name__} does not say what it shifts")
+        raise TypeError(f"{type(self).__name__} does not define shifts")
 
 
 class Tire(_State):
@@ -155,7 +156,7 @@ class Tire(_State):
     kind: Literal["tire"] = "tire"
     over: PositiveFinite
     speed: Annotated[Finite, Field(gt=0.0, le=1.0, description="what is left of the desired speed")] = 0.6
-    mass: Annotated[Finite, Field(ge=0.0, le=1.0, description="share of the way to a mass of 1")] = 0.5
+    mass: Annotated[Finite, Field(ge=0.0, le=1.0, description="part of the gap to a mass of 1")] = 0.5
 
     def shifts(self) -> list[Drift]:
         slower = Drift(name="desired_speed", factor=self.speed, over=self.over, group=self.group)
@@ -164,15 +165,13 @@ class Tire(_State):
 
 
 class Alarm(_State):
-    """Adrenaline: people are faster, braver and more agile at once, and calm down with the time constant `fade` [s]."""
+    """Adrenaline: people become faster, braver and more agile at once, then calm down with time constant `fade` [s]."""
 
     kind: Literal["alarm"] = "alarm"
     fade: PositiveFinite = 30.0
     speed: Annotated[Finite, Field(ge=1.0, description="times the desired speed")] = 1.5
-    courage: Annotated[Finite, Field(ge=0.0, le=_LARGEST_SURGE, description="share of the way to a courage of 1")] = 0.6
-    agility: Annotated[Finite, Field(ge=0.0, le=_LARGEST_SURGE, description="share of the way to an agility of 1")] = (
-        0.6
-    )
+    courage: Annotated[Finite, Field(ge=0.0, le=_LARGEST_SURGE, description="part of the gap to a courage of 1")] = 0.6
+    agility: Annotated[Finite, Field(ge=0.0, le=_LARGEST_SURGE, description="part of the gap to an agility of 1")] = 0.6
 
     def shifts(self) -> list[Surge]:
         faster = Surge(name="desired_speed", factor=self.speed, fade=self.fade, group=self.group)
@@ -185,7 +184,7 @@ class Alarm(_State):
 
 
 def _check_values(name: str, values: NDArray[np.float64], sim: Simulation) -> None:
-    """Raise when one of the values to move to is none that the parameter can have."""
+    """Raise if one of the target values is not allowed for the parameter."""
     column = sim.agents.declared[name]
     wrong = column.is_wrong(values)
     if wrong.any():
@@ -193,5 +192,5 @@ def _check_values(name: str, values: NDArray[np.float64], sim: Simulation) -> No
 
 
 def _is_trait(name: str, sim: Simulation) -> bool:
-    # By the whole declaration: a model of one's own may have a column `mass` in kilograms.
+    # Compare the whole declaration: a user's own model may have a column `mass` in kilograms.
     return sim.agents.declared.get(name) in PERSONALITY

@@ -1,4 +1,4 @@
-"""Hazards that break out, move, grow and go out while the simulation runs."""
+"""Events that change what agents avoid: hazards that break out, move, grow and end, and value maps that come and go."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 
 
 class HazardFields(BaseModel):
-    """What events and scenario files say of a hazard."""
+    """The fields of a hazard in events and scenario files."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    inner: Annotated[PositiveFinite, Field(description="who is within it dies [m]")]
-    outer: Annotated[PositiveFinite | None, Field(description="avoided up to here [m]; 4 times inner")] = None
+    inner: Annotated[PositiveFinite, Field(description="agents within this distance die [m]")]
+    outer: Annotated[PositiveFinite | None, Field(description="avoided up to here [m]; default: 4 times inner")] = None
     position: PointField | None = None
     motion: Motion | None = None
     intensity: Annotated[NotNegative, Field(description="how sharply it is avoided; 1 is mild")] = 1.0
@@ -32,7 +32,7 @@ class HazardFields(BaseModel):
     growth: Annotated[NotNegative, Field(description="of the inner radius [m/s]; the outer keeps its ratio")] = 0.0
     largest: Annotated[PositiveFinite | None, Field(description="inner radius at which it stops growing [m]")] = None
     until: Annotated[PositiveFinite | None, Field(description="simulated time at which it is over [s]")] = None
-    replan: Annotated[bool, Field(description="planners look for ways around it")] = False
+    replan: Annotated[bool, Field(description="planners find paths around it")] = False
     deadly: bool = True
 
     def made(self) -> Hazard:
@@ -54,7 +54,7 @@ class AddHazard(HazardFields, Event):
 
 
 class MoveHazard(Event):
-    """Put a hazard elsewhere; it stays there."""
+    """Move a hazard to another place, where it stays."""
 
     kind: Literal["move_hazard"] = "move_hazard"
     name: Annotated[str, Named("hazard")]
@@ -84,7 +84,7 @@ class GrowHazard(Event):
 
 
 class RemoveHazard(Event):
-    """Put a hazard out, or clear it away."""
+    """Extinguish a hazard, or clear it away."""
 
     kind: Literal["remove_hazard"] = "remove_hazard"
     name: Annotated[str, Named("hazard", "removes")]
@@ -92,8 +92,6 @@ class RemoveHazard(Event):
     def apply(self, sim: Simulation) -> None:
         sim.world.hazards.remove(self.name)
 
-
-# Value maps that come and go while the simulation runs.
 
 _Worth = Annotated[Finite, Field(ge=0.0, le=1.0)]
 _Profile = Annotated[Disc | Openness, Field(discriminator="kind")]
@@ -106,7 +104,7 @@ def _current_kind(kind: str) -> str:
 
 
 class AddValueMap(Event):
-    """Put a value map on the ground for models that follow it: values from 0 (a veto) to 1, a disc, or openness."""
+    """Publish a value map on the ground for models that follow it: values from 0 (a veto) to 1, a disc, or openness."""
 
     kind: Annotated[Literal["add_value_map", "add_layer"], AfterValidator(_current_kind)] = "add_value_map"
     name: Annotated[str, Named("value map", "adds")]
@@ -139,7 +137,7 @@ class AddValueMap(Event):
 
 
 class RemoveValueMap(Event):
-    """Take a value map away."""
+    """Remove a value map."""
 
     kind: Annotated[Literal["remove_value_map", "remove_layer"], AfterValidator(_current_kind)] = "remove_value_map"
     name: Annotated[str, Named("value map", "removes")]

@@ -1,8 +1,8 @@
-"""What changes while the simulation runs: doors, exits, obstacles, hazards, targets, agents and their parameters.
+"""Events for doors, exits, obstacles, targets, goals, parameters, behaviours and agents.
 
 Events are applied at step boundaries, in the order (step, sequence). Each is a small frozen model, so that the same
 definition serves Python (`sim.at(20.0, events.CloseDoor(door="main"))`), scenario files (`kind = "close_door"`), the
-record of a run and its checkpoints. A Python function of the simulation is an event too, but a file cannot hold it.
+record of a run and its checkpoints. A Python function of the simulation is an event too, but files cannot hold it.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class OpenExit(Event):
 
 
 class CloseExit(Event):
-    """Take an exit out of use: nobody leaves through it, and "nearest exit" means another one."""
+    """Take an exit out of use: agents no longer leave through it, and "nearest exit" means another one."""
 
     kind: Literal["close_exit"] = "close_exit"
     exit: Annotated[str, Named("exit")]
@@ -70,7 +70,7 @@ class CloseExit(Event):
 
 
 class AddObstacle(Event):
-    """Put a round obstacle into the world, standing or moving."""
+    """Add a round obstacle to the world, standing or moving."""
 
     kind: Literal["add_obstacle"] = "add_obstacle"
     name: Annotated[str, Named("obstacle", "adds")]
@@ -90,7 +90,7 @@ class AddObstacle(Event):
 
 
 class MoveObstacle(Event):
-    """Put an obstacle elsewhere; it stays there."""
+    """Move an obstacle to another place, where it stays."""
 
     kind: Literal["move_obstacle"] = "move_obstacle"
     name: Annotated[str, Named("obstacle")]
@@ -106,7 +106,7 @@ class MoveObstacle(Event):
 
 
 class RemoveObstacle(Event):
-    """Take an obstacle away."""
+    """Remove an obstacle."""
 
     kind: Literal["remove_obstacle"] = "remove_obstacle"
     name: Annotated[str, Named("obstacle", "removes")]
@@ -136,7 +136,7 @@ class AddTarget(Event):
 
 
 class MoveTarget(Event):
-    """Put a target elsewhere; it stays there."""
+    """Move a target to another place, where it stays."""
 
     kind: Literal["move_target"] = "move_target"
     name: Annotated[str, Named("target")]
@@ -150,10 +150,10 @@ class MoveTarget(Event):
 
 
 class RemoveTarget(Event):
-    """Take a target away.
+    """Remove a target.
 
-    Who was on the way to it goes where its group was sent when it was declared; where that was this very target, it has
-    no goal. Newcomers that would be sent there have none either, until there is a target of that name again.
+    Agents that were heading for it return to the goal that their group was declared with. If that was this very target,
+    they have no goal. Newcomers that would be sent there have none either, until a target of that name exists again.
     """
 
     kind: Literal["remove_target"] = "remove_target"
@@ -165,7 +165,7 @@ class RemoveTarget(Event):
 
 
 class SetGoal(Event):
-    """Send a group (everybody when left out) to an exit or target, "nearest exit", "nearest target" or "none"."""
+    """Send a group (default: all agents) to an exit or target, "nearest exit", "nearest target" or "none"."""
 
     kind: Literal["set_goal"] = "set_goal"
     goal: Annotated[str, Named("goal")]
@@ -176,12 +176,12 @@ class SetGoal(Event):
 
 
 class SetParameter(Event):
-    """Give a group (everybody when left out) a new value of a parameter: a number, a distribution, or "default"."""
+    """Give a group (default: all agents) a new value of a parameter: a number, a distribution, or "default"."""
 
     kind: Literal["set_parameter"] = "set_parameter"
     name: Annotated[str, Named("parameter")]
     value: Annotated[
-        Value | Literal["default"], Field(description='"default": as for whom nothing is said, such as a flock\'s own')
+        Value | Literal["default"], Field(description='"default": as if never set; a flock then uses its own value')
     ]
     group: GroupName = None
 
@@ -207,7 +207,7 @@ class SetBehaviour(Event):
 
 
 class AddAgents(Event, PersonalFields):
-    """Let agents appear in a region, where there is room for them."""
+    """Add agents in a region, where there is room for them."""
 
     kind: Literal["add_agents"] = "add_agents"
     group: Annotated[str, Named("group")]
@@ -221,7 +221,7 @@ class AddAgents(Event, PersonalFields):
     def check(self, sim: Simulation, step: int) -> None:
         sim.check_newcomers(self, group=self.group)
         if self.region is not None and self.around is not None:
-            raise ParameterError("agents appear in a region or around a place; give one of the two")
+            raise ParameterError("agents appear in a region or around a place; give only one of the two")
         newcomers = Group(self.group, **self.what(sim.world))
         check_region(sim.world, newcomers.region, f"the newcomers of group '{self.group}'")
 
@@ -235,7 +235,7 @@ class AddAgents(Event, PersonalFields):
 
 
 class RemoveAgents(Event):
-    """Take agents out: a group, those in a region, or both conditions together."""
+    """Remove agents: a group, those in a region, or those that meet both conditions."""
 
     kind: Literal["remove_agents"] = "remove_agents"
     group: GroupName = None

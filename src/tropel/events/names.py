@@ -1,8 +1,8 @@
-"""What there is by name when an event is due: doors, obstacles, goals, groups, parameters and whatever else is named.
+"""What exists under a name when an event is due: doors, obstacles, goals, groups, parameters and so on.
 
-The fields of an event say which names they hold (`Named`, in `events/base.py`). Here the events that wait are walked
-through in their order, for the one name that is asked about: what an earlier event adds is there, what it removes is
-gone. After a function of the simulation, which may have added or removed anything, nothing of the kind is known.
+The fields of an event declare which names they hold (`Named`, in `events/base.py`). For each name, the pending events
+are checked in order: what an earlier event adds exists, and what it removes is gone. After a function of the
+simulation, which may have added or removed anything, nothing is known about such names.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 Thing = tuple[str, str]  #: what it is, and its name
 _Names = Callable[[Any], Collection[str]]  #: of a simulation
 
-#: What events can only name.
+#: What events can name, but not add or remove.
 _FIXED: dict[str, _Names] = {
     "door": lambda sim: sim.world.doors,
     "exit": lambda sim: sim.world.exits,
@@ -33,7 +33,7 @@ _FIXED: dict[str, _Names] = {
     "column": lambda sim: sim.agents.declared,
     "behaviour": lambda sim: sim.behaviours,
 }
-#: What events, and functions, can add and remove.
+#: What events and functions can add and remove.
 _CHANGING: dict[str, _Names] = {
     "obstacle": lambda sim: sim.world.obstacles.names,
     "hazard": lambda sim: sim.world.hazards.names,
@@ -48,14 +48,14 @@ _MISSING = {
 
 
 class Due(NamedTuple):
-    """When an event is due: the step, and the place among the events of that step."""
+    """When an event is due: the step, and its place among the events of that step."""
 
     step: int
     sequence: int
 
 
 class Mention(NamedTuple):
-    """A name in an event: the field that holds it, what it is marked with, and the name."""
+    """A name in an event: the field that holds it, its mark, and the name."""
 
     field: str
     mark: Named
@@ -63,7 +63,7 @@ class Mention(NamedTuple):
 
     @property
     def thing(self) -> Thing:
-        """Goals that are no exits are targets."""
+        """Goals that are not exits are targets."""
         return ("target" if self.mark.kind == "goal" else self.mark.kind), self.name
 
 
@@ -82,12 +82,12 @@ def _marks(kind: type[Event]) -> list[tuple[str, Named]]:
 
 
 class Calendar:
-    """The events that wait, by the things they name."""
+    """The pending events, by the things they name."""
 
     def __init__(self, events: Mapping[Due, Any]) -> None:
         self._events = events
-        self._changes: dict[Thing, list[Due]] = {}  #: of events that add or remove it
-        self._needs: dict[Thing, list[Due]] = {}  #: of those that only name it
+        self._changes: dict[Thing, list[Due]] = {}  #: events that add or remove it
+        self._needs: dict[Thing, list[Due]] = {}  #: events that only name it
         self._functions: list[Due] = []
 
     def note(self, moment: Due) -> None:
@@ -99,7 +99,7 @@ class Calendar:
             del moments[bisect.bisect_left(moments, moment)]
 
     def _lists(self, event: Any) -> Iterator[list[Due]]:
-        """Where an event is noted."""
+        """The lists that an event is entered in."""
         if not isinstance(event, Event):
             yield self._functions
             return
@@ -107,21 +107,21 @@ class Calendar:
             if not mention.mark.even_gone:
                 yield (self._needs if mention.mark.does == "needs" else self._changes).setdefault(mention.thing, [])
 
-    # What is there ----------------------------------------------------------------------------------------------
+    # What exists ------------------------------------------------------------------------------------------------
 
     def problems(self, moment: Due, sim: Simulation) -> Iterator[tuple[str, str]]:
-        """What is wrong with the names of an event that is noted: fields, and what to say."""
+        """What is wrong with the names in a scheduled event: fields and messages."""
         event = self._events[moment]
         for mention in mentions_of(event) if isinstance(event, Event) else ():
             try:
                 wrong = self._wrong(mention, moment, sim)
-            except TropelError as error:  # nobody has things of the kind
+            except TropelError as error:  # this simulation has no things of the kind
                 wrong = str(error)
             if wrong:
                 yield mention.field, wrong
 
     def foreseen(self, kind: str, name: str, step: int, there: Any) -> Any:
-        """A thing as it was made before the end of a step, of those `there` now or by an event; None if not known."""
+        """A thing as defined before the end of a step, by an event or in `there` now; None if that is unknown."""
         thing, end = (kind, name), Due(step + 1, 0)
         if not self._foreseeable(thing, end):
             return None
@@ -131,12 +131,12 @@ class Calendar:
         return change.made() if _mark_of(change, thing).does == "adds" else None
 
     def _last_change(self, thing: Thing, before: Due) -> Any:
-        """The event that last adds or removes something before a moment, None if none does."""
+        """The last event before a moment that adds or removes something; None if there is none."""
         at = self._last(self._changes.get(thing, []), before)
         return None if at is None else self._events[at]
 
     def _foreseeable(self, thing: Thing, before: Due) -> bool:
-        """Whether no function may have added, changed or removed something since it was last added or removed."""
+        """Whether no function can have added, changed or removed something since it was last added or removed."""
         change, function = self._last(self._changes.get(thing, []), before), self._last(self._functions, before)
         return function is None or (change is not None and function < change)
 
@@ -146,7 +146,7 @@ class Calendar:
         return moments[place - 1] if place else None
 
     def _ends(self, thing: Thing, then: Due, sim: Simulation) -> float:
-        """When something that is there, or was added last, is over by itself [s]."""
+        """When something that exists, or was added last, ends by itself [s]."""
         change = self._last_change(thing, then)
         if change is not None:
             return _ends(change, thing)
@@ -155,7 +155,7 @@ class Calendar:
         return math.inf if told is None else float(told)
 
     def _is_there(self, thing: Thing, then: Due, sim: Simulation) -> bool | None:
-        """Whether there is such a thing at a moment; None when a function may have decided that."""
+        """Whether a thing exists at a moment; None if a function may have decided that."""
         kind, name = thing
         if kind in _FIXED:
             return name in _FIXED[kind](sim)
@@ -182,7 +182,7 @@ class Calendar:
         return self._harm(mention, then, sim)
 
     def _harm(self, mention: Mention, then: Due, sim: Simulation) -> str:
-        """What an event that comes later would find wrong if this one happened."""
+        """What a later event would find wrong if this one happened."""
         does, thing = mention.mark.does, mention.thing
         if does == "needs":
             return ""
@@ -194,11 +194,11 @@ class Calendar:
             return ""
         what = f"{thing[0]} '{thing[1]}'"
         if does == "removes" and not (first == change and _mark_of(self._events[first], thing).does == "adds"):
-            return f"{what} is still needed: there is '{_told(self._events[first])}' for {_time(first, sim)}"
+            return f"{what} is still needed: '{_told(self._events[first])}' is scheduled for {_time(first, sim)}"
         if does == "adds" and change is not None and _mark_of(self._events[change], thing).does == "adds":
             ends = _ends(self._events[then], thing)
             if (function is None or change < function) and not _is_over(ends, change, sim):
-                return f"{what} is added by the event for {_time(change, sim)} as well; choose another name"
+                return f"{what} is also added by the event at {_time(change, sim)}; choose another name"
         return ""
 
     @staticmethod
@@ -207,10 +207,10 @@ class Calendar:
         return moments[place] if place < len(moments) else None
 
     def _was_there(self, thing: Thing, then: Due, sim: Simulation) -> bool:
-        """Whether there is or was a target of the name, which newcomers may then still be sent to."""
+        """Whether a target of that name exists or existed; newcomers may then still be sent to it."""
         return self._last_change(thing, then) is not None or thing[1] in sim.world.goal_numbers
 
-    # What to say ------------------------------------------------------------------------------------------------
+    # Messages ---------------------------------------------------------------------------------------------------
 
     def _since(self, thing: Thing, then: Due, sim: Simulation) -> str:
         change = self._last(self._changes.get(thing, []), then)
@@ -225,7 +225,7 @@ class Calendar:
         if _is_over(ends, then, sim):
             return f"{said} any more at {_time(then, sim)}: it lasts until t = {ends:g} s"
         if change is not None:
-            return f"{said} any more: '{_told(self._events[change])}' takes it away at {_time(change, sim)}"
+            return f"{said} any more: '{_told(self._events[change])}' removes it at {_time(change, sim)}"
         if (later := self._next(changes, then)) is not None:
             return f"{said} yet at {_time(then, sim)}: '{_told(self._events[later])}' comes at {_time(later, sim)}"
         known = {*_FIXED[kind](sim)} if kind in _FIXED else {*_CHANGING[thing[0]](sim)}
@@ -235,12 +235,12 @@ class Calendar:
 
 
 def _mark_of(event: Event, thing: Thing) -> Named:
-    """How an event that adds or removes something is marked with it."""
+    """How an event that adds or removes something marks it."""
     return next(m.mark for m in mentions_of(event) if m.thing == thing and m.mark.does != "needs")
 
 
 def _ends(event: Event, thing: Thing) -> float:
-    """When what an event adds is over by itself [s]."""
+    """When something that an event adds ends by itself [s]."""
     field = _mark_of(event, thing).until
     told = getattr(event, field) if field else None
     return math.inf if told is None else float(told)

@@ -24,14 +24,14 @@ if TYPE_CHECKING:
 
 EventLike = Annotated[Event | Callable[["Simulation"], None], CHECKED_ELSEWHERE]
 
-# Built at run time, which type checkers do not follow.
+# Built at run time, which type checkers cannot follow.
 _AnyEvent: Any = Annotated[Union[(*(entry.load() for entry in EVENTS.values()), UnderWay)], Field(discriminator="kind")]
 _any_event: Any = TypeAdapter(_AnyEvent)
 
 
 @dataclass(frozen=True)
 class Repeated:
-    """A function of the simulation that is called at `begin` [s] and every so many seconds after."""
+    """A function of the simulation that is called at `begin` [s] and then at intervals of `seconds`."""
 
     function: Callable[[Simulation], None]
     begin: float
@@ -39,7 +39,7 @@ class Repeated:
     turn: int = 0
 
     def __call__(self, sim: Simulation) -> None:
-        # First the next turn, so that a checkpoint written by the function holds it.
+        # Schedule the next turn first, so that a checkpoint written by the function contains it.
         following = replace(self, turn=self.turn + 1)
         sim.events.add(step_at(self.begin + following.turn * self.seconds, sim.dt), following)
         self.function(sim)
@@ -64,7 +64,7 @@ def event_json(event: EventLike) -> str:
 
 
 def is_news(event: EventLike) -> bool:
-    """Whether an event belongs into the record of a run; what only goes on with an earlier one does not."""
+    """Whether an event belongs in the record of a run; one that only continues an earlier event does not."""
     return not (isinstance(event, UnderWay) or (isinstance(event, Repeated) and event.turn > 0))
 
 
@@ -73,7 +73,7 @@ def event_from_json(text: str) -> Any:
     return _any_event.validate_json(text)
 
 
-#: Events by when they are due.
+#: Events by due time.
 Waiting = dict[Due, EventLike]
 
 
@@ -95,7 +95,7 @@ class EventQueue:
         """Schedule an event after all others of the same step; returns when it is due."""
         place = bisect.bisect_left(self._keys, Due(step + 1, 0))
         last = self._keys[place - 1] if place else None
-        # Numbered within the step, so that a resumed run needs no counter to go on with the same numbers.
+        # Numbered within the step, so that a resumed run needs no counter to continue with the same numbers.
         key = Due(step, last.sequence + 1 if last is not None and last.step == step else 0)
         self._keys.insert(place, key)
         self._events[key] = event
@@ -103,18 +103,18 @@ class EventQueue:
         return key
 
     def take_out(self, moment: Due) -> EventLike:
-        """Forget an event, as if it had never been scheduled."""
+        """Remove an event, as if it had never been scheduled."""
         del self._keys[bisect.bisect_left(self._keys, moment)]
         event = self._events.pop(moment)
         self._calendar.forget(moment, event)
         return event
 
     def problems(self, moment: Due, sim: Simulation) -> Iterator[tuple[str, str]]:
-        """Names in a scheduled event that are not there when it is due, or are taken: fields, and what is wrong."""
+        """Names in a scheduled event that do not exist when it is due, or are taken: fields and messages."""
         return self._calendar.problems(moment, sim)
 
     def foreseen(self, kind: str, name: str, step: int, there: Any) -> Any:
-        """A thing as it is made before the end of a step, by an event or of those `there` now; None if not known."""
+        """A thing as defined before the end of a step, by an event or in `there` now; None if that is unknown."""
         return self._calendar.foreseen(kind, name, step, there)
 
     def due(self, step: int) -> Iterator[EventLike]:
@@ -123,15 +123,15 @@ class EventQueue:
             yield self.take_out(self._keys[0])
 
     def drop_last(self, step: int, count: int) -> None:
-        """Forget the last so many events of a step, as if they had never been scheduled."""
+        """Remove the last `count` events of a step, as if they had never been scheduled."""
         for _ in range(count):
             if (last := max((key for key in self._keys if key.step == step), default=None)) is not None:
                 self.take_out(last)
 
     def adds_agents(self) -> bool:
-        """Whether an event that is still to come may bring somebody in.
+        """Whether a pending event may add agents.
 
-        A function may do anything; those that are called again and again do not count, or no run would end.
+        A function may do anything; functions that are called repeatedly do not count, or no run would end.
         """
         return any(
             not isinstance(event, Event | Repeated) or isinstance(event, AddAgents) for event in self._events.values()
@@ -141,18 +141,18 @@ class EventQueue:
         return [[step, sequence, event_json(event)] for step, sequence, event in self]
 
     def restore(self, stored: list[list[Any]]) -> None:
-        """Put back what was waiting; nothing is changed when it cannot be read."""
+        """Restore the waiting events; nothing changes if they cannot be read."""
         self.put_back(self.read(stored))
 
     def read(self, stored: Any) -> Waiting:
-        """What `state` gave; functions are found again among what the script has scheduled."""
+        """What `state` returned; functions are looked up among those that the script has scheduled."""
         functions = {(k.step, k.sequence): e for k, e in self._events.items() if not isinstance(e, Event)}
         repeated = [event for _, _, event in self if isinstance(event, Repeated)]
         events: Waiting = {}
         for entry in stored if isinstance(stored, list) else [stored]:
             key, what, text = _entry(entry)
             if key in events:
-                raise EventError(f"two events are the number {key.sequence} of step {key.step}")
+                raise EventError(f"two events have the number {key.sequence} in step {key.step}")
             if "every" in what:
                 events[key] = _found_again(what, repeated)
             elif what.get("kind") == "function":
@@ -170,7 +170,7 @@ class EventQueue:
         return dict(self._events)
 
     def put_back(self, events: Waiting) -> None:
-        """Have these events waiting, and no others."""
+        """Make these the waiting events, and no others."""
         self._keys, self._events = sorted(events), dict(events)
         self._calendar = Calendar(self._events)
         for key in self._keys:
@@ -186,7 +186,7 @@ def _entry(entry: Any) -> tuple[Due, dict[str, Any], str]:
         if not whole or not isinstance(what, dict):
             raise ValueError("it must be a step, a number within the step, and the text of an event")
     except (ValueError, TypeError, RecursionError) as error:
-        raise EventError(f"what waits as {entry!r:.60} is no event ({error})") from error
+        raise EventError(f"the pending entry {entry!r:.60} is not an event ({error})") from error
     return Due(step, sequence), what, text
 
 
@@ -195,14 +195,14 @@ def _read_event(text: str, step: int) -> Event:
         event: Event = event_from_json(text)
     except ValidationError as error:
         why = error.errors()[0]["msg"]
-        raise EventError(f"what waits for step {step} is no event: {text[:60]} ({why})") from error
+        raise EventError(f"the entry for step {step} is not an event: {text[:60]} ({why})") from error
     if isinstance(event, UnderWay) and not 0 <= event.since <= step:
-        raise EventError(f"what waits for step {step} began at step {event.since}")
+        raise EventError(f"the entry for step {step} claims to have begun at step {event.since}")
     return event
 
 
 def _found_again(stored: dict[str, Any], repeated: list[Repeated]) -> Repeated:
-    """The repeated function that a checkpoint means, taken out of those that the script has scheduled."""
+    """The repeated function that a checkpoint refers to, taken from those that the script has scheduled."""
     for known in repeated:
         if known.is_stored_as(stored):
             repeated.remove(known)
@@ -215,23 +215,23 @@ def _found_again(stored: dict[str, Any], repeated: list[Repeated]) -> Repeated:
 def step_at(time: float, dt: float) -> int:
     """The first step whose time, step · dt, is at or after `time` [s], up to a billionth of a step."""
     if math.isinf(time / dt):
-        raise ParameterError(f"t = {time:g} s is more steps of dt = {dt:g} s away than can be counted; use a larger dt")
+        raise ParameterError(f"t = {time:g} s is too many steps of dt = {dt:g} s away to be counted; use a larger dt")
     step = max(math.ceil(time / dt - 1e-9), 0)
-    # The quotient is rounded, in runs of millions of steps by more than that; the steps' own times decide.
+    # The quotient is rounded; in runs of millions of steps the error exceeds that. The steps' own times decide.
     around = range(max(step - 2, 0), step + 3)
     return next((k for k in around if k * dt >= time - 1e-9 * dt), step)
 
 
 def due_step(time: float, sim: Simulation) -> int:
-    """The step at which an event of the time [s] is due; raises when that is over, or no time."""
+    """The step at which an event for the time [s] is due; raises if the time has passed or cannot be reached."""
     step = step_at(time, sim.dt)
     if step < sim.step_number:
-        raise ParameterError(f"t = {time:g} s is over already (it is {sim.time:g} s now)")
+        raise ParameterError(f"t = {time:g} s has already passed (it is {sim.time:g} s now)")
     return step
 
 
 def schedule(sim: Simulation, step: int, *events: EventLike) -> None:
-    """Schedule events for a step; when it can be seen that one of them cannot happen, raise and schedule none."""
+    """Schedule events for a step; if it is clear that one of them cannot happen, raise and schedule none."""
     for event in events:
         if not isinstance(event, Event) and (not callable(event) or isinstance(event, type)):
             raise ParameterError(f"an event is one of tropel.events or a function of the simulation, not {event!r}")
@@ -249,9 +249,9 @@ def schedule(sim: Simulation, step: int, *events: EventLike) -> None:
 
 
 def foreseen_problems(sim: Simulation, step: int, event: EventLike) -> Iterator[tuple[tuple[str, ...], str]]:
-    """Schedule an event in any case; what is wrong with it, by the fields that it is about.
+    """Schedule an event in any case, and yield what is wrong with it, by the fields concerned.
 
-    So one wrong event is not the reason for what is said of those after it.
+    The event is scheduled even if it is wrong, so that it causes no errors in the events after it.
     """
     moment = sim.events.add(step, event)
     fine = True
@@ -266,7 +266,7 @@ def foreseen_problems(sim: Simulation, step: int, event: EventLike) -> Iterator[
 
 
 def repeated(function: Callable[[Simulation], None], *, begin: float, seconds: float, dt: float) -> Repeated:
-    """A function to be called every so many seconds, which no step must miss."""
+    """A function to be called at intervals of `seconds`, which must be at least dt."""
     if not seconds > dt * (1.0 - 1e-9):
         raise ParameterError(f"every: the time between two calls must be at least dt = {dt:g} s, not {seconds!r}")
     if not callable(function) or isinstance(function, type):
@@ -275,7 +275,7 @@ def repeated(function: Callable[[Simulation], None], *, begin: float, seconds: f
 
 
 def apply_event(event: EventLike, sim: Simulation) -> None:
-    """Apply one event; whatever goes wrong says which event it was and when."""
+    """Apply one event; errors tell which event it was and when."""
     try:
         if isinstance(event, Event):
             event.apply(sim)

@@ -1,1 +1,1 @@
-"""What everything else stands on: checks of arguments, files, memory. These modules know no other part of tropel."""
+"""The foundation: checks of arguments, files, memory. These modules know no other part of tropel."""

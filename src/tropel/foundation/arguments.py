@@ -1,21 +1,21 @@
-"""Checks of arguments, by what their annotations say: a value of a wrong type is an error that names the argument.
+"""Checks of arguments according to their annotations: a value of the wrong type is an error that names the argument.
 
 `@checked_arguments` is for functions and methods that users call, `check_values` for dataclasses of parameters
-(`named_parameters` in `errors.py` calls it), so that whatever is annotated is checked:
+(`named_parameters` in `errors.py` calls it), so that everything annotated is checked:
 
 | annotation | accepts |
 |---|---|
-| `float` | finite numbers, of numpy too; neither booleans nor texts |
+| `float` | finite numbers, including NumPy's; neither booleans nor strings |
 | `int` | whole numbers that fit into 64 bits |
-| `bool`, `str`, `Literal[…]`, classes | just that; `np.bool_` is a boolean |
+| `bool`, `str`, `Literal[…]`, classes | exactly that; `np.bool_` is a boolean |
 | `Sequence[float]`, `tuple[float, ...]` | lists, tuples and arrays of such items |
 | `Mapping[str, float]` | tables of such keys and values |
-| `Callable[…]` | functions, but no classes |
-| `Annotated[float, Quantity(…)]` | numbers within limits; `Positive`, `Length` and others are such |
-| `Annotated[…, CHECKED_ELSEWHERE]`, `Any` | everything: the code behind it has checks that say more |
+| `Callable[…]` | functions, but not classes |
+| `Annotated[float, Quantity(…)]` | numbers within limits, such as `Positive` and `Length` |
+| `Annotated[…, CHECKED_ELSEWHERE]`, `Any` | everything: the code behind it has more specific checks |
 
-Numbers of numpy become those of Python, for which kernels need not be compiled anew; all else stays as it is. A call
-costs some microseconds more, so nothing that is called for each agent is decorated.
+NumPy's numbers become Python's, so that kernels need not be compiled again for them; everything else stays as it is. A
+call costs a few microseconds more, so functions that are called for each agent are not decorated.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from tropel.foundation.quantities import Quantity, quantity_of
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
 
-#: Marks what is not looked at here, because the code it is handed to says better what is wrong.
+#: Marks arguments that are not checked here, because the code that gets them can give a better error message.
 CHECKED_ELSEWHERE = "checked elsewhere"
 
 #: Lengths and coordinates [m] and times [s] beyond this are mistakes, and their squares would soon be infinite.
@@ -63,7 +63,7 @@ PositiveCount = Annotated[int, _limited(low=1)]
 PathLike = str | os.PathLike[str]
 
 
-# What values are ----------------------------------------------------------------------------------------------------
+# Kinds of values ----------------------------------------------------------------------------------------------------
 
 
 def is_boolean(value: object) -> bool:
@@ -71,7 +71,7 @@ def is_boolean(value: object) -> bool:
 
 
 def plain(value: Any) -> Any:
-    """A number of numpy as one of Python; anything else as it is."""
+    """A NumPy number as a Python number; anything else as it is."""
     return value.item() if isinstance(value, np.number | np.bool_) else value
 
 
@@ -80,7 +80,7 @@ def is_whole_number(value: object) -> bool:
 
 
 def numbers_in(values: Any) -> NDArray[np.float64] | None:
-    """An array of numbers made of what is given; None where that is no such thing, such as texts or booleans."""
+    """The given values as an array of numbers; None if that is impossible, such as for strings or booleans."""
     if isinstance(values, str | bytes | Mapping | set | frozenset | type) or callable(values):
         return None
     try:
@@ -91,18 +91,18 @@ def numbers_in(values: Any) -> NDArray[np.float64] | None:
         return array.astype(np.float64)
     if array.dtype.kind not in "iuf":
         return None
-    # A few numbers may hide a boolean, which numpy has turned into a number already.
+    # Among a few numbers there may be a boolean, which NumPy has turned into a number already.
     if isinstance(values, Sequence) and len(values) <= 3 and any(is_boolean(value) for value in values):
         return None
     return array.astype(np.float64)
 
 
-# What annotations say -----------------------------------------------------------------------------------------------
+# Kinds of annotations -----------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class _Kind:
-    """What is accepted, and how that is said."""
+    """What is accepted, and the wording for it in messages."""
 
     accepts: Callable[[Any], bool]
     says: str
@@ -123,7 +123,7 @@ def _is_function(value: Any) -> bool:
 
 
 def _is_list(value: Any) -> bool:
-    """Arrays of numbers count as lists; those of texts and objects are mistakes more often than not."""
+    """Arrays of numbers count as lists; arrays of strings and objects are usually mistakes."""
     if isinstance(value, np.ndarray):
         return value.ndim > 0 and value.dtype.kind in "iuf"
     return isinstance(value, Sequence) and not isinstance(value, str | bytes)
@@ -133,14 +133,14 @@ _PLAIN: dict[Any, _Kind] = {
     float: _Kind(is_finite, "a finite number"),
     int: _Kind(is_whole_number, "a whole number"),
     bool: _Kind(is_boolean, "True or False"),
-    str: _Kind(lambda value: isinstance(value, str), "a text"),
+    str: _Kind(lambda value: isinstance(value, str), "a string"),
     type(None): _Kind(lambda value: value is None, "None"),
     np.ndarray: _Kind(lambda value: isinstance(value, np.ndarray), "an array"),
 }
 
 
 def _kind(annotation: Any) -> _Kind | None:
-    """The kind of an annotation; None where everything is accepted."""
+    """The kind of an annotation; None if everything is accepted."""
     if annotation is Any:
         return None
     if annotation in _PLAIN:
@@ -224,22 +224,22 @@ def _table_of(key: Any = Any, value: Any = Any) -> _Kind:
 
 
 def _is_among(value: Any, choices: Sequence[Any]) -> bool:
-    """Not `in`, which an array or another odd value may answer with anything."""
+    """Not `in`, because the `==` of an array or another unusual value may return anything."""
     return any(type(value) is type(choice) and value == choice for choice in choices)
 
 
-# What is decorated --------------------------------------------------------------------------------------------------
+# Decorators ---------------------------------------------------------------------------------------------------------
 
 
 def check_values(kind: type, given: Mapping[str, Any]) -> None:
-    """Raise when a value is not what the field of that name in a class says."""
+    """Raise if a value does not match the annotation of the field of that name in a class."""
     known = _kinds_of_class(kind)
     for name, value in given.items():
         _check(kind.__name__.removesuffix("Parameters"), name, value, known.get(name))
 
 
 def plain_values(kind: type, given: Mapping[str, Any]) -> dict[str, Any]:
-    """The values that a dataclass of parameters holds: kernels would be compiled anew for a 1 in the place of a 1.0."""
+    """The values that a dataclass of parameters holds: for a 1 instead of 1.0, kernels would be compiled again."""
     quantities = {field.name: quantity_of(field) for field in fields(kind)}
     return {name: _as_declared(quantities[name], value) for name, value in given.items()}
 
@@ -249,7 +249,7 @@ def _as_declared(quantity: Quantity | None, value: Any) -> Any:
 
 
 def checked_arguments(function: Callable[_P, _R]) -> Callable[_P, _R]:
-    """Decorator of functions and methods: arguments that are not what their annotations say are a ParameterError."""
+    """Decorator for functions and methods: arguments that do not match their annotations are a ParameterError."""
     positional = [
         name
         for name, parameter in inspect.signature(function).parameters.items()
@@ -259,7 +259,7 @@ def checked_arguments(function: Callable[_P, _R]) -> Callable[_P, _R]:
     @functools.wraps(function)
     def checked(*values: _P.args, **named: _P.kwargs) -> _R:
         known = _kinds_of_function(function)
-        # What is built is known by its own class, also where a parent's `__init__` looks at the arguments.
+        # An object under construction is named by its own class, even if a parent's `__init__` checks the arguments.
         who = type(values[0]).__name__ if function.__name__ == "__init__" else function.__qualname__
         for name, value in (*zip(positional, values, strict=False), *named.items()):
             if name in known:
@@ -293,7 +293,7 @@ def _kinds_of_function(function: Callable[..., Any]) -> dict[str, _Kind | None]:
 
 
 def _resolved(annotation: Any, module: str) -> Any:
-    """An annotation as the object it names; names that exist for type checkers only stand for anything."""
+    """An annotation as the object it names; names that exist only for type checkers stand for anything."""
     if not isinstance(annotation, str):
         return annotation
     try:

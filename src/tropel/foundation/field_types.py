@@ -1,4 +1,4 @@
-"""Numbers as fields of pydantic models: booleans and texts are none, numpy's numbers are."""
+"""Numbers as fields of pydantic models: NumPy's numbers are accepted, booleans and strings are not."""
 
 from __future__ import annotations
 
@@ -16,5 +16,5 @@ PositiveWhole = Annotated[WholeNumber, Field(gt=0)]
 NotNegativeWhole = Annotated[WholeNumber, Field(ge=0)]
 #: A simulated time [s].
 Time = Annotated[NotNegative, Field(le=LATEST)]
-#: A time at which something ends, which may be never.
+#: A time at which something ends; infinity means never.
 EndTime = Annotated[float, BeforeValidator(plain), Field(strict=True, ge=0.0)]

@@ -1,7 +1,12 @@
-"""Directories for caches, to which only their owner can write: compiled kernels are code, and plans decide results.
+"""Opening the files that users name, and private directories for caches.
 
-A directory is private when it belongs to the user or to root, nobody else can write to it, and the same holds for every
-directory and symbolic link on the path to it, since another user could otherwise put a different one in its place.
+Every file that tropel reads by a given name is opened here: only regular files, up to a stated size. A name in a
+scenario or on the command line may belong to a device that never ends, a FIFO without a writer, or a file larger than
+the memory. All are refused before anything is read, with an OSError whose `strerror` gives the reason.
+
+Only their owner can write to cache directories: compiled kernels are code, and plans decide results. A directory is
+private if it belongs to the user or to root and nobody else can write to it, and if the same holds for every directory
+and symbolic link on the path to it. Otherwise another user could put a different one in its place.
 """
 
 from __future__ import annotations
@@ -13,22 +18,15 @@ import stat
 from pathlib import Path
 from typing import BinaryIO
 
-# Every file that tropel reads by a name somebody gave is opened here: regular files up to a stated size only.
-#
-# A name in a scenario or on the command line may be that of a device that never ends, of a FIFO that nobody writes to,
-# or of a file larger than the memory. All are refused with an OSError whose `strerror` says why, before anything is
-# read.
-
-
 _MIB = 1 << 20
 _GIB = 1 << 30
 
-#: The largest files that are read [bytes]. Those of the first rows are read as a whole.
+#: The largest files that are read [bytes]. The first few kinds are read as a whole.
 LARGEST_SCENARIO = 64 * _MIB
 LARGEST_GEOMETRY = 256 * _MIB  #: WKT, GeoJSON, maps of cells
 LARGEST_PICTURE = 256 * _MIB
 LARGEST_RECORD = 1 * _GIB  #: of events, and other text of a recorded run
-LARGEST_CHECKPOINT = 16 * _GIB  #: and plans that are kept
+LARGEST_CHECKPOINT = 16 * _GIB  #: also of cached plans
 LARGEST_TRAJECTORY = 1024 * _GIB  #: read piece by piece
 
 _KINDS = {
@@ -38,7 +36,7 @@ _KINDS = {
     stat.S_IFBLK: "a device",
     stat.S_IFSOCK: "a socket",
 }
-# Opening a FIFO waits for somebody who writes to it, unless told not to.
+# Without O_NONBLOCK, opening a FIFO waits for a writer.
 _FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0) | getattr(os, "O_BINARY", 0)
 _BLOCK = 1 << 20
 
@@ -55,9 +53,9 @@ def open_input(path: str | os.PathLike[str], *, largest: int) -> BinaryIO:
 
 
 def check_input(path: Path, *, largest: int) -> None:
-    """Raise what `open_input` would, for files that another library opens by their name.
+    """Raise what `open_input` would, for files that another library opens by name.
 
-    The file is not opened: closing it again would end the locks that SQLite holds on it in this process.
+    The file is not opened: closing it again would release the locks that SQLite holds on it in this process.
     """
     _check(os.stat(path), path, largest)
 
@@ -71,7 +69,7 @@ def _check(about: os.stat_result, path: str | os.PathLike[str], largest: int) ->
 
 
 def read_bytes(path: str | os.PathLike[str], *, largest: int) -> bytes:
-    """All of a file, which may have grown since it was opened."""
+    """The whole content of a file, which may have grown since it was opened."""
     blocks, size = [], 0
     with open_input(path, largest=largest) as file:
         while block := file.read(_BLOCK):
@@ -83,13 +81,13 @@ def read_bytes(path: str | os.PathLike[str], *, largest: int) -> bytes:
 
 
 def read_text(path: str | os.PathLike[str], *, largest: int, encoding: str = "utf-8") -> str:
-    """All of a text file, with the ends of its lines as \\n."""
+    """The whole content of a text file, with \\n as line ends."""
     text = read_bytes(path, largest=largest).decode(encoding)
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
 def _too_large(path: str | os.PathLike[str], size: int, largest: int) -> OSError:
-    return OSError(errno.EFBIG, f"it has {_text(size)}, and at most {_text(largest)} are read", str(path))
+    return OSError(errno.EFBIG, f"it has {_text(size)}, but at most {_text(largest)} can be read", str(path))
 
 
 def _text(size: int) -> str:
@@ -97,25 +95,25 @@ def _text(size: int) -> str:
 
 
 def user_cache() -> Path | None:
-    """The directory for all of the user's caches; None when there is no home directory."""
+    """The directory for all of the user's caches; None if there is no home directory."""
     told = os.environ.get("XDG_CACHE_HOME", "")
-    # The specification of that variable says that relative paths are to be ignored.
+    # The XDG specification requires that relative paths are ignored.
     base = told if os.path.isabs(told) else os.path.join(os.path.expanduser("~"), ".cache")
     return Path(base, "tropel") if os.path.isabs(base) else None
 
 
 def make_private(path: Path) -> str:
-    """Make a directory that only its owner can use, if it is missing; returns why it is not private, or nothing."""
+    """Make a directory that only its owner can use, if it is missing; returns why it is not private, or ""."""
     path = path.absolute()
     try:
         missing = [place for place in (path, *path.parents) if not place.exists()]
-        # Nothing is made in directories of others.
+        # Nothing is created in directories of other users.
         fault = _fault_above(path.parents[len(missing) - 1]) if missing else _fault(path)
         if fault or not missing:
             return fault
         for place in reversed(missing):
             place.mkdir(mode=0o700, exist_ok=True)
-        return _fault(path)  # somebody else may have been faster
+        return _fault(path)  # another process may have been faster
     except OSError as error:
         return error.strerror or str(error)
 
@@ -130,39 +128,39 @@ def _fault(path: Path) -> str:
 
 
 def _fault_above(path: Path) -> str:
-    """What lets others put something in the place of a directory below this one, which may be shared as /tmp is."""
-    if os.name == "nt":  # owners and bits of the mode say nothing there
+    """What lets others replace a directory below this one, which itself may be shared, as /tmp is."""
+    if os.name == "nt":  # owner and mode bits mean nothing there
         return ""
     real = Path(os.path.realpath(path))
     for place in dict.fromkeys((real, *real.parents, path, *path.parents)):
         about = place.lstat()
         if not belongs_to_the_trusted(about):
             return f"{place} belongs to another user, number {about.st_uid}"
-        # In a sticky directory nobody can rename or remove what belongs to others.
+        # In a sticky directory users cannot rename or remove what belongs to others.
         if others_can_write(about) and not (about.st_mode & stat.S_ISVTX or _is_only_for_the_user_s_group(about)):
             return _open_to_others(place)
     return ""
 
 
 def _open_to_others(place: Path) -> str:
-    shared = place.stat().st_mode & stat.S_ISVTX  # on purpose, as /tmp is
+    shared = place.stat().st_mode & stat.S_ISVTX  # intentionally, as /tmp is
     remedy = "choose a directory below it" if shared else f"run  chmod go-w '{place}'"
     return f"other users can write to {place}; {remedy}"
 
 
 def belongs_to_the_trusted(about: os.stat_result) -> bool:
     """Whether a file belongs to the user or to root, who can do everything anyway."""
-    # In a sandbox root may have another number: that of the owner of "/".
+    # In a sandbox root may have another uid: that of the owner of "/".
     return about.st_uid in (0, os.geteuid(), os.stat("/").st_uid)
 
 
 def others_can_write(about: os.stat_result) -> bool:
-    # The bits of a symbolic link mean nothing.
+    # The mode bits of a symbolic link mean nothing.
     return not stat.S_ISLNK(about.st_mode) and bool(about.st_mode & (stat.S_IWGRP | stat.S_IWOTH))
 
 
 def _is_only_for_the_user_s_group(about: os.stat_result) -> bool:
-    """Whether only a group without other members can write to it: many systems make home directories like that."""
+    """Whether only a group without other members can write to it; many systems set up home directories like that."""
     return not about.st_mode & stat.S_IWOTH and about.st_gid in _groups_without_others(os.geteuid())
 
 

@@ -1,7 +1,8 @@
-"""How much memory this process may use, so that what would not fit is refused before it is made.
+"""How much memory this process may use, so that data that would not fit is refused before it is created.
 
-Three things bound it: what the machine has free, the limits of the control groups it runs in (containers), and the
-limit on its address space (`ulimit -v`). Whoever goes beyond the first two is killed without a word.
+Three limits apply: the machine's free memory, the limits of the control groups that the process runs in (containers),
+and the limit on its address space (`ulimit -v`). A process that exceeds one of the first two is killed without a
+message.
 """
 
 from __future__ import annotations
@@ -14,14 +15,14 @@ from pathlib import Path
 from tropel.errors import TropelError
 
 _GIB = 2.0**30
-#: The share of what is free that one thing may take: estimates are rough, and others need memory too.
+#: The share of the free memory that one thing may take: estimates are rough, and others need memory too.
 _SHARE = 0.75
-#: Little is given without asking, which takes longer than to make it [bytes].
+#: Smaller amounts are not checked: the check would take longer than the allocation [bytes].
 _UNASKED = 2.0**20
 
 
 def memory_limit() -> float:
-    """The most this process may ever have [bytes]; it does not change while it runs, whatever others use."""
+    """The most that this process may ever have [bytes]; constant during a run, whatever other processes use."""
     machine = float(os.sysconf("SC_PAGE_SIZE")) * float(os.sysconf("SC_PHYS_PAGES"))
     return min(machine, _address_space()[0], *(most for most, _ in _control_groups()))
 
@@ -34,19 +35,19 @@ def memory_available() -> float:
 
 
 def require_memory(needed: float, what: str, remedy: str, *, error: type[TropelError]) -> None:
-    """Raise an error when so many bytes would not fit; the message begins with `what` and ends with what to do."""
+    """Raise an error if this many bytes would not fit; the message begins with `what` and ends with `remedy`."""
     if needed <= _UNASKED:
         return
     room = _SHARE * memory_available()
     if not needed <= room:
         raise error(
-            f"{what} would need {in_gib(needed)} of memory, and {in_gib(room)} can be given to it here "
+            f"{what} would need {in_gib(needed)} of memory, but only {in_gib(room)} may be used here "
             f"({_SHARE:.0%} of what is free); {remedy}"
         )
 
 
 def times_too_large(needed: float) -> float:
-    """By what factor something is larger than the memory it may take."""
+    """By what factor something exceeds the memory it may take."""
     return needed / max(_SHARE * memory_available(), 1.0)
 
 
@@ -60,12 +61,12 @@ def _free_in_machine() -> float:
             if line.startswith("MemAvailable:"):
                 return 1024.0 * float(line.split()[1])
     except OSError:
-        pass  # not Linux: all of the machine's memory is the best that is known
+        pass  # not Linux: the machine's total memory is the best estimate
     return float(os.sysconf("SC_PAGE_SIZE")) * float(os.sysconf("SC_PHYS_PAGES"))
 
 
 def _address_space() -> tuple[float, float]:
-    """The limit on this process's address space, and how much of it is taken."""
+    """The limit on this process's address space, and how much of it is used."""
     try:
         import resource
     except ImportError:  # not a Unix
@@ -83,7 +84,7 @@ def _address_space() -> tuple[float, float]:
 def _control_groups(
     membership: Path = Path("/proc/self/cgroup"), root: Path = Path("/sys/fs/cgroup")
 ) -> Iterator[tuple[float, float]]:
-    """Limit and use of every control group around this process that has a limit (both versions of them)."""
+    """Limit and usage of every control group around this process that has a limit (both versions of them)."""
     try:
         lines = membership.read_text(encoding="utf-8").splitlines()
     except OSError:
@@ -99,14 +100,14 @@ def _control_groups(
                 break
             limit, used = _number_in(folder / names[0]), _number_in(folder / names[1])
             if limit is not None and used is not None and limit < _NO_LIMIT:
-                # Pages of files that nobody has used for a while are given back when memory is short.
+                # File pages that have not been used for a while are released when memory is short.
                 yield limit, max(used - _cached_files(folder / "memory.stat", names[2]), 0.0)
 
 
-#: Files with the limit and the use, and the line of `memory.stat` about pages of files.
+#: Files with the limit and the usage, and the line of `memory.stat` about file pages.
 _FIRST_VERSION = ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file")
 _SECOND_VERSION = ("memory.max", "memory.current", "inactive_file")
-#: The first version says "none" by a number as large as this.
+#: The first version expresses "no limit" by a number at least this large.
 _NO_LIMIT = 2.0**62
 
 

@@ -1,13 +1,13 @@
-"""Numbers with a meaning: name, default, unit, limits and help text of a number are written once, in a `Quantity`.
+"""Numbers with a meaning: the name, default, unit, limits and help text of a number are written once, in a `Quantity`.
 
-Whatever handles the number takes them from there: checks of what Python and files give, the JSON schema of scenario
-files, events, `set_parameter`, sliders of the viewer. Columns of agents are quantities (`agents/state.py`), and so are
-the parameters of layers, as fields of their dataclasses:
+Everything that handles the number takes them from there: checks of Python arguments and files, the JSON schema of
+scenario files, events, `set_parameter`, sliders of the viewer. Columns of agents are quantities (`agents/state.py`),
+and so are the parameters of layers, as fields of their dataclasses:
 
     @named_parameters
     @dataclass(frozen=True, kw_only=True)
     class SeekParameters:
-        time_gap: float = number(0.5, above=0.0, unit="s", about="time kept to whoever is ahead")
+        time_gap: float = number(0.5, above=0.0, unit="s", about="time kept to the agent ahead")
 """
 
 from __future__ import annotations
@@ -27,22 +27,22 @@ from tropel.errors import ParameterError
 
 @dataclass(frozen=True, kw_only=True)
 class Quantity:
-    """A number: what it is, what it is when nobody says so, and what it may be."""
+    """A number: what it is, its default, and which values are allowed."""
 
     name: str
     default: Any = 0.0
     unit: str = ""
     about: str = ""
-    low: float = -math.inf  #: the least value allowed
-    high: float = math.inf  #: the greatest
+    low: float = -math.inf  #: the smallest value allowed
+    high: float = math.inf  #: the largest
     above: float | None = None  #: values must be greater than this; instead of `low`
     below: float | None = None  #: values must be less than this; instead of `high`
     whole: bool = False  #: a whole number
-    optional: bool = False  #: None is allowed: nothing is said
+    optional: bool = False  #: None is allowed and means "not given"
 
     @property
     def allowed(self) -> str:
-        """What it may be, as the tail of a sentence: "a positive number"."""
+        """The allowed values, as the tail of a sentence: "a positive number"."""
         kind = "whole number" if self.whole else "number"
         low = self.low if self.above is None else self.above
         high = self.high if self.below is None else self.below
@@ -76,7 +76,7 @@ class Quantity:
         return np.asarray(wrong, dtype=np.bool_)
 
     def allows(self, value: Any) -> bool:
-        """Whether a single value, whatever it is, is allowed."""
+        """Whether a single value of any type is allowed."""
         if value is None:
             return self.optional
         try:
@@ -85,7 +85,7 @@ class Quantity:
             return False
 
     def check(self, value: Any, who: str) -> None:
-        """Raise unless a value is allowed; `who` has it, and begins the message."""
+        """Raise unless a value is allowed; `who` is its owner, and begins the message."""
         if not self.allows(value):
             raise ParameterError(f"{who}: {self.name} must be {self.allowed}, not {reprlib.repr(value)}")
 
@@ -95,7 +95,7 @@ class Quantity:
         return f"{self.about} [{self.unit}]" if self.unit else self.about
 
     def limits_in_schema(self) -> dict[str, float]:
-        """Its limits in the words of JSON schema."""
+        """Its limits in the terms of JSON Schema."""
         limits = {
             "exclusiveMinimum": self.above,
             "exclusiveMaximum": self.below,
@@ -106,7 +106,7 @@ class Quantity:
 
 
 def is_number(value: object) -> bool:
-    """Whether it is a real number; booleans, also NumPy's, are not."""
+    """Whether it is a real number; booleans, including NumPy's, are not."""
     return isinstance(value, Real) and not isinstance(value, bool)
 
 
@@ -116,7 +116,7 @@ def number(default: float | None, **declared: Any) -> Any:
 
 
 def quantity_of(field: dataclasses.Field[Any]) -> Quantity | None:
-    """What the field of a dataclass declares by `number`; None for other fields."""
+    """The quantity that a field of a dataclass declares with `number`; None for other fields."""
     declared = field.metadata.get("quantity")
     if declared is None:
         return None
@@ -125,7 +125,7 @@ def quantity_of(field: dataclasses.Field[Any]) -> Quantity | None:
 
 
 def check_numbers(kind: type, given: dict[str, Any]) -> None:
-    """Raise where a value given for a field of a dataclass is not what the field declares."""
+    """Raise if a value given for a field of a dataclass is not what the field declares."""
     for field in dataclasses.fields(kind):
         quantity = quantity_of(field)
         if quantity is not None and field.name in given:

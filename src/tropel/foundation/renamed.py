@@ -1,4 +1,4 @@
-"""Names that have changed. Old ones work for one more version, with a warning that says the new name."""
+"""Names that have changed. Old names work for one more version, with a warning that gives the new name."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ MODULES = {
 
 
 def warn(old: str, new: str, *, stacklevel: int = 2) -> None:
-    """Say once per place that a name has changed."""
-    warnings.warn(f"{old} is now {new}; the old name goes in the next version", FutureWarning, stacklevel + 1)
+    """Warn, once per place in the code, that a name has changed."""
+    warnings.warn(f"{old} is now {new}; the old name goes away in the next version", FutureWarning, stacklevel + 1)
 
 
 def current(name: str, renamed: Mapping[str, str], what: str) -> str:
-    """The name that something has now."""
+    """The current name of something."""
     if name not in renamed:
         return name
     warn(f"{what} '{name}'", f"'{renamed[name]}'", stacklevel=3)
@@ -68,7 +68,7 @@ def renamed_method(old: str, new: str) -> Callable[..., Any]:
 
 
 class _MovedModules(MetaPathFinder, Loader):
-    """Finds modules under their old names. It is asked after all other finders, so it costs nothing otherwise."""
+    """Finds modules under their old names. It comes after all other finders, so it costs nothing otherwise."""
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
@@ -83,11 +83,11 @@ class _MovedModules(MetaPathFinder, Loader):
         return module
 
     def exec_module(self, module: ModuleType) -> None:
-        # The import system has written the old name into a module that knows better.
+        # The import system has replaced the module's own spec by one with the old name.
         module.__spec__ = self._spec
 
 
 def find_moved_modules() -> None:
-    """Let modules be imported under their old names."""
+    """Make modules importable under their old names."""
     if not any(isinstance(finder, _MovedModules) for finder in sys.meta_path):
         sys.meta_path.append(_MovedModules())

@@ -1,13 +1,13 @@
 """A frame-rate budget: the richest set of behaviours that holds a wanted number of steps per second.
 
-The last of the future directions of Banerjee, Abukmail & Kraemer (SIMULATION 85, 2009, section 9): "automatically
-select the maximal set of behaviors that can be handled at a minimal frame rate". A frame is a step here.
+This is the last of the future directions of Banerjee, Abukmail & Kraemer (SIMULATION 85, 2009, section 9):
+"automatically select the maximal set of behaviors that can be handled at a minimal frame rate". Here a frame is a step.
 
-The wall time of whole steps is averaged over windows. When a window is too slow, the behaviour that is missed least is
-left out; the next window shows what that saved. When there is room, the behaviour that is missed most comes back, if
-what it is known to cost fits; what is not known to fit is tried after some quiet windows, and after twice as many each
-time it did not. So a behaviour that costs nothing is not left out for long, and one that costs too much is tried
-rarely. Every decision is an event at the beginning of a step, so that a recorded run can be repeated exactly although
+The wall time of whole steps is averaged over windows. When a window is too slow, the least important behaviour is left
+out; the next window shows what that saved. When there is room, the most important missing behaviour comes back, if its
+known cost fits. A behaviour that is not known to fit is tried after some quiet windows, and after twice as many each
+time it did not fit. So a behaviour that costs nothing is not left out for long, and one that costs too much is rarely
+tried. Every decision is an event at the beginning of a step, so that a recorded run can be repeated exactly although
 clocks never can (`Simulation.replay`).
 """
 
@@ -30,20 +30,20 @@ if TYPE_CHECKING:
 
     from tropel.simulation import Simulation
 
-#: What is left out first, and what last: company, then cleverness, then what a user has added, then caution. Separation
-#: is not among them: it is part of the same sum as everything else, and leaving it out saves no time.
+#: From the first behaviour to leave out to the last: company, then cleverness, then the user's additions, then caution.
+#: Separation is not among them: it is part of the same sum as everything else, and leaving it out saves no time.
 ORDER = ("bonds", "congestion", "value maps", "hazard influence")
 
 #: A behaviour that took less than this share of a step is not worth leaving out, if there is another.
 _WORTHWHILE = 0.02
-#: No behaviour waits longer than so many windows for another try.
+#: No behaviour waits for more than this many windows before another try.
 _LONGEST_WAIT = 64
 
 
 @named_parameters
 @dataclass(frozen=True, kw_only=True)
 class Budget:
-    """How many steps per second of wall time a run should make, and how it is kept to that."""
+    """How many steps per second of wall time a run should make, and how the rate is kept."""
 
     steps_per_second: float = number(60.0, above=0.0, unit="1/s", about="of wall time")
     window: int = number(30, whole=True, low=1, about="steps over which the rate is measured")
@@ -54,19 +54,19 @@ class Budget:
         0.1, low=0.0, below=1.0, about="a behaviour comes back when this share of the time is to spare"
     )
     patience: int = number(
-        4, whole=True, low=1, about="quiet windows before something is tried that is not known to fit"
+        4, whole=True, low=1, about="quiet windows before trying a behaviour that is not known to fit"
     )
-    order: tuple[str, ...] | None = None  #: what is left out first and what last; `ORDER` if not given
+    order: tuple[str, ...] | None = None  #: from the first to be left out to the last; `ORDER` if not given
     clock: Callable[[], float] = field(default=perf_counter, repr=False)  #: wall time [s]
 
     def __post_init__(self) -> None:
         if self.order is not None:
             if len(set(self.order)) != len(tuple(self.order)):
-                raise ParameterError(f"Budget: order names each behaviour once, not {self.order!r}")
+                raise ParameterError(f"Budget: order must name each behaviour once, not {self.order!r}")
             object.__setattr__(self, "order", tuple(map(current_behaviour, self.order)))
 
     def switchable(self, sim: Simulation) -> tuple[str, ...]:
-        """The behaviours of a simulation that may be left out, in the order in which they are."""
+        """The behaviours of a simulation that may be left out, in the order of leaving them out."""
         known = sim.behaviours
         for name in self.order or ():
             if name not in known:
@@ -91,13 +91,13 @@ class BudgetReport:
 
     wanted: float  #: steps per second of wall time
     reached: float | None  #: over all steps that count
-    last: float | None  #: in the last whole window
+    last: float | None  #: in the last complete window
     windows: int
     held: int  #: windows in which the wanted rate was held
     kept: tuple[str, ...]  #: behaviours that were on at the end
-    left_out: tuple[str, ...]  #: and that were not
+    left_out: tuple[str, ...]  #: behaviours that were off at the end
     can_leave_out: tuple[str, ...]  #: what the budget could still have left out at the end
-    shares: dict[str, float]  #: of a step's time that behaviours were seen to take, when they were last switched
+    shares: dict[str, float]  #: measured share of a step's time per behaviour, from its last switch
     switches: tuple[Switch, ...]
 
     @property
@@ -130,7 +130,7 @@ def _rate(steps_per_second: float) -> str:
 
 
 class BudgetKeeper(Observer):
-    """Keeps one run to its budget: told when steps begin and end, it schedules `SetBehaviour` events."""
+    """Keeps one run to its budget: it is called when steps begin and end, and schedules `SetBehaviour` events."""
 
     def __init__(self, budget: Budget, sim: Simulation) -> None:
         self.budget = budget
@@ -138,18 +138,18 @@ class BudgetKeeper(Observer):
         self._names = budget.switchable(sim)
         self._allowed = 1.0 / budget.steps_per_second
         self._begin = 0.0
-        self._steps, self._total = 0, 0.0  # of those that count
+        self._steps, self._total = 0, 0.0  # of the steps that count
         self._unsettled = budget.settle
         self._measured, self._seconds = 0, 0.0
         self._windows, self._held, self._quiet = 0, 0, 0
         self._last: float | None = None  # seconds per step of the last window
-        self._changed: tuple[str, float] | None = None  # what was switched after the last window, which took so long
+        self._changed: tuple[str, float] | None = None  # last switch, and seconds per step in the window before it
         self._shares: dict[str, float] = {}
-        self._waits: dict[str, int] = {}  # of those that did not fit when they were tried
+        self._waits: dict[str, int] = {}  # for behaviours that did not fit when they were tried
         self._switches: list[Switch] = []
 
     def step_begins(self, sim: Simulation) -> None:
-        """Decide, if a window is over. The event belongs to this very step: one left waiting would not be recorded."""
+        """Decide, if a window is over. The event belongs to this very step: one left pending would not be recorded."""
         if self._measured == self.budget.window:
             self._window_over(self._seconds / self._measured)
             self._measured, self._seconds = 0, 0.0
@@ -182,7 +182,7 @@ class BudgetKeeper(Observer):
         self._bring_back(took)
 
     def _learn(self, took: float) -> str | None:
-        """Note what the last switch has changed; returns the behaviour if it was one that came back."""
+        """Record what the last switch changed; returns the behaviour if the switch brought it back."""
         if self._changed is None:
             return None
         (name, before), self._changed = self._changed, None

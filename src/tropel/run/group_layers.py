@@ -1,7 +1,7 @@
-"""The layers of a simulation: which planner and which steering model each group has, and what they ask for.
+"""The layers of a simulation: which planner and which steering model each group has, and what they need.
 
-The simulation calls them; who has which, what they declare (`contracts`) and whether they go together is
-answered here.
+The simulation calls the layers. This file answers which group has which, what they declare (`contracts`) and whether
+they fit together.
 """
 
 from __future__ import annotations
@@ -70,13 +70,13 @@ class GroupLayers:
                 _check_space(layer, world, what)
         self.planner_memory, self.model_memory = _memory(self.planners), _memory(self.models)
         for name in set(self.planner_memory) & set(self.model_memory):
-            raise ParameterError(f"a planner and a model both write the column '{name}'; give it two names")
+            raise ParameterError(f"a planner and a model both write the column '{name}'; give one of them another name")
         self.plannings = plannings(self.planners, self.models)
         self.phases = phases_of(self.models)
         self.somebody_senses = any(phase.senses for phase in self.phases)
         self.somebody_is_directed = any(not follows_ground(model) for model in self.models)
         self.somebody_moves_itself = any(model.declares.moves is not Moves.FREELY for model in self.models)
-        # Who moves exactly stands where nobody else does: their model sees to that.
+        # Agents that move exactly never share a place with others: their model makes sure of that.
         self.somebody_may_collide = any(model.declares.moves is not Moves.EXACTLY for model in self.models)
         self.bodies_may_overlap = all(model.declares.bodies_may_overlap for model in self.models)
         self.told = [each for phase in self.phases for each in phase.models if each[0].is_told()]
@@ -86,7 +86,7 @@ class GroupLayers:
         return list({id(layer): layer for layer in (self.environment, *self.planners, *self.models)}.values())
 
     def prepare(self, moment: Moment, guidance: Guidance) -> None:
-        """Prepare all layers; models find the ground as it has been laid."""
+        """Prepare all layers; models can read the published ground."""
         first, models = in_order_of_preparing(self.environment, self.planners, self.models)
         for layer in first:
             layer.prepare(moment)
@@ -96,18 +96,18 @@ class GroupLayers:
 
     @property
     def ground(self) -> Ground | None:
-        """What a planner has laid on the ground, for those who follow it."""
+        """The ground that a planner has published, for models that follow it."""
         return next((planner.ground for planner in self._publishing_first() if planner.ground is not None), None)
 
     def _publishing_first(self) -> list[Planner]:
-        """The planners, those whose ground is followed before all others."""
+        """The planners; those with a ground that is followed come first."""
         order = sorted(range(len(self.planners)), key=lambda number: not follows_ground(self.models[number]))
         return [self.planners[number] for number in order]
 
     # What they declare ------------------------------------------------------------------------------------------
 
     def columns(self) -> list[Column]:
-        """Parameters and memory; nobody but its layer sets what is memory."""
+        """Parameters and memory; only its layer sets a memory column."""
         return [
             replace(column, kept=True) if column.name in layer.memory_names else column
             for layer in self.all()
@@ -119,21 +119,21 @@ class GroupLayers:
         return [model.declares.placing for model in self.models]
 
     def moves(self, phase: Phase, state: AgentState) -> HowTheyMove:
-        """How each agent moves in a phase; one value where all move alike."""
+        """How each agent moves in a phase; one value if all move alike."""
         return phase.moves if isinstance(phase.moves, Moves) else phase.moves[state.group]
 
     def bodies(self, phase: Phase, moment: Moment, key: np.uint64) -> Bodies | None:
-        """Those who never push into each other in this phase; None when nobody can be pressed."""
+        """The solid bodies that never move into each other in this phase; None if no agent can be pushed."""
         if not phase.pressed:
             return None
         solid = np.array([model.declares.solid_bodies for model in self.models])[moment.state.group]
         return Bodies(moment.cells, solid, key, moment.step, reduce=moment.reduce)
 
     def check_newcomers(self, told: Personal | AddAgents, *, group: str) -> None:
-        """Raise when a group's planner and steering model have no use for the personality or bonds it is given."""
+        """Raise when a group's planner and steering model do not use the personality or bonds it is given."""
         if told.follow is not None and told.follow not in self._numbers:
             raise ParameterError(
-                f"group '{group}' follows '{told.follow}', which is no group; {suggest(told.follow, self.groups)}"
+                f"group '{group}' follows '{told.follow}', which is not a group; {suggest(told.follow, self.groups)}"
             )
         number = self._numbers.get(group)
         if number is None:
@@ -161,7 +161,7 @@ class GroupLayers:
 
     @property
     def behaviours(self) -> dict[str, bool]:
-        """What can be switched off in any layer, and whether it is on in one of them."""
+        """The behaviours that can be switched off in any layer, and whether each is on in at least one of them."""
         found: dict[str, bool] = {}
         for layer in self.all():
             for name, on in layer.behaviours.items():
@@ -188,17 +188,17 @@ def _memory(layers: Sequence[Layer]) -> list[str]:
 
 
 def _check_space(layer: Layer, world: World, what: str) -> None:
-    """Raise when a layer would be wrong in this world: where its sides are joined, or where they are no walls."""
+    """Raise when a layer would be wrong in this world: periodic space, or solid bodies at its seam."""
     if world.is_periodic and not layer.declares.periodic_space:
         raise ParameterError(
-            f"{what}: {type(layer).__name__} does not know periodic space, where others and goals are met beyond the "
-            f"seam; use another model, or a world that is not periodic (a layer of your own that takes nearest images "
-            f"declares periodic_space=True)"
+            f"{what}: {type(layer).__name__} does not support periodic space, where others and goals are met beyond "
+            f"the seam; use another model, or a world that is not periodic (a layer of your own that uses nearest "
+            f"images declares periodic_space=True)"
         )
     if world.is_periodic and isinstance(layer, Model) and layer.declares.solid_bodies:
         raise ParameterError(
-            f"{what}: solid bodies are not kept apart over the seam of periodic space; give {type(layer).__name__} "
-            f"solid_bodies=False, or take a world that is not periodic"
+            f"{what}: solid bodies are not kept apart across the seam of periodic space; give {type(layer).__name__} "
+            f"solid_bodies=False, or use a world that is not periodic"
         )
 
 
@@ -223,11 +223,11 @@ def _checked(layer: Any, kind: type[Layer], what: str) -> Any:
         return layer
     if isinstance(layer, type) and issubclass(layer, kind):
         raise ParameterError(
-            f"{what} needs {_article(kind)}, and {layer.__name__} is the class; make one: {layer.__name__}()"
+            f"{what} needs {_article(kind)}, but {layer.__name__} is the class; make one: {layer.__name__}()"
         )
     raise ParameterError(
-        f"{what} needs {_article(kind)}: an object of a class that extends tropel.{kind.__name__} and has the method "
-        f"{kind.method}; got {layer!r:.80}"
+        f"{what} needs {_article(kind)}: an object of a class that extends tropel.{kind.__name__} and has the "
+        f"method {kind.method}; got {layer!r:.80}"
     )
 
 

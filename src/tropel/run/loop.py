@@ -1,4 +1,8 @@
-"""Running a simulation to its end: when to stop, what to write on the way, and what to say afterwards."""
+"""Running a simulation to its end: when to stop, what to write during the run, and the summary.
+
+`StopRule` decides when a run is over: at a time, when no agent is left, or when a condition holds. `Summary` is what
+remains of a run, and `Run` is the run itself.
+"""
 
 from __future__ import annotations
 
@@ -34,9 +38,6 @@ if TYPE_CHECKING:
     from tropel.simulation import Simulation
 
 
-# When a run is over: at a time, when nobody is left, or when a condition holds.
-
-
 class StopRule:
     """`until` is a time [s], "empty" or a predicate of the simulation; `limit` [s] ends the run in any case."""
 
@@ -45,7 +46,7 @@ class StopRule:
         self.until, self.last_step = _checked(sim, until, limit)
 
     def why_stop(self) -> str | None:
-        """Why the run is over now; None when it goes on."""
+        """Why the run is over now; None if it goes on."""
         sim = self.sim
         if self.until == "empty":
             if (
@@ -90,21 +91,21 @@ def _checked(sim: Simulation, until: Any, limit: float | None) -> tuple[Any, flo
 
 @dataclass(frozen=True, kw_only=True)
 class Summary:
-    """What a run was: how many, how long, how fast."""
+    """What a run was: how many agents, how long, how fast."""
 
     title: str
     seed: int
     threads: int
-    agents: int  #: who was there at any time
-    remaining: int  #: still there at the end, and alive
+    agents: int  #: all agents that were ever present
+    remaining: int  #: still present at the end, and alive
     evacuated: int  #: left through an exit or an absorbing target
     simulated_time: float  #: [s]
     deaths: int = 0
-    evacuation_time: float | None  #: when the last survivor left [s]; None while somebody is still there
+    evacuation_time: float | None  #: when the last survivor left [s]; None while any agent is still present
     mean_exit_time: float | None  #: [s]
-    left_50: float | None = None  #: when half of everybody had left [s]; None if so many never did
-    left_95: float | None = None  #: when 95 % of everybody had left [s]
-    exits: dict[str, int] = field(default_factory=dict)  #: how many left where
+    left_50: float | None = None  #: when half of all agents had left [s]; None if fewer ever did
+    left_95: float | None = None  #: when 95 % of all agents had left [s]
+    exits: dict[str, int] = field(default_factory=dict)  #: how many left at each exit or target
     flows: dict[str, float] = field(default_factory=dict)  #: persons per second there, from the first to the last
     steps: int
     agent_steps: int
@@ -113,8 +114,8 @@ class Summary:
     reason: str  #: why the run ended
     state_hash: str
     trajectory: str | None = None
-    budget: BudgetReport | None = None  #: None when there was none
-    collisions: CollisionReport | None = None  #: of bodies; None when they were not watched
+    budget: BudgetReport | None = None  #: None if there was none
+    collisions: CollisionReport | None = None  #: of bodies; None if they were not watched
 
     @property
     def agent_steps_per_second(self) -> float:
@@ -187,14 +188,14 @@ class Run:
         self.progress = progress
         if budget is not None and sim.replayed is not None:
             raise ParameterError(
-                "a run that is replayed has no budget: its record says what was left out; give one of the two"
+                "a run that is replayed has no budget: its record tells what was left out; give only one of the two"
             )
         self.keeper = None if budget is None else BudgetKeeper(budget, sim)
         self.observers = tuple(observers)
         self.summary: Summary | None = None
         self.agent_steps = 0
         self.interrupted = False
-        self.whole = True  # whether the state is that of a step boundary, fit to be resumed from
+        self.whole = True  # whether the state is that of a step boundary, so that a run can resume from it
         self.first_step = sim.step_number
         self.seconds_before = dict(sim.timing.seconds)
         self.begin = perf_counter()
@@ -212,10 +213,10 @@ class Run:
 
     @contextmanager
     def _observed(self) -> Iterator[None]:
-        """Have this run's own observers among those of the simulation, and tell all of them when it is over."""
+        """Add this run's own observers to those of the simulation, and notify all of them when it is over."""
         sim, own = self.sim, list(self.observers)
         if self.keeper is not None:
-            # After the recorder, whose time belongs to that of a step, and before those that only look.
+            # After the recorder, whose time counts as part of a step, and before those that only watch.
             own.insert(0, self.keeper)
         if self.record is not None:
             own.insert(0, Recorder.open(sim, self.record, fps=self.fps))
@@ -252,7 +253,7 @@ class Run:
 
     @contextmanager
     def _ctrl_c_at_step_boundaries(self) -> Iterator[None]:
-        """The first Ctrl-C waits for the step to end, so that nothing is left half-way; the second does not wait."""
+        """The first Ctrl-C waits for the step to end, so that no step is left half done; the second does not wait."""
         if threading.current_thread() is not threading.main_thread():
             yield
             return
@@ -269,7 +270,7 @@ class Run:
             signal.signal(signal.SIGINT, previous)
 
     def _save(self) -> None:
-        # Between two steps, not by one of the observers: those after it would not know of the step when it is saved.
+        # Between two steps, not in an observer: observers after that one would not know of the step when it is saved.
         assert self.checkpoint is not None
         self.sim.observers.flush()
         self.sim.save(self.checkpoint)
@@ -311,7 +312,7 @@ class Run:
 
 
 def _left_by(sim: Simulation, times: NDArray[np.float64], share: float) -> float | None:
-    """When a share of everybody had left; None if so many never did."""
+    """When a share of all agents had left; None if fewer ever did."""
     time = time_by_share(times, total=sim.agents.next_id, share=share)
     return time if math.isfinite(time) else None
 

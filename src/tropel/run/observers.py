@@ -1,6 +1,6 @@
-"""Observers: whatever watches a simulation without changing it, such as recorders, plots and code of the user's own.
+"""Observers: whatever watches a simulation without changing it, such as recorders, plots and your own code.
 
-A simulation tells each of `sim.observers`, in their order, what happens. An observer overrides the methods it needs:
+A simulation notifies each of `sim.observers`, in their order. An observer overrides the methods it needs:
 
 >>> import shapely
 >>> from tropel import Group, Simulation, World
@@ -21,10 +21,10 @@ A simulation tells each of `sim.observers`, in their order, what happens. An obs
 [(5, 3), (10, 3)]
 
 Observers read the simulation and change nothing in it. A budget is the one exception: it schedules events at the
-beginning of a step, as anybody may between two steps.
+beginning of a step, as any code may between two steps.
 
 An exception in an observer is an error of the run: it ends the run with the files closed, as an exception in a layer
-does. Overlays of the viewer catch their own and switch themselves off instead.
+does. Overlays of the viewer catch their own exceptions and switch themselves off instead.
 """
 
 from __future__ import annotations
@@ -51,10 +51,10 @@ _NEVER = 1e300
 @named_parameters
 @dataclass(frozen=True, kw_only=True)
 class Every:
-    """After which steps an observer is told: every so many steps, or so many seconds of simulated time.
+    """After which steps an observer is called: every `steps` steps, or every `seconds` of simulated time.
 
     Steps are counted from the start of the simulation, not of the observer, so that a resumed run keeps the rhythm.
-    Seconds are rounded to whole steps, and to one at least.
+    Seconds are rounded to whole steps, and to at least one.
     """
 
     steps: int | None = number(None, whole=True, low=1)
@@ -65,7 +65,7 @@ class Every:
             raise ParameterError("Every needs either steps or seconds")
 
     def due(self, sim: Simulation) -> bool:
-        """Whether the step that the simulation is at is one of them."""
+        """Whether the observer is called after the simulation's current step."""
         return sim.step_number % self.in_steps(sim.dt) == 0
 
     def in_steps(self, dt: float) -> int:
@@ -77,42 +77,42 @@ class Every:
 
 
 class Observer:
-    """What a simulation tells. All methods do nothing here."""
+    """The notifications of a simulation. All methods do nothing here."""
 
-    trigger = Every(steps=1)  #: after which steps `step_done` is called; everything else is always told
+    trigger = Every(steps=1)  #: after which steps `step_done` is called; all other methods are always called
 
     def begin(self, sim: Simulation) -> None:
-        """A run begins, from the state as it is. A simulation that is stepped by hand has neither `begin` nor `end`."""
+        """A run begins, from the current state. A simulation that is stepped by hand has neither `begin` nor `end`."""
 
     def step_begins(self, sim: Simulation) -> None:
-        """A step begins; nothing has happened in it."""
+        """A step begins; nothing has happened in it yet."""
 
     def event(self, sim: Simulation, text: str) -> None:
         """An event has been applied at the beginning of this step; `text` is its JSON.
 
-        An event that goes on over several steps is told once.
+        An event that spans several steps is reported once.
         """
 
     def deaths(self, sim: Simulation, ids: NDArray[np.int64]) -> None:
-        """These agents have died at the beginning of this step."""
+        """These agents died at the beginning of this step."""
 
     def step_done(self, sim: Simulation) -> None:
-        """A step is over that the trigger names; `sim.step_number` counts it already."""
+        """A step selected by the trigger is over; `sim.step_number` counts it already."""
 
     def flush(self) -> None:
-        """A checkpoint is about to be written: bring to disk what a run that resumes from it will not tell again."""
+        """A checkpoint is about to be written: write to disk what a run resumed from it will not report again."""
 
     def end(self, sim: Simulation, *, whole: bool, summary: Summary | None) -> None:
-        """The run is over. This is called for every observer of a run, also when `begin` or a step has failed.
+        """The run is over. This is called for every observer of a run, even if `begin` or a step has failed.
 
-        `whole` says whether the state is that between two steps; `summary` is None when the run was broken off.
+        `whole` tells whether the state is the one between two steps; `summary` is None if the run was aborted.
         """
 
 
 class Observers(Observer):
-    """Observers that are told in their order; together they are an observer themselves.
+    """Observers that are notified in their order; together they are an observer themselves.
 
-    They may be added and removed at any time and from any thread: this takes effect with what is told next.
+    They may be added and removed at any time and from any thread; this takes effect with the next notification.
     """
 
     def __init__(self) -> None:
@@ -133,10 +133,10 @@ class Observers(Observer):
         return len(self._observers)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Observers:
-        """Nobody observes the copy of a simulation: two runs would be mixed up in one file or plot."""
+        """The copy of a simulation has no observers: two runs would be mixed up in one file or plot."""
         return Observers()
 
-    # What is told -----------------------------------------------------------------------------------------------
+    # Notifications ----------------------------------------------------------------------------------------------
 
     def begin(self, sim: Simulation) -> None:
         for observer in self:
@@ -164,7 +164,7 @@ class Observers(Observer):
             observer.flush()
 
     def end(self, sim: Simulation, *, whole: bool, summary: Summary | None) -> None:
-        # One that fails to close its file must not keep others from closing theirs.
+        # An observer that fails to close its file must not keep others from closing theirs.
         with ExitStack() as stack:
             for observer in reversed(tuple(self)):
                 stack.callback(observer.end, sim, whole=whole, summary=summary)

@@ -1,14 +1,14 @@
-"""The phases of a step: which models move when, and what planners are asked for.
+"""The phases of a step: which models move when, and what planners do for them.
 
-Where all models are of one phase a step has one, in which all act on the same frozen state. Where a crowd that follows
-the ground shares the world with others it has two:
+If all models have the same phase, a step has one phase, in which all of them act on the same frozen state. If a crowd
+that follows the ground shares the world with others, a step has two:
 
-1. those of the lower phase move, onto places that no other body reaches or is about to reach;
-2. the others sense them where they are now, and move. Solid bodies press on them in vain, slide past or wait.
+1. the agents of the lower phase move, onto places that no other body occupies or is about to reach;
+2. the others sense them at their new places, and move. Solid bodies cannot push them, so they slide past or wait.
 
-So bodies of both kinds are kept apart, and no conflict between them is left to settle. If both moved at once, those who
-move exactly would have to leave free whatever the others could reach by any turn they might make, and two who want the
-same place would both stay out of it.
+So bodies of both kinds are kept apart, and no conflict between them is left to settle. If both moved at the same time,
+agents that move exactly would have to leave free whatever the others could reach by any turn they might make, and two
+agents that want the same place would both stay out of it.
 """
 
 from __future__ import annotations
@@ -28,24 +28,24 @@ Groups = tuple[int, ...]
 
 @dataclass(frozen=True, kw_only=True)
 class Phase:
-    """Models that act at once, each with the numbers of all groups that use it."""
+    """Models that act at the same time, each with the numbers of all groups that use it."""
 
     models: list[tuple[Model, Groups]]
-    senses: bool  #: whether any of them wants to know who and what is near
-    moves: HowTheyMove  #: how the agents of each group move now; one value where all move alike
-    pressed: bool  #: whether any of them has solid bodies that others may press on
+    senses: bool  #: whether any of them needs to know what is near
+    moves: HowTheyMove  #: how the agents of each group move now; one value if all move alike
+    pressed: bool  #: whether any of them has solid bodies that others may push
 
 
 @dataclass(frozen=True, kw_only=True)
 class Planning:
-    """What a planner is asked for, and for which groups."""
+    """The planner method to call, and for which groups."""
 
     plan: Callable[[Moment, Guidance], None]
     groups: Groups
 
 
 def phases_of(models: Sequence[Model]) -> list[Phase]:
-    """The phases of a step with these models of the groups, in order."""
+    """The phases of a step, in order, given the models of the groups."""
     in_use = with_groups(models)
     numbers = sorted({model.declares.phase for model in models})
     return [_phase(number, in_use, models) for number in numbers]
@@ -66,12 +66,12 @@ def _phase(number: int, in_use: list[tuple[Model, Groups]], of_groups: Sequence[
 
 
 def can_be_pressed(model: Model) -> bool:
-    """Whether its agents are bodies that give way; who moves exactly stands like a rock."""
+    """Whether its agents are bodies that others can push; an agent that moves exactly stands like a rock."""
     return model.declares.solid_bodies and model.declares.moves is not Moves.EXACTLY
 
 
 def plannings(planners: Sequence[Planner], models: Sequence[Model]) -> list[Planning]:
-    """What planners do for which groups: `direct` those who follow directions, `publish` the ground for the others."""
+    """What planners do: `direct` groups that follow directions, and `publish` the ground for the others."""
     found: list[Planning] = []
     publishing: Planner | None = None
     for planner, groups in with_groups(planners):
@@ -80,14 +80,14 @@ def plannings(planners: Sequence[Planner], models: Sequence[Model]) -> list[Plan
         if on_ground:
             if not planner.publishes_ground():
                 raise ParameterError(
-                    f"{type(models[on_ground[0]]).__name__} follows the ground, and "
+                    f"{type(models[on_ground[0]]).__name__} follows the ground, but "
                     f"{type(planner).__name__} publishes none; plan with a planner that does, such as PathPlans "
                     f'(in files: model = "path_plans")'
                 )
             if publishing is not None:
                 raise ParameterError(
                     f"two planners ({type(publishing).__name__} and {type(planner).__name__}) publish one ground; "
-                    f"give one and the same to all groups that follow it"
+                    f"give the same planner to all groups that follow it"
                 )
             publishing = planner
             found.append(Planning(plan=planner.publish, groups=on_ground))
@@ -99,7 +99,7 @@ def plannings(planners: Sequence[Planner], models: Sequence[Model]) -> list[Plan
 def in_order_of_preparing(
     environment: Environment, planners: Sequence[Planner], models: Sequence[Model]
 ) -> tuple[list[Layer], list[Layer]]:
-    """Every layer once: those prepared before the ground is published, and the models, which find it.
+    """Every layer once: those prepared before the ground is published, and the models, which read it.
 
     Planners that publish the ground come after those that only direct.
     """

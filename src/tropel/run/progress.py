@@ -36,7 +36,7 @@ def no_progress(tick: Tick) -> Iterator[Tick]:
 
 @contextmanager
 def run_progress(sim: Simulation, last_step: float) -> Iterator[Tick]:
-    """A bar over simulated time with the number of agents still there, refreshed a few times a second."""
+    """A bar over simulated time with the number of agents still present, refreshed a few times a second."""
     total = None if math.isinf(last_step) else last_step * sim.dt
     columns = (
         SpinnerColumn(),
@@ -62,15 +62,15 @@ def run_progress(sim: Simulation, last_step: float) -> Iterator[Tick]:
         bar.update(task, completed=total if sim.population.living == 0 and total else sim.time, what=_what(sim))
 
 
-#: Work that is over before is not worth a bar [s].
+#: Work that takes less than this is not worth a bar [s].
 _SOON = 1.0
 
 
 @contextmanager
 def planning(*, quiet: bool = False) -> Iterator[None]:
-    """Bars over plans that take long, with an estimate of the time that is left; where no terminal shows bars, a line.
+    """Bars for plans that take long, with an estimate of the time left; one line of text if there is no terminal.
 
-    Nothing is shown of what is over soon.
+    Work that is over quickly shows nothing.
     """
     console = Console(stderr=True)
     columns = (SpinnerColumn(), TextColumn("[bold]{task.description}"), BarColumn(), TimeElapsedColumn(),
@@ -107,14 +107,14 @@ def _what(sim: Simulation) -> str:
 
 
 class Counter(Protocol):
-    """How `counting` is told of progress."""
+    """How `counting` is notified of progress."""
 
     def __call__(self, done: int, item: str, total: int | None = None) -> None: ...
 
 
 @contextmanager
 def counting(what: str, total: int, *, quiet: bool = False) -> Iterator[Counter]:
-    """A bar over a number of items; tell it how many are done and what is going on."""
+    """A bar over a number of items; call it with how many are done and what is being worked on."""
     columns = (SpinnerColumn(), TextColumn("[bold]{task.description}"), BarColumn(), MofNCompleteColumn())
     with Progress(
         *columns, TextColumn("{task.fields[item]}"), TimeElapsedColumn(), console=Console(stderr=True), disable=quiet

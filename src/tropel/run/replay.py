@@ -1,8 +1,8 @@
-"""Repeating a recorded run: its events happen again at the steps at which they happened.
+"""Repeating a recorded run: its events happen again, at the same steps.
 
-Most of them this simulation has scheduled too, since it was built from the same file or script; those happen once. The
-others, such as what a budget decided by the clock, are added from the record. An event that the record does not have is
-an error: then the two are not the same run.
+This simulation has scheduled most of them too, since it was built from the same file or script; those happen once. The
+others, such as the decisions of a budget, which depend on the clock, are added from the record. An event that is not in
+the record is an error: then the two are not the same run.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ _Happened = Event | dict[str, Any]
 
 
 class Replay:
-    """The events of a recorded run by step. Before the step `known_until` the record holds all there were."""
+    """The events of a recorded run by step. The record is complete up to the step `known_until`."""
 
     def __init__(self, entries: Iterable[tuple[str, RecordedEvent]], *, source: str, known_until: int) -> None:
         self.source = source
         self.known_until = known_until
         self._by_step: dict[int, list[_Happened]] = {}
-        self._places: dict[int, list[str]] = {}  #: where in the record each of them is
+        self._places: dict[int, list[str]] = {}  #: where each of them is in the record
         for place, entry in entries:
             if not is_note(entry):
                 self._by_step.setdefault(entry.step, []).append(_happened(entry, place))
@@ -45,7 +45,7 @@ class Replay:
 
     @classmethod
     def read(cls, path: Path, sim: Simulation) -> Replay:
-        """From a trajectory, or a file with a JSON object per line."""
+        """From a trajectory, or from a file with one JSON object per line."""
         if path.suffix == ".jsonl":
             entries = _read_lines(path)
             last = max((entry.step for _, entry in entries), default=0)
@@ -54,7 +54,7 @@ class Replay:
             scene = recorded.scene
             if scene.dt and scene.dt != sim.dt:
                 raise EventError(
-                    f"{path} was recorded with dt = {scene.dt:g} s, but dt is {sim.dt:g} s here; use the same"
+                    f"{path} was recorded with dt = {scene.dt:g} s, but dt is {sim.dt:g} s here; use the same dt"
                 )
             if scene.seed != sim.seed:
                 warnings.warn(
@@ -68,7 +68,7 @@ class Replay:
             return cls(told, source=str(path), known_until=round(last / (recorded.fps * sim.dt))).checked(sim)
 
     def checked(self, sim: Simulation) -> Replay:
-        """The same, or an error when it can be seen that what it holds cannot happen here."""
+        """The replay itself; raises if it is clear beforehand that an event in it cannot happen here."""
         waiting, sim.events = sim.events, EventQueue()
         own: dict[int, list[EventLike]] = {}
         for step, _, event in waiting:
@@ -90,7 +90,7 @@ class Replay:
         return self
 
     def due(self, sim: Simulation) -> Iterator[EventLike]:
-        """Take out what is due in the simulation's step, then what the recorded run had besides."""
+        """Take out what is due in the simulation's step, then the additional events of the recorded run."""
         step = sim.step_number
         waiting = list(self._by_step.get(step, ()))
         while True:
@@ -100,16 +100,16 @@ class Replay:
                 yield event
             if not waiting:
                 return
-            # One at a time: it may be one that the last event, a function, schedules again by itself.
+            # One at a time: the last event may be a function that schedules the next one itself.
             if not isinstance(waiting[0], Event):
                 raise EventError(
-                    f"{self.source}: the recorded run called the function '{waiting[0].get('name')}' at step {step}, "
-                    f"which a file cannot hold; schedule it as the recorded script did, then replay"
+                    f"{self.source}: the recorded run called the function '{waiting[0].get('name')}' at step {step}; "
+                    f"a file cannot hold functions: schedule it as the recorded script did, then replay"
                 )
             sim.events.add(step, waiting[0])
 
     def adds_agents(self, step: int) -> bool:
-        """Whether somebody is still to be brought in at or after a step."""
+        """Whether more agents will be added at or after a step."""
         return any(
             isinstance(event, AddAgents) for at, events in self._by_step.items() if at >= step for event in events
         )
@@ -131,7 +131,7 @@ class Replay:
 
 
 def _anything(sim: Simulation) -> None:
-    """Stands for a recorded function, of which nobody knows what it does."""
+    """Stands for a recorded function whose effect is unknown."""
 
 
 def _happened(entry: RecordedEvent, place: str) -> _Happened:
@@ -141,7 +141,7 @@ def _happened(entry: RecordedEvent, place: str) -> _Happened:
     try:
         event: Event = event_from_json(json.dumps(told))
     except ValidationError as error:
-        raise EventError(f"{place}: what it has at step {entry.step} is no event: {_text(told)}") from error
+        raise EventError(f"{place}: what it has at step {entry.step} is not an event: {_text(told)}") from error
     return event
 
 

@@ -1,4 +1,11 @@
-"""Checkpoints of a whole simulation: what is stored, how it is put back, and the digests that guard both."""
+"""Checkpoints of a whole simulation: what is stored, how it is restored, and the digests that guard both.
+
+The digests come first. A table with a row per agent has the sum of its rows' digests: the same for the same rows in any
+order, and for several processes the sum of theirs. Every number of a row goes through a mixing function (the finaliser
+of SplitMix64; Steele, Lea & Flood, "Fast splittable pseudorandom number generators", 2014) together with the digest so
+far, starting with a key of the column; two lanes with different keys make 128 bits. Sums of integers do not depend on
+their order. The digest tells states apart; it is not cryptographic, so two states with the same digest can be forged.
+"""
 
 from __future__ import annotations
 
@@ -25,14 +32,6 @@ if TYPE_CHECKING:
     from tropel.simulation import Simulation
 
 
-# Digests of rows that add up: the same for the same rows in any order, and on several processes the sum of theirs.
-#
-# Every number of a row goes through a mixing function (the finaliser of SplitMix64; Steele, Lea & Flood, "Fast
-# splittable pseudorandom number generators", 2014) together with the digest so far, beginning with a key of the column;
-# two lanes with other keys make 128 bits. Sums of integers do not depend on their order. It tells states apart and
-# protects from nobody: whoever wants two states with the same digest can make them.
-
-
 _LANES = 2
 
 
@@ -45,7 +44,7 @@ def _mixed(z):
 
 @parallel_kernel
 def _mix_in(words, key, digest):
-    """Let the words of each row change its digest."""
+    """Mix the words of each row into its digest."""
     for row in numba.prange(words.shape[0]):
         for lane in range(digest.shape[1]):
             z = digest[row, lane] + key[lane]
@@ -66,19 +65,18 @@ def sum_of_row_digests(columns: Mapping[str, NDArray[Any]]) -> NDArray[np.uint64
     return np.asarray(digest.sum(axis=0, dtype=np.uint64))
 
 
-#: A year in steps of a nanosecond; numbers of steps are still exact where they are multiplied.
+#: Far more than a year in steps of a microsecond; step numbers up to this stay exact when they are multiplied.
 _LAST_STEP = 1 << 50
 
-#: What layers, cells and the watch over collisions store begins so; they check it themselves.
+#: Prefixes of what layers, cells and the collision watch store; they check it themselves.
 _LAYERS = ("layers/", "cells/", "collisions/")
 
-
-#: Tables with a row per agent, or per agent who has left or died.
+#: Tables with a row per agent, or per agent that has left or died.
 _TABLES = ("agents/", "left/", "died/")
 
 
 def _stored_layers(sim: Simulation) -> dict[str, NDArray[Any]]:
-    """The memory of every layer, where the cells lie, and the memory of the watch over collisions."""
+    """The memory of every layer, where the cells lie, and the memory of the collision watch."""
     stored = {f"cells/{name}": array for name, array in sim.cells.state().items()}
     stored |= {
         f"layers/{number}/{name}": array
@@ -95,7 +93,7 @@ def _below(prefix: str, arrays: dict[str, NDArray[Any]]) -> dict[str, NDArray[An
 
 
 def _changing(sim: Simulation) -> dict[str, Any]:
-    """The part of the state that is not arrays."""
+    """The part of the state that is not in arrays."""
     return {
         "step": sim.step_number,
         "world": sim.world.state(),
@@ -105,9 +103,9 @@ def _changing(sim: Simulation) -> dict[str, Any]:
 
 
 def _digest(meta: Any, arrays: dict[str, NDArray[Any]], owned: int) -> str:
-    """Digest of what is the same everywhere, and of tables with a row per agent or happening as sums over their rows.
+    """Digest of what is the same on all processes, and of tables with a row per agent or event as sums over the rows.
 
-    So processes that share a crowd need not gather anybody to agree on it.
+    So processes that share a crowd need not gather the agents to agree on it.
     """
     digest = hashlib.sha256(json.dumps(meta, sort_keys=True).encode())
     for table in _TABLES:
@@ -125,12 +123,12 @@ def _digest(meta: Any, arrays: dict[str, NDArray[Any]], owned: int) -> str:
 
 
 def hash_simulation(sim: Simulation) -> str:
-    """Digest of everything the future depends on, and of the log of collisions."""
+    """Digest of everything that the future depends on, and of the collision log."""
     return _digest(_changing(sim), sim.population.stored() | _stored_layers(sim), sim.agents.owned)
 
 
 def digest_of_setup(sim: Simulation) -> str:
-    """Digest of how a simulation was built, taken before its first step: a checkpoint belongs to one such setup."""
+    """Digest of how a simulation was built, taken before its first step: a checkpoint belongs to exactly one setup."""
     built = {
         "dt": sim.dt,
         "seed": sim.seed,
@@ -155,10 +153,10 @@ def restore_simulation(sim: Simulation, path: Path) -> None:
     if meta.get("setup") != sim.setup_digest:
         raise CheckpointError(
             f"{path} belongs to another simulation ('{meta.get('title', '')}'): its world, agents, layers, dt or seed "
-            f"differ; resume with the same scenario file or script it was written by"
+            f"differ; resume with the scenario file or script that wrote it"
         )
     for difference in environment_differences(meta):
-        warnings.warn(f"{path}: {difference}; the same bits are promised only on equal machines", stacklevel=3)
+        warnings.warn(f"{path}: {difference}; identical bits are only promised on equal machines", stacklevel=3)
     try:
         saved = _read(sim, meta, arrays)
         before = _as_it_is(sim)
@@ -167,7 +165,7 @@ def restore_simulation(sim: Simulation, path: Path) -> None:
     try:
         _put_back(sim, saved)
     except Exception as error:
-        # A layer, perhaps one of the user's own, does not take what the checkpoint has for it.
+        # A layer, perhaps a user's own, does not accept what the checkpoint has for it.
         _put_back(sim, before)
         what = str(error) if isinstance(error, TropelError) else f"{type(error).__name__}: {error}"
         raise CheckpointError(f"{path} does not fit this simulation: {what}; use an earlier checkpoint") from error
@@ -175,7 +173,7 @@ def restore_simulation(sim: Simulation, path: Path) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class _Saved:
-    """What is put back, read and checked."""
+    """What is to be restored, read and checked."""
 
     step: int
     spared: set[str]
@@ -197,19 +195,19 @@ def _as_it_is(sim: Simulation) -> _Saved:
 
 
 def _read(sim: Simulation, meta: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> _Saved:
-    """Everything that a checkpoint holds but the layers' own arrays, which they check themselves."""
+    """Everything in a checkpoint except the layers' own arrays, which they check themselves."""
     step, spared = meta.get("step"), meta.get("spared")
     if type(step) is not int or not 0 <= step <= _LAST_STEP:
-        raise CheckpointError(f"the step in it is {step!r:.40}, not a number from 0 to {_LAST_STEP:,}")
+        raise CheckpointError(f"its step is {step!r:.40}, not a number from 0 to {_LAST_STEP:,}")
     if not isinstance(spared, list) or not all(isinstance(name, str) for name in spared):
-        raise CheckpointError(f"the behaviours that were left out are {spared!r:.40} in it, not names")
+        raise CheckpointError(f"its list of behaviours that were left out is {spared!r:.40}, not names")
     world = read_world_state(sim.world, meta.get("world"))
     if world.time > (step + 1) * sim.dt:
-        raise CheckpointError(f"the world in it is at {world.time:g} s, after the step that it says it is of")
+        raise CheckpointError(f"its world is at {world.time:g} s, which is after its own step")
     expected = set(sim.population.stored())
     for name in arrays:
         if name not in expected and not name.startswith(_LAYERS):
-            raise CheckpointError(f"it holds '{name}', which this simulation has not")
+            raise CheckpointError(f"it holds '{name}', which this simulation does not have")
     goals = len(world.goal_numbers)
     return _Saved(
         step=step,

@@ -1,4 +1,8 @@
-"""The stages of a step from planning to settling: what each of them is given, and what becomes of what it writes."""
+"""The stages of a step, from planning to settling: what each of them gets, and what happens to what it writes.
+
+`Timing` measures the wall-clock time of the stages, `Settling` notifies models that want to know what really happened
+(`Model.settled`), and `Stages` calls the layers.
+"""
 
 from __future__ import annotations
 
@@ -22,15 +26,12 @@ if TYPE_CHECKING:
     from tropel.simulation import Simulation
 
 
-# Wall-clock time per stage of the step.
-
-
 #: The stages of `Simulation.step`, in their order.
 STAGES = ("events", "planning", "environment", "local", "integrate", "collisions", "settled", "exits", "record")
 
 
 class _Stage:
-    """The clock of one stage."""
+    """Measures the time of one stage."""
 
     def __init__(self, timing: Timing, name: str) -> None:
         self._timing, self._name = timing, name
@@ -60,24 +61,21 @@ class Timing:
         return sum(self.seconds.values())
 
 
-# What really happened in a step, told to the models that want to know: `Model.settled`.
-
-
 class Settling:
-    """Remembers where everybody was and wanted to be, as long as a model wants to be told."""
+    """Remembers where agents were and wanted to be, if any model wants to be notified."""
 
     def __init__(self, told: Sequence[tuple[Model, tuple[int, ...]]]) -> None:
-        self.told = told  #: models that are told, each with the numbers of its groups
+        self.told = told  #: models to notify, each with the numbers of its groups
         self._before: Floats = np.empty((0, 0))
         self._wanted: Floats = np.empty((0, 0))
 
     def begin(self, state: AgentState) -> None:
-        """Nobody has moved yet, nor wants to."""
+        """No agent has moved yet, nor wants to."""
         if self.told:
             self._before, self._wanted = state.position.copy(), state.position.copy()
 
     def note(self, state: AgentState, out: Steered, moves: Moves | np.ndarray, dt: float) -> None:
-        """Where those want to be who move in this phase."""
+        """Record where the agents that move in this phase want to be."""
         if not self.told:
             return
         codes = np.broadcast_to(np.asarray(moves, dtype=np.uint8), len(state))
@@ -86,24 +84,24 @@ class Settling:
         self._wanted[placed] = out.position[placed]
 
     def tell(self, moment: Moment, members: Callable[[tuple[int, ...]], Rows]) -> None:
-        """Tell each model; the moment is that after the move."""
+        """Notify each model; the moment is the one after the move."""
         for model, groups in self.told:
             model.settled(replace(moment, members=members(groups), groups=groups), self._before, self._wanted)
 
 
 class Stages:
-    """Calls the layers of a simulation, stage by stage, and keeps the memory that they write into."""
+    """Calls the layers of a simulation, stage by stage, and owns the memory that they write into."""
 
     def __init__(self, sim: Simulation) -> None:
         self._sim = sim
-        self.guidance = Guidance(directions=np.empty((0, sim.world.dim)))  #: what planners said last
+        self.guidance = Guidance(directions=np.empty((0, sim.world.dim)))  #: the planners' last output
         self._steered = Steered.like(sim.agents, sim.layers.model_memory)
         self._settling = Settling(sim.layers.told)
         self._yield_key = random_key(sim.seed, "who gives way")
         sim.layers.prepare(self.moment(), self.guidance)
 
     def moment(self) -> Moment:
-        """Everybody as they are now, before anything is planned or sensed."""
+        """All agents as they are now, before anything is planned or sensed."""
         sim = self._sim
         waiting = sim.agents.start_time > sim.time + 1e-9 * sim.dt
         sim.cells.begin(sim.agents, sim.world)
@@ -123,7 +121,7 @@ class Stages:
         )
 
     def plan(self) -> Moment:
-        """Ask the planners; the moment that follows has their guidance."""
+        """Run the planners; the returned moment has their guidance."""
         sim, moment, guidance = self._sim, self.moment(), self.guidance
         self._settling.begin(sim.agents)
         if sim.layers.somebody_is_directed:
@@ -142,7 +140,7 @@ class Stages:
         return replace(moment, members=self._sim.population.members(groups), groups=groups)
 
     def sense(self, phase: Phase, moment: Moment) -> Moment:
-        """Ask the environment, if any model of a phase wants to know who is near."""
+        """Run the environment, if any model of the phase needs to know what is near."""
         sim = self._sim
         sim.cells.begin(sim.agents, sim.world)
         if not phase.senses:
@@ -150,13 +148,13 @@ class Stages:
         near = sim.environment.sense(moment)
         if not isinstance(near, Near):
             raise ModelError(
-                f"{type(sim.environment).__name__}.sense returned {type(near).__name__}; it must return a Near, of a "
-                f"class that extends tropel.contracts.Near"
+                f"{type(sim.environment).__name__}.sense returned {type(near).__name__}; it must return a Near, an "
+                f"object of a class that extends tropel.contracts.Near"
             )
         return replace(moment, sensed=near)
 
     def steer(self, phase: Phase, moment: Moment) -> None:
-        """Ask the models of a phase."""
+        """Run the models of a phase."""
         sim = self._sim
         if len(sim.agents) > len(self._steered):
             self._steered = Steered.like(sim.agents, sim.layers.model_memory)
@@ -167,26 +165,26 @@ class Stages:
             model.steer(self._for_groups(moment, groups), self._steered)
 
     def integrate(self, phase: Phase, moment: Moment) -> None:
-        """Move everybody of a phase."""
+        """Move all agents of a phase."""
         sim, moves = self._sim, self._sim.layers.moves(phase, self._sim.agents)
         self._settling.note(sim.agents, self._steered, moves, sim.dt)
         if sim.collision_watch is not None and phase is sim.layers.phases[-1] and sim.layers.somebody_may_collide:
-            # Collisions are looked for afterwards, from where everybody was before.
+            # Collisions are found afterwards, from where agents were before.
             sim.cells.sort_now()
         bodies = sim.layers.bodies(phase, moment, self._yield_key)
         integrate(sim.agents, self._steered, sim.world, sim.dt, moves=moves, bodies=bodies, reduce=sim.reduce)
 
     def note_collisions(self) -> None:
-        """Look for collisions in the step that has just been made."""
+        """Find the collisions of the step that has just been made."""
         sim = self._sim
         if sim.collision_watch is not None and sim.layers.somebody_may_collide:
             sim.collision_watch.look(sim.agents, sim.cells.cell_list, sim.world, step=sim.step_number - 1, dt=sim.dt)
 
     def settle(self) -> None:
-        """Tell the models that want to know what has become of the step."""
+        """Notify the models that want to know how the step turned out."""
         if self._settling.told:
             self._settling.tell(replace(self.moment(), given=self.guidance), self._sim.population.members)
 
     def begin_to_move(self) -> None:
-        """Somebody is about to be moved by an event; call `settle` afterwards."""
+        """An event is about to move agents; call `settle` afterwards."""
         self._settling.begin(self._sim.agents)

@@ -134,7 +134,7 @@ def test_the_dead_are_nobodys_mates() -> None:
         ({"nearest": 2.5}, "nearest must be a whole number"),
         ({"combine": "max"}, "combine must be 'sum' or 'priorities'"),
         ({"look_ahead": -1.0}, "look_ahead must be a number that is not negative"),
-        ({"join": "a"}, "join must be a list, each a text"),
+        ({"join": "a"}, "join must be a list, each a string"),
         ({"join": ["a"], "avoid": ["a"]}, "'a' is named in both join and avoid"),
         ({"cohesoin": 1.0}, "did you mean 'cohesion'?"),
     ],

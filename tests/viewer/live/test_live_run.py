@@ -153,7 +153,7 @@ def test_what_the_scenario_still_needs_is_not_taken_away() -> None:
     sim.at(0.5, events.MoveObstacle(name="pillar", position=(15.0, 4.0)))
     sim.at(0.5, events.MoveTarget(name="corner", position=(3.0, 3.0)))
     with living(sim, playing=False) as live:
-        with pytest.raises(TropelError, match=r"'pillar' is still needed.*'move obstacle' for t = 0\.5 s"):
+        with pytest.raises(TropelError, match=r"'pillar' is still needed.*'move obstacle' is scheduled for t = 0\.5 s"):
             live.ask(lambda sim: live.disturb(*disturbances.remove(sim, "obstacle", "pillar")))
         with pytest.raises(TropelError, match="'corner' is still needed"):
             live.ask(lambda sim: live.disturb(*disturbances.remove(sim, "target", "corner")))
