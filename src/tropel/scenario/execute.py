@@ -150,8 +150,8 @@ def trajectory_in(run: Path) -> Path:
                 return run / name
         raise RecordingError(f"{run} contains no trajectory.sqlite or trajectory.parquet; give the folder of a run")
     if not run.exists():
-        raise RecordingError(f"{run} does not exist; give the folder of a run or a trajectory file")
-    raise RecordingError(f"{run} is neither a trajectory (.sqlite or .parquet) nor the folder of a run")
+        raise RecordingError(f"there is no {run}; give the folder of a run or a trajectory file")
+    raise RecordingError(f"{run} is not a trajectory (.sqlite or .parquet), nor the folder of a run")
 
 
 # Sweeps: many seeds of one scenario on all cores.

@@ -145,9 +145,7 @@ class MapSpec(Model):
     """A Moving AI .map file or a PNG floor plan (dark pixels are walls)."""
 
     file: Annotated[str, Field(description="a .map or .png file, relative to the scenario file")]
-    scale: Annotated[PositiveLength | None, Field(description="metres per cell or pixel; 1 m for a .map")] = (
-        None
-    )
+    scale: Annotated[PositiveLength | None, Field(description="metres per cell or pixel; 1 m for a .map")] = None
     wall_below: Annotated[PositiveFinite | None, Field(lt=1.0, description="PNG: darker pixels are walls; 0.5")] = None
     exits: Annotated[dict[str, str], Field(description='PNG: names and colours, such as out = "#00ff00"')] = {}
     straighten: Annotated[

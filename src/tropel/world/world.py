@@ -301,7 +301,7 @@ class World:
     @checked_arguments
     def add_target(self, name: str, target: Target | Place) -> None:
         if name in self.exits or name in self.targets:
-            raise GeometryError(f"there is already a goal '{name}'; exits and targets need different names")
+            raise GeometryError(f"there is a goal '{name}' already; exits and targets need different names")
         if not isinstance(target, Target):
             target = Target(position=target)
         self._place_target(name, target)

@@ -33,7 +33,7 @@ _STEPS_PER_METRE = 2.0**20
 #: No family, or no leader.
 _NONE = -1
 
-#: The columns that tell to whom agents are bound.
+#: The columns with the bonds of agents.
 BOND_COLUMNS = (
     Column(
         name="family",

@@ -56,9 +56,7 @@ class Bottleneck:
 def onward_cells(units: NDArray[np.int64], moves: NDArray[np.uint8]) -> NDArray[np.int64]:
     """Number of the cell that the policy moves to from each cell (cells,); its own if it stays or has no path."""
     if units.shape != moves.shape or units.ndim != 2:
-        raise ParameterError(
-            f"path lengths and moves must have the same cells, not {units.shape} and {moves.shape}"
-        )
+        raise ParameterError(f"path lengths and moves must have the same cells, not {units.shape} and {moves.shape}")
     flat_moves = np.ascontiguousarray(moves).reshape(-1)
     policy = np.empty(units.size, dtype=np.uint8)
     ground = MoveCosts(flat_moves, np.empty(0, dtype=np.int32), units.shape[1], DIAGONAL, DIAGONAL + 1)

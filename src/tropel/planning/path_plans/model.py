@@ -76,7 +76,7 @@ class PublishedMaps:
 
     def add(self, name: str, value_map: ValueMap) -> None:
         if name in self._maps:
-            raise ParameterError(f"there is already a value map '{name}'; remove it first or choose another name")
+            raise ParameterError(f"there is a value map '{name}' already; remove it first or choose another name")
         self._maps[name] = _value_map(name, value_map)
 
     def remove(self, name: str) -> None:
@@ -247,7 +247,7 @@ class PathPlans(FlowField):
         return self._maps
 
     def publish(self, moment: Moment, out: Guidance) -> None:
-        """Update the ground for these agents, whose model reads it."""
+        """Update the ground for the members; their model reads it."""
         state, members = moment.state, moment.members
         self._keep_up()
         present = goals_among(state.goal, members, self._known()[0])
@@ -272,7 +272,7 @@ class PathPlans(FlowField):
         self._maps.publish(ground, state.group_names, world.time, on=self.behaviours["value maps"])
 
     def set_behaviour(self, name: str, on: bool) -> None:
-        """Without "congestion" agents ignore full bottlenecks; without "hazard influence" they avoid only inner discs."""
+        """Without "congestion" agents ignore full bottlenecks; without "hazard influence" all but the inner discs."""
         self.behaviours.switch(name, on)
         if name == "congestion" and not on and self.watch is not None:
             self.watch.rest()
@@ -282,7 +282,7 @@ class PathPlans(FlowField):
         return self.behaviours.get("congestion", False)
 
     def _publish(self) -> Ground:
-        """Publish the plans: all in one array, of which each `PathPlan` repairs its own part."""
+        """Publish the plans: all in one array; each `PathPlan` repairs its own part of it."""
         raster = self._known()[1]
         plans = {goal: solved.field.solver for goal, solved in self._plans.items()}
         ground = self._ground
