@@ -71,7 +71,7 @@ class CollisionFreeSpeedParameters:
 
 
 class _Rules(NamedTuple):
-    """Parameters as kernels see them."""
+    """Parameters as kernels read them."""
 
     neighbour_strength: float
     neighbour_range: float

@@ -1,6 +1,6 @@
 """Seek: walk at the desired speed in the planned direction, slow down behind others, sidestep where that helps.
 
-The smallest honest model, and the template for your own. It follows the two rules of Moussaïd, Helbing & Theraulaz,
+The simplest realistic model, and the template for your own. It follows the two rules of Moussaïd, Helbing & Theraulaz,
 "How simple rules determine pedestrian behavior and crowd disasters", PNAS 2011:
 
 1. Check a fan of directions, straight ahead and to the sides. Along the direction at angle a to the planned one,
@@ -15,9 +15,9 @@ The smallest honest model, and the template for your own. It follows the two rul
        v = min(v0, gap / T)                                                                 (their eq. 2)
 
 Walls do not slow agents down: `integrate` lets bodies slide along them, even if a planner that ignores walls leads into
-one.
-Added to the paper: an agent that has no room at all still pushes forward a little. Bodies are solid here and move the
-bodies that they push (`contact/solver.py`). Without this push, three of them can block each other in a door for ever.
+one. Added to the paper: an agent that has no room at all still pushes forward a little. Bodies are solid here and move
+the bodies that they push (`contact/solver.py`). Without this push, three of them can block each other in a door for
+ever.
 
 Bodies are disks in 2D and balls in 3D, where the fan opens to four sides.
 """
@@ -138,7 +138,7 @@ def _across(ex, ey, ez, dim):
 
 
 class _Rules(NamedTuple):
-    """Parameters as kernels see them."""
+    """Parameters as kernels read them."""
 
     time_gap: float
     margin: float

@@ -1,4 +1,4 @@
-"""From a scenario file to a simulation. Every error names the file, the line, the key, the value and the remedy."""
+"""Building a simulation from a scenario file. Errors name the file, the line, the key, the value and the remedy."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Scenario:
             return _Builder(self).simulation(self.spec.seed if seed is None else seed, threads)
 
     def world(self) -> World:
-        """The world alone."""
+        """Only the world, without a simulation."""
         with self._located_errors():
             return WorldBuilder(self).world()
 
@@ -292,7 +292,7 @@ class _Builder:
         return value
 
 
-# Explaining -----------------------------------------------------------------------------------------------------
+# Explaining errors ----------------------------------------------------------------------------------------------
 
 
 def _explain(error: ValidationError, raw: Any, text: str, source: str) -> str:

@@ -56,7 +56,7 @@ class NamedSet(ReadOnlyNames[Item]):
     what: str
 
     def __init__(self) -> None:
-        super().__init__({}, what=self.what, instead="call its methods add, move and remove, or let an event do it")
+        super().__init__({}, what=self.what, instead="use its methods add, move and remove, or an event")
 
     @property
     def names(self) -> list[str]:

@@ -111,7 +111,7 @@ class World:
         boxes = {name: box_corners(*box, f"region '{name}'", dim) for name, box in told.items()}
         for name, (region_low, region_high) in boxes.items():
             if (region_high < corners[0]).any() or (region_low > corners[1]).any():
-                raise GeometryError(f"region '{name}' lies outside the box")
+                raise GeometryError(f"region '{name}' lies outside the box; it must overlap it")
         period = periods(*corners, periodic)
         walled = (period == 0.0) & (not open)
         if dim == 2:

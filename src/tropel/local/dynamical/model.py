@@ -82,7 +82,7 @@ _CONSTANT, _TIME_TO_CONTACT = 0, 1
 
 
 class AgentColumns(NamedTuple):
-    """Columns as kernels see them."""
+    """Columns as kernels read them."""
 
     id: NDArray[np.int64]
     position: NDArray[np.float64]
@@ -101,7 +101,7 @@ class AgentColumns(NamedTuple):
 
 
 class Fresh(NamedTuple):
-    """Where kernels write."""
+    """The arrays that kernels write."""
 
     velocity: NDArray[np.float64]
     heading: NDArray[np.float64]

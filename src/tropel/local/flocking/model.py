@@ -8,7 +8,7 @@ characters" (1999), with the leader, goal and obstacle rules of Zhou's thesis (G
     cohesion               w mean of d / R                mates; R the sense radius
     alignment              w mean of (v_j - v_i) / v0     mates; v0 the desired speed, which is the top speed
     avoidance            - w R sum of d (1/r² - 1/R²)     of groups that are avoided
-    flight               - w f sum of d (1/r² - 1/f²)     of groups fled from, within the flee radius f, all round
+    flight               - w f sum of d (1/r² - 1/f²)     of groups fled from, within the flee radius f, all around
     pursuit                w d / r                        the nearest of groups that are chased
     leader                 w d / max(r, R)                the boid's leader, wherever it is
     goal                   w · planned direction          zero without a goal
@@ -232,7 +232,7 @@ class Flocking(Model):
         self._widest = 0.0  #: radius of the widest body so far [m]
 
     def prepare(self, moment: Moment) -> None:
-        """Check groups and relations, once before the first step."""
+        """Check groups, relations and traits, once before the first step."""
         state = moment.state
         self._key = random_key(moment.seed, "flocking")
         self._roster = Roster(self.parameters)

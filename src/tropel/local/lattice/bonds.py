@@ -10,7 +10,7 @@ leader's heading; places of equal value lie around it like an ellipse. (Section 
 work: "a sink of values sloping in toward the centroid", "an ellipsoid filter attached to the leader, and sloping
 in toward the major axis".) `least` is positive, so that a bond never vetoes a cell.
 
-A cell nearer to the family must be worth more than a cell nearer to the goal: strength · cell > -log(gamma) · reach.
+A cell nearer to the family must have a higher value than one nearer to the goal: strength · cell > -log(gamma) · reach.
 With weaker bonds, a family that is divided between two exits comes to rest where both pull equally, and never leaves.
 """
 

@@ -242,7 +242,7 @@ def solve_path_plans(
     corner_cutting: bool = False,
     terrain: ArrayLike | None = None,
 ) -> list[PathPlan]:
-    """A plan per goal, solved side by side on threads."""
+    """One plan per goal, solved in parallel."""
     plans = []
     for goal in goals:
         plan = PathPlan.__new__(PathPlan)
@@ -269,7 +269,7 @@ def solve_path_plans(
 
 
 def _differing(one: NDArray[np.bool_], other: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """Numbers of the cells that differ, found eight at a time: most do not."""
+    """Numbers of the cells that differ, compared eight at a time because most are equal."""
     a, b = one.reshape(-1), np.ascontiguousarray(other, dtype=np.bool_).reshape(-1)
     whole = a.size // 8 * 8
     words = np.flatnonzero(a[:whole].view(np.uint64) != b[:whole].view(np.uint64))

@@ -261,8 +261,8 @@ def repair(ground, before, near, is_goal, distance, most):
     """Update lengths after a change of moves, terrain or goals.
 
     `ground` is the new one and `before` the terrain of the old one. The longest move of the old one must not be longer
-    than that of `ground`. `near` are all cells with changed moves, costs or goals. Returns a list of the cells whose lengths may
-    have changed, and its length; -1 if it is longer than `most`: then lengths are invalid.
+    than that of `ground`. `near` are all cells with changed moves, costs or goals. Returns a list of the cells whose
+    lengths may have changed, and its length; -1 if it is longer than `most`: then lengths are invalid.
     """
     # Cells that have support now may lose it later together with a neighbour, and are examined then.
     doubtful = np.empty(near.size, dtype=np.int64)

@@ -26,7 +26,7 @@ from tropel._kernels.compile import inlined_kernel, kernel
 
 @kernel
 def farthest_tributary(place, onward, units, across, reach):
-    """Of the cells within a square from which the policy leads to a place, the one with the longest path to the goal."""
+    """Of the cells in a square from which the policy leads to a place, the one with the longest path to the goal."""
     down = units.size // across
     row, column = place // across, place % across
     longest, start = units[place], np.int64(place)
