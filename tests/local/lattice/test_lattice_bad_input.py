@@ -60,7 +60,7 @@ def test_cells_of_two_sizes_are_refused() -> None:
 @pytest.mark.parametrize("planner", [FlowField(), Direct()])
 def test_a_planner_that_lays_nothing_is_refused(planner: Any) -> None:
     name = type(planner).__name__
-    said = f"Lattice follows what lies on the ground, and {name} lays nothing there; plan with .* such as PathPlans"
+    said = f"Lattice follows the ground, (and|but) {name} publishes none; plan with .* such as PathPlans"
     with pytest.raises(ParameterError, match=said):
         simulate(hall(), Group("people", count=1), planning=planner)
 
