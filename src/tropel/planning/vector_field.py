@@ -1,10 +1,12 @@
-"""Following a painted vector field: a plan that is drawn instead of computed (LAYERS section 6). Blends of planners.
+"""Following a painted vector field, a plan that is drawn instead of computed (LAYERS section 6); blends of planners.
 
     lane = Stroke([(0, 2), (20, 2)], width=2)
     VectorField(lane + 0.5 * ArrayField(vectors, cell=0.5), fallback=FlowField())
 
 Vectors longer than 1 are shortened to 1; shorter ones mean to go slower. Where nothing is painted, agents stand or
 follow the fallback. Painted fields ignore walls: agents that follow one into a wall stop there.
+
+`Blend`, the weighted mean of several planners, comes first; `VectorField` follows.
 """
 
 from __future__ import annotations
