@@ -120,7 +120,7 @@ def test_a_number_that_is_no_goal_leads_nowhere(goal: int) -> None:
     assert (straight.agents.position == before).all()
     planned = tropel.Simulation(world, tropel.Group("a", count=2), planning=tropel.FlowField())
     planned.agents.goal[:] = goal
-    with pytest.raises(TropelError, match=f"goal is {goal}, which is the number of no goal"):
+    with pytest.raises(TropelError, match=f"goal is {goal}, which is not the number of a goal"):
         planned.run(until=1.0)
 
 

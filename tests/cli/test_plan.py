@@ -56,7 +56,7 @@ def test_a_map_is_planned_reported_and_drawn(folder: Path) -> None:
     done = tropel("plan", "ring.map", "--goal", "0.5,0.5", "--out", "field.png", cwd=folder)
     with Image.open(folder / "field.png") as picture:
         assert min(picture.size) > 400
-    for words in ("flow_field, to (0.5, 0.5)", "40 × 30 of 0.2 m", "no way from", "planned in", "wrote field.png"):
+    for words in ("flow_field, to (0.5, 0.5)", "40 × 30 of 0.2 m", "no path from", "planned in", "wrote field.png"):
         assert words in done.stdout
     assert "around (2.3, 2.3)" in done.stdout
     assert "reading ring.map" in done.stderr or "planning" in done.stderr
@@ -93,7 +93,7 @@ def test_pictures_wkt_files_scenarios_and_built_in_names_are_maps_too(folder: Pa
         (("ring.map", "--goal", "1,1", "--clearance", "3"), "none of the"),
         (("none.map", "--goal", "1,1"), "cannot read the map none.map"),
         (("nothing", "--goal", "1,1"), "cannot find nothing"),
-        (("room.wkt", "--goal", "1,1", "--scale", "2"), "in metres already"),
+        (("room.wkt", "--goal", "1,1", "--scale", "2"), "already in metres"),
     ],
 )
 def test_bad_input_is_one_clear_message_and_no_picture(folder: Path, arguments: tuple[str, ...], message: str) -> None:

@@ -76,7 +76,7 @@ def test_a_folder_of_the_name_of_a_phase_plot_is_taken_for_a_run(tropel: Tropel,
     (tmp_path / "game_fig2").mkdir()
     code, _, said = tropel("plot", "game_fig2")
     assert code == 1
-    assert "holds no trajectory" in said
+    assert "contains no trajectory" in said
 
 
 def test_list_names_phase_plots_and_every_personality(tropel: Tropel) -> None:

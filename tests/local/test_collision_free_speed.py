@@ -315,7 +315,7 @@ def test_where_everything_cancels_the_body_goes_on_as_it_faces() -> None:
 
 def test_a_3d_world_is_refused_with_a_word_on_what_to_do() -> None:
     world = World.box((0, 0, 0), (9, 9, 9))
-    with pytest.raises(ParameterError, match=r"model of the plane, and this world has 3 dimensions; use a 2D world"):
+    with pytest.raises(ParameterError, match=r"is a 2D model, and this world has 3 dimensions; use a 2D world"):
         Simulation(world, Group("a", count=2, goal="none"), local=CollisionFreeSpeed())
 
 

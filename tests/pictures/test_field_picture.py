@@ -81,7 +81,7 @@ def layer(**changed: object) -> FieldValues:
         "reachable": reachable,
         "vectors": to_the_east() * reachable[..., None],
         "far": far,
-        "far_means": "way to the goal [m]",
+        "far_means": "path to the goal [m]",
     }
     return FieldValues(**{**parts, **changed})
 
@@ -102,7 +102,7 @@ def test_a_picture_has_the_title_the_facts_and_what_the_colours_mean(tmp_path: P
     texts = [text.get_text() for text in figure.texts]
     assert "A corridor" in texts
     assert "flow field  ·  50 × 20 cells" in texts
-    assert figure.axes[1].get_ylabel() == "way to the goal [m]"
+    assert figure.axes[1].get_ylabel() == "path to the goal [m]"
     path = draw_field(scene(), layer(), tmp_path / "field.png", title="A corridor")
     with Image.open(path) as picture:
         assert picture.width > 800

@@ -224,7 +224,7 @@ def test_a_scenario_may_take_walls_and_exits_from_a_picture(tmp_path: Path) -> N
     world = parse(text, tmp_path).world()
     assert world.exits["out"].polygon.equals(shapely.box(3.5, 0.0, 4.0, 0.5))
     own = text + "[world.exits]\nout = { box = [0.0, 0.0, 1.0, 1.0] }\n"
-    with pytest.raises(ScenarioError, match=r"line 13: world\.exits\.out: exit 'out' is there twice: the map has"):
+    with pytest.raises(ScenarioError, match=r"line 13: world\.exits\.out: exit 'out' exists twice: the map has"):
         parse(own, tmp_path).world()
 
 

@@ -263,7 +263,7 @@ def test_unknown_names_are_refused_with_the_near_miss():
 
 
 def test_a_hazard_must_not_be_over_before_it_begins():
-    with pytest.raises(GeometryError, match="lasts until 2 s, which is over at 3 s"):
+    with pytest.raises(GeometryError, match="lasts until 2 s, which is over when it is added at 3 s"):
         room().hazards.add("fire", tropel.Hazard(inner=1.0, position=(5, 5), until=2.0), time=3.0)
 
 

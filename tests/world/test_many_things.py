@@ -140,7 +140,7 @@ def test_walls_across_the_whole_world_are_listed_in_fewer_cells(monkeypatch: pyt
 
 
 def test_columns_as_thin_as_a_hair_are_refused() -> None:
-    with pytest.raises(GeometryError, match=r"1 columns of 8e\+12 balls each would need .*; make columns wider"):
+    with pytest.raises(GeometryError, match=r"1 columns of 8e\+12 balls each would need .*; use wider columns"):
         add_columns(World.box((0, 0, 0), (4, 4, 4)), "hair", radius=1e-12, places=[(1.0, 1.0)])
 
 

@@ -82,12 +82,12 @@ def test_line_ends_of_other_systems_and_blank_lines_at_the_end_are_fine() -> Non
         ("height 3", "height", r"bad\.map, line 2: expected 'height NUMBER'"),
         ("width 4", "width -4", r"bad\.map, line 3: width must be"),
         ("map\n", "", r"bad\.map, line 4: expected 'map', found '\.\.@@'"),
-        (".GST", ".GS", r"bad\.map, line 6: a row of 3 cells where the header says width 4"),
-        (".GST", ".GxT", r"bad\.map, line 6, column 3: 'x' is no terrain"),
-        ("@WO.\n", "", r"bad\.map, line 6: the map ends too early: 2 rows where the header says 3"),
+        (".GST", ".GS", r"bad\.map, line 6: a row of 3 cells, but the header gives width 4"),
+        (".GST", ".GxT", r"bad\.map, line 6, column 3: 'x' is not a known terrain"),
+        ("@WO.\n", "", r"bad\.map, line 6: the map ends too early: 2 rows, but the header gives 3"),
         ("@WO.", "@WO.\n....", r"bad\.map, line 8: the map goes on too long"),
         ("height 3\nwidth 4", "height 99999\nwidth 99999", r"bad\.map: 99999 × 99999 cells are too many"),
-        ("..@@\n.GST\n@WO.", "@@@@\n@@@@\n@@@@", r"bad\.map: no cell can be walked on"),
+        ("..@@\n.GST\n@WO.", "@@@@\n@@@@\n@@@@", r"bad\.map: no cell is walkable"),
     ],
 )
 def test_errors_of_map_files_name_file_and_line(tmp_path: Path, old: str, new: str, message: str) -> None:
@@ -148,10 +148,10 @@ def test_no_exit_replaces_another_of_its_name(tmp_path: Path) -> None:
         picture.putpixel((20, 20), (255, 0, 0))
         picture.save(tmp_path / "two.png")
     colours = {"out": "#00ff00", "out_1": "#ff0000"}
-    with pytest.raises(GeometryError, match="exit 'out_1' is there twice: as a patch of 'out' and of 'out_1'"):
+    with pytest.raises(GeometryError, match="exit 'out_1' exists twice: as a patch of 'out' and of 'out_1'"):
         read_picture(tmp_path / "two.png", scale=0.1, exits=colours)
     plan = read_picture(tmp_path / "plan.png", scale=0.1, exits={"out": "#00ff00"})
-    with pytest.raises(GeometryError, match="exit 'out_2' is there twice: the map has an exit of that name"):
+    with pytest.raises(GeometryError, match="exit 'out_2' exists twice: the map has an exit of that name"):
         plan.world(exits={"out_2": shapely.box(1, 1, 2, 2)})
 
 
@@ -184,13 +184,13 @@ def test_missing_colours_and_black_pictures_are_told(tmp_path: Path) -> None:
     draw_room(tmp_path / "plan.png")
     with pytest.raises(GeometryError, match="exit 'way': no pixel has the colour blue"):
         read_picture(tmp_path / "plan.png", scale=0.1, exits={"way": "blue"})
-    with pytest.raises(ParameterError, match="'greenish' is no colour"):
+    with pytest.raises(ParameterError, match="'greenish' is not a colour"):
         read_picture(tmp_path / "plan.png", scale=0.1, exits={"way": "greenish"})
     with pytest.raises(ParameterError, match="brightness"):
         read_picture(tmp_path / "plan.png", scale=0.1, wall_below=128)
-    for pixels, says in ((-1.0, "straighten is a number of pixels"), (np.nan, "finite"), (np.inf, "finite")):
+    for pixels, says in ((-1.0, "straighten must be a number of pixels"), (np.nan, "finite"), (np.inf, "finite")):
         with pytest.raises(ParameterError, match=says):
             read_picture(tmp_path / "plan.png", scale=0.1, straighten=pixels)
     Image.new("L", (5, 5), 0).save(tmp_path / "black.png")
-    with pytest.raises(GeometryError, match="no pixel can be walked on"):
+    with pytest.raises(GeometryError, match="no pixel is walkable"):
         read_picture(tmp_path / "black.png", scale=0.1)

@@ -82,8 +82,8 @@ def test_obstacles_are_where_they_are_inside_of_the_box() -> None:
     ("build", "message"),
     [
         (lambda: World(shapely.box(0, 0, 5, 5), periodic=True), "cannot be joined: give a periodic world bounds"),
-        (lambda: World.box((0, 0), (5, 5), periodic="z"), "names axes among x, y"),
-        (lambda: World.box((0, 0, 0), (5, 5, 5), periodic=""), "names axes among x, y, z"),
+        (lambda: World.box((0, 0), (5, 5), periodic="z"), "name axes among x, y"),
+        (lambda: World.box((0, 0, 0), (5, 5, 5), periodic=""), "name axes among x, y, z"),
         (
             lambda: World(bounds=(0, 0, 5, 5), periodic=True, walls=[[(4, 1), (6, 1)]]),
             "wall 0 reaches beyond the side of a periodic world",

@@ -171,8 +171,8 @@ def test_nonsense_is_refused(told: dict[str, Any], message: str) -> None:
     ("values", "message"),
     [
         (lambda points: np.ones(3), "must return as many values"),
-        (lambda points: points[:, 0], r"value map 'mine': the function is -0.75 at \(-0.75"),
-        (lambda points: np.full(len(points), np.nan), "the function is nan"),
+        (lambda points: points[:, 0], r"value map 'mine': the function returns -0.75 at \(-0.75"),
+        (lambda points: np.full(len(points), np.nan), "the function returns nan"),
         (np.ones((3, 4)), r"has 3 × 4 values, but the map has 12 × 16 cells"),
     ],
 )

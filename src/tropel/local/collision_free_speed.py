@@ -1,4 +1,4 @@
-"""The collision-free speed model: a direction that others and walls bend, and a speed that the one ahead sets.
+"""The collision-free speed model: neighbours and walls bend the direction, the agent ahead sets the speed.
 
 Tordeux, Chraibi & Seyfried, "Collision-free speed model for pedestrian dynamics", Traffic and Granular Flow '15 (2016),
 arXiv:1512.05597, with walls and default parameters as in JuPedSim. Numbered here:
@@ -9,19 +9,20 @@ arXiv:1512.05597, with walls and default parameters as in JuPedSim. Numbered her
     s_i     = min of s_ij over all j ahead (e_i · e_ij ≥ 0) in the corridor (s_ij |e_i × e_ij| ≤ l_ij)            (4)
     V(s)    = min(v0, max(0, (s - l) / T))                                                                        (5)
 
-s_ij is the distance of two centres, e_ij the unit vector from i to j, l_ij = r_i + r_j, e0 the planned direction, v0
-the desired speed and T the time gap, which each agent has its own of. w runs over the nearest points of the walls.
+s_ij is the distance between two centres, e_ij the unit vector from i to j, l_ij = r_i + r_j, e0 the planned direction,
+v0 the desired speed and T the time gap, which can differ between agents. w runs over the nearest points of the walls.
 Where radii differ, the smallest s_ij - l_ij of (4) counts.
 
-Where the paper is silent, as in JuPedSim: walls bend the way but do not slow down, and who is hidden by a wall does not
-count. Round obstacles are geometry: they repel like a wall at the nearest point of their surface, moving or not, and do
-not slow down. Counted in (4) like somebody who stands, they would hold for good whoever has to get past them.
+Where the paper is silent, this follows JuPedSim: walls bend the path but do not slow agents down, and neighbours that
+are hidden by a wall do not count. Round obstacles are geometry: they repel like a wall at the nearest point of their
+surface, moving or not, and do not slow agents down. If they counted in (4) like a standing agent, they would stop for
+good every agent that has to get past them.
 
-Distances beyond which a repulsion is below `_NEGLIGIBLE` (the planned direction weighs 1) are not looked at; nor is
-anything beyond the sense radius.
+Repulsions below `_NEGLIGIBLE` (the planned direction has weight 1) are skipped, and so is everything beyond the sense
+radius.
 
-The paper's crowd is free of collisions for dt ≤ min(T / 2, 0.29 l / v0), some 0.08 s for people. Beside walls, which
-turn moves, and where agents start on top of each other, bodies may overlap; `solid_bodies` forbids that.
+The paper's crowd is free of collisions for dt ≤ min(T / 2, 0.29 l / v0), about 0.08 s for people. Bodies may overlap
+next to walls, which turn moves, and where agents start on top of each other; `solid_bodies` prevents that.
 """
 
 from __future__ import annotations
@@ -42,13 +43,13 @@ from tropel.contracts import Model, ModelDeclaration, Moment
 from tropel.errors import ParameterError, named_parameters
 from tropel.foundation import quantities
 
-#: Agents per unit of parallel work; each unit has its own list of who is in sight.
+#: Agents per unit of parallel work; each unit has its own list of neighbours in sight.
 _CHUNK = 64
 
-#: Weaker repulsions than this do not turn anybody by an angle that could be seen.
+#: Repulsions weaker than this do not turn an agent by a visible angle.
 _NEGLIGIBLE = 1e-6
 
-#: A body deep inside a wall is pushed by at most exp of this: enough for any direction, and still a finite number.
+#: A body deep inside a wall is pushed by at most exp of this: enough for any direction, and still finite.
 _STEEPEST = 100.0
 
 
@@ -58,23 +59,23 @@ class CollisionFreeSpeedParameters:
     """Parameters of `CollisionFreeSpeed`; the defaults are those of JuPedSim."""
 
     neighbour_strength: float = quantities.number(
-        8.0, low=0.0, about="a_n, repulsion of somebody in touch; the planned direction weighs 1"
+        8.0, low=0.0, about="a_n, repulsion of a neighbour in contact; the planned direction has weight 1"
     )
     neighbour_range: float = quantities.number(0.1, above=0.0, unit="m", about="D_n, distance over which it falls by e")
-    wall_strength: float = quantities.number(5.0, low=0.0, about="a_g, repulsion of a wall or an obstacle in touch")
+    wall_strength: float = quantities.number(5.0, low=0.0, about="a_g, repulsion of a wall or an obstacle in contact")
     wall_range: float = quantities.number(0.02, above=0.0, unit="m", about="D_g, distance over which it falls by e")
     time_gap: float = quantities.number(
-        1.0, above=0.0, unit="s", about="T, time kept to whoever is ahead, for agents that have no other `time_gap`"
+        1.0, above=0.0, unit="s", about="T, time kept to the agent ahead, for agents that have no other `time_gap`"
     )
     solid_bodies: bool = False  #: whether bodies are kept from overlapping, which the published model leaves open
 
 
 class _Rules(NamedTuple):
-    """Parameters as kernels see them."""
+    """Parameters as kernels read them."""
 
     neighbour_strength: float
     neighbour_range: float
-    neighbour_reach: float  #: free distance beyond which neighbours do not turn anybody [m]
+    neighbour_reach: float  #: free distance beyond which neighbours do not turn an agent [m]
     wall_strength: float
     wall_range: float
     wall_reach: float  #: the same for walls and obstacles [m]
@@ -94,7 +95,7 @@ def _repulsion(strength, fall, gap):
 
 @kernel
 def _walls(x, y, radius, sense, walls, rules):
-    """Sum over walls in (2), and how far the nearest wall is (infinite when none is listed here)."""
+    """Sum over walls in (2), and the distance to the nearest wall (infinite if none is listed here)."""
     ex = ey = 0.0
     nearest2 = math.inf
     limit = min(radius + rules.wall_reach, sense)
@@ -138,8 +139,8 @@ def _obstacles(position, i, radius, sense, discs, rules):
 
 @kernel
 def _look_around(x, y, own, radius, window, near, seen):
-    """List who is within the window: offset, distance and contact distance. Returns the length of the list, and the
-    room that it would need if there is too little."""
+    """List the neighbours within the window: offset, distance and contact distance. Returns the length of the list,
+    and the room it needs if there is too little."""
     limit = window * window
     count = np.uint64(0)
     position, body = near.met_position, near.met_radius
@@ -150,7 +151,7 @@ def _look_around(x, y, own, radius, window, near, seen):
         if count + (last - first) > seen.shape[0]:
             return count, count + (last - first)
         for k in range(first, last):
-            # Written whether near or not, and kept by counting on: a branch would be guessed wrong half of the time.
+            # Write every candidate and advance the count only for those near: a branch would mispredict half the time.
             dx = position[0, k] - own_x
             dy = position[1, k] - own_y
             away2 = dx * dx + dy * dy
@@ -162,7 +163,7 @@ def _look_around(x, y, own, radius, window, near, seen):
 
 @kernel
 def _without_hidden(x, y, nearest, walls, seen, count):
-    """Take those out of the list whom a wall hides; returns its new length."""
+    """Remove from the list the neighbours that a wall hides; returns its new length."""
     kept = np.uint64(0)
     for k in range(np.uint64(0), count):
         if seen[k, 2] > nearest and chord_blocked(x, y, x + seen[k, 0], y + seen[k, 1], walls):
@@ -180,7 +181,7 @@ def _others(seen, count, rules):
     for k in range(np.uint64(0), count):
         away = seen[k, 2]
         gap = away - seen[k, 3]
-        # Nobody is pushed by who stands in the very same place: there is no direction away from it.
+        # An agent in exactly the same place does not push: no direction leads away from it.
         if away > 0.0 and gap <= rules.neighbour_reach:
             push = _repulsion(rules.neighbour_strength, rules.neighbour_range, gap) / away
             ex -= push * seen[k, 0]
@@ -202,8 +203,8 @@ def _spacing(ex, ey, most, seen, count):
 @allocating_kernel
 def _steer_some(rows, first, last, position, heading, directions, desired_speed, sense_radius, body_radius, time_gap,
                 near, walls, discs, rules, out_velocity, out_heading):  # fmt: skip
-    # A function of its own, because Numba moves allocations out of parallel loops, and this list may grow. All agents
-    # of a chunk in one function, because handing tuples of arrays to a function costs more than a neighbour does.
+    # A separate function, because Numba moves allocations out of parallel loops, and this list may grow. One function
+    # handles all agents of a chunk, because passing tuples of arrays to a function costs more than a neighbour does.
     seen = np.empty((64, 4))
     any_walls, any_discs = walls.segments.shape[0] > 0, discs.radius.shape[0] > 0
     for m in range(first, last):
@@ -219,7 +220,7 @@ def _steer_some(rows, first, last, position, heading, directions, desired_speed,
         window = min(radius + rules.widest + max(rules.neighbour_reach, wanted * gap), sense)
         count, room = _look_around(x, y, i, radius, window, near, seen)
         while room > 0:
-            # It grows here: functions that allocate count references to all arrays they are handed, for each agent.
+            # It grows here, because a function that allocates counts references to all its arrays, for each agent.
             seen = np.empty((2 * room, 4))
             count, room = _look_around(x, y, i, radius, window, near, seen)
         if any_walls:
@@ -236,7 +237,7 @@ def _steer_some(rows, first, last, position, heading, directions, desired_speed,
         if length > 0.0:
             ex, ey = ex / length, ey / length
         else:
-            # Everything cancels; the body goes on as it faces.
+            # Everything cancels; the body continues in the direction it faces.
             ex, ey = heading[i, 0], heading[i, 1]
         speed = max(_spacing(ex, ey, wanted * gap, seen, count), 0.0) / gap
         out_velocity[i, 0], out_velocity[i, 1] = speed * ex, speed * ey
@@ -255,9 +256,9 @@ def _collision_free_speed(rows, position, heading, directions, desired_speed, se
 
 
 class CollisionFreeSpeed(Model):
-    """Turn away from who and what is near, and keep a time gap to whoever is ahead. In 2D only.
+    """Turn away from neighbours and walls, and keep a time gap to the agent ahead. In 2D only.
 
-    Agents have a column `time_gap` [s], settable per group and while running.
+    Agents have a column `time_gap` [s]. It can be set per group and during a run.
     """
 
     def __init__(self, **parameters: Any) -> None:
@@ -267,25 +268,25 @@ class CollisionFreeSpeed(Model):
             default=self.parameters.time_gap,
             above=0.0,
             unit="s",
-            about="time kept to whoever is ahead",
+            about="time kept to the agent ahead",
         )
         self.declares = ModelDeclaration(
             columns=(time_gap,), periodic_space=True, solid_bodies=self.parameters.solid_bodies
         )
 
     def prepare(self, moment: Moment) -> None:
-        """Called once before the first step."""
+        """Check dimensions and time gaps, once before the first step."""
         state = moment.state
         if state.dim != 2:
             raise ParameterError(
-                f"CollisionFreeSpeed is a model of the plane, and this world has {state.dim} dimensions; "
-                "use a 2D world, or a model for both such as Seek"
+                f"CollisionFreeSpeed is a 2D model, and this world has {state.dim} dimensions; "
+                "use a 2D world, or a model that supports both, such as Seek"
             )
         default = state.declared["time_gap"].default
         if default != self.parameters.time_gap:
             raise ParameterError(
                 f"two steering models set the time_gap of agents, to {default:g} s and {self.parameters.time_gap:g} s; "
-                'give it per group instead, as  parameters = {"time_gap": …}'
+                'set it per group instead, as  parameters = {"time_gap": …}'
             )
         if len(state) and not (state.time_gap > 0.0).all():
             row = int(np.flatnonzero(~(state.time_gap > 0.0))[0])
@@ -304,7 +305,7 @@ class CollisionFreeSpeed(Model):
             wall_range=given.wall_range,
             wall_reach=_reach(given.wall_strength, given.wall_range),
             widest=moment.reduce.largest(state.radius),
-            # Who kept less than a step would be where the other stands at its end.
+            # With a gap below one step, an agent could end the step where its neighbour stands.
             shortest_gap=moment.dt,
         )
         _collision_free_speed(near.rows_by_cell(moment.members), state.position, state.heading, moment.directions,

@@ -1,21 +1,23 @@
-"""Seek: walk at the desired speed in the planned direction, slow down behind others, step aside where that helps.
+"""Seek: walk at the desired speed in the planned direction, slow down behind others, sidestep where that helps.
 
-The smallest honest model, and the template for your own. It follows the two rules of Moussaïd, Helbing & Theraulaz,
+The simplest realistic model, and the template for your own. It follows the two rules of Moussaïd, Helbing & Theraulaz,
 "How simple rules determine pedestrian behavior and crowd disasters", PNAS 2011:
 
-1. Look along a fan of directions, straight on and to the sides. Along the direction at angle a to the planned one,
-   f(a) is how far one gets at the desired speed v0 before touching a wall or anybody, if all others keep their
-   velocity; at most the horizon H = sense radius. Take the direction that ends nearest to where straight on would lead:
+1. Check a fan of directions, straight ahead and to the sides. Along the direction at angle a to the planned one,
+   f(a) is the distance that an agent can walk at its desired speed v0 before it touches a wall or another agent, if
+   all others keep their velocity. It is at most the horizon H = sense radius. Take the direction that ends nearest to
+   the point that an unobstructed walk straight ahead would reach:
 
        minimise   H² + f(a)² - 2 H f(a) cos a                                               (their eq. 1)
 
-2. Keep a time T (`time_gap`) to whoever is ahead, as they stand now:
+2. Keep a time T (`time_gap`) to the agent ahead, computed from where it stands now:
 
        v = min(v0, gap / T)                                                                 (their eq. 2)
 
-Walls do not slow down: `integrate` lets bodies slide along them, also where a planner that sees none leads into one.
-Added to the paper: who has no room at all presses on a little. Bodies here are solid and move those they press on
-(`contact/solver.py`); without pressing, three of them in a door can hold each other for ever.
+Walls do not slow agents down: `integrate` lets bodies slide along them, even if a planner that ignores walls leads into
+one. Added to the paper: an agent that has no room at all still pushes forward a little. Bodies are solid here and move
+the bodies that they push (`contact/solver.py`). Without this push, three of them can block each other in a door for
+ever.
 
 Bodies are disks in 2D and balls in 3D, where the fan opens to four sides.
 """
@@ -38,7 +40,7 @@ from tropel.contracts import Model, ModelDeclaration, Moment
 from tropel.errors import ParameterError, named_parameters
 from tropel.foundation.quantities import number
 
-#: Agents per unit of parallel work; each unit has its own list of who is in sight.
+#: Agents per unit of parallel work; each unit has its own list of neighbours in sight.
 _CHUNK = 64
 
 
@@ -47,11 +49,11 @@ _CHUNK = 64
 class SeekParameters:
     """Parameters of `Seek`."""
 
-    time_gap: float = number(0.5, above=0.0, unit="s", about="time kept to whoever is ahead")
-    side_angles: tuple[float, ...] = (0.3, 0.6, 0.9, 1.2, 1.5)  #: how far it may turn off the planned direction [rad]
+    time_gap: float = number(0.5, above=0.0, unit="s", about="time kept to the agent ahead")
+    side_angles: tuple[float, ...] = (0.3, 0.6, 0.9, 1.2, 1.5)  #: angles to the planned direction that are tried [rad]
     margin: float = number(0.02, low=0.0, unit="m", about="room kept between bodies")
     press: float = number(
-        0.3, low=0.0, high=1.0, about="how hard those who have no room press on, as a share of the desired speed"
+        0.3, low=0.0, high=1.0, about="how hard agents without room push forward, as a share of the desired speed"
     )
 
     def __post_init__(self) -> None:
@@ -61,9 +63,9 @@ class SeekParameters:
 
 @kernel
 def _look_around(x, y, z, own, radius, horizon, near, seen):
-    """List who is within the horizon: offset, velocity and contact distance. Returns how many these are.
+    """List the neighbours within the horizon: offset, velocity and contact distance. Returns their number.
 
-    If there is no room for all of them, only the first are listed.
+    If the list has no room for all of them, it holds only the first ones.
     """
     dim = near.position.shape[0]
     position, velocity = near.met_position, near.met_velocity
@@ -90,7 +92,7 @@ def _look_around(x, y, z, own, radius, horizon, near, seen):
 
 @kernel
 def _free_way(ex, ey, ez, speed, most, seen, count):
-    """How far one gets along the unit vector e at a speed before touching anybody; others keep their velocity."""
+    """Distance along the unit vector e to the first contact at this speed, if all others keep their velocity."""
     time = most / speed
     for k in range(count):
         dx, dy, dz = seen[k, 0], seen[k, 1], seen[k, 2]
@@ -103,7 +105,7 @@ def _free_way(ex, ey, ez, speed, most, seen, count):
             return 0.0
         fast2 = vx * vx + vy * vy + vz * vz
         inside = closing * closing - fast2 * beyond
-        # The root is the first touch; compared without it when it cannot come before the best so far.
+        # The root gives the first contact. The comparison skips it if it cannot come before the best so far.
         if inside > 0.0 and closing - fast2 * time < math.sqrt(inside):
             time = min(time, (closing - math.sqrt(inside)) / fast2)
     return time * speed
@@ -111,7 +113,7 @@ def _free_way(ex, ey, ez, speed, most, seen, count):
 
 @kernel
 def _gap(ex, ey, ez, most, seen, count):
-    """How far a body can go along the unit vector e before it touches somebody, as they stand now."""
+    """How far a body can move along the unit vector e before it touches another one, as they stand now."""
     gap = most
     for k in range(count):
         dx, dy, dz, contact = seen[k, 0], seen[k, 1], seen[k, 2], seen[k, 6]
@@ -136,7 +138,7 @@ def _across(ex, ey, ez, dim):
 
 
 class _Rules(NamedTuple):
-    """Parameters as kernels see them."""
+    """Parameters as kernels read them."""
 
     time_gap: float
     margin: float
@@ -146,7 +148,7 @@ class _Rules(NamedTuple):
 
 @kernel
 def _best_direction(x, y, z, ex, ey, ez, dim, wanted, horizon, radius, seen, count, walls, turns):
-    """Rule 1: the direction of the fan that ends nearest to where straight on would lead."""
+    """Rule 1: the direction of the fan that ends nearest to where walking straight ahead would lead."""
     bx, by, bz = ex, ey, ez
     free = free_of_walls(x, y, ex, ey, radius, _free_way(ex, ey, ez, wanted, horizon, seen, count), walls)
     if free >= horizon:
@@ -155,11 +157,11 @@ def _best_direction(x, y, z, ex, ey, ez, dim, wanted, horizon, radius, seen, cou
     ux, uy, uz, wx, wy, wz = _across(ex, ey, ez, dim)
     for turn in range(turns.shape[0]):
         cosine, sine = turns[turn, 0], turns[turn, 1]
-        # Not even a free way at this angle, or a wider one, would end nearer than the best so far.
+        # Even if this angle and all wider ones were free, they would not end nearer than the best so far.
         if horizon * horizon * (1.0 - cosine * cosine) >= least:
             break
         for side in range(2 if dim == 2 else 4):
-            # Right before left: where both are as good, people pass on the right.
+            # Right before left: where both are equally good, people pass on the right.
             sign = sine if side % 2 == 0 else -sine
             sx, sy, sz = (ux, uy, uz) if side < 2 else (wx, wy, wz)
             cx, cy, cz = cosine * ex + sign * sx, cosine * ey + sign * sy, cosine * ez + sign * sz
@@ -173,7 +175,7 @@ def _best_direction(x, y, z, ex, ey, ez, dim, wanted, horizon, radius, seen, cou
 @kernel
 def _steer_one(i, position, directions, desired_speed, sense_radius, body_radius, near, walls, rules, seen,
                out_velocity, out_heading):  # fmt: skip
-    """Steer one agent; returns how many it sees if `seen` has no room for them, and then nothing is written."""
+    """Steer one agent. If `seen` has no room for its neighbours, returns their number and writes nothing."""
     dim = position.shape[1]
     ex, ey = directions[i, 0], directions[i, 1]
     ez = directions[i, 2] if dim == 3 else 0.0
@@ -205,8 +207,8 @@ def _steer_one(i, position, directions, desired_speed, sense_radius, body_radius
 @allocating_kernel
 def _steer_some(rows, first, last, position, directions, desired_speed, sense_radius, body_radius, near, walls, rules,
                 out_velocity, out_heading):  # fmt: skip
-    # A function of its own, because Numba moves allocations out of parallel loops, and this list may grow. It grows
-    # here, because functions that allocate count references to all arrays they are handed, for each agent.
+    # A separate function, because Numba moves allocations out of parallel loops, and this list may grow. It grows
+    # here, because a function that allocates counts references to all arrays that it gets, for each agent.
     seen = np.empty((64, 7))
     for m in range(first, last):
         many = _steer_one(rows[m], position, directions, desired_speed, sense_radius, body_radius, near, walls, rules,
@@ -240,7 +242,7 @@ class Seek(Model):
 
     def steer(self, moment: Moment, out: Steered) -> None:
         """Write velocity and heading of the members into `out`."""
-        # With less than two steps of time to spare, two who walk at each other would meet within one step.
+        # With less than two steps to spare, two agents that walk towards each other would meet within one step.
         time_gap = max(self.parameters.time_gap, 2.0 * moment.dt)
         rules = _Rules(time_gap, self.parameters.margin, self.parameters.press, self._turns)
         state, near = moment.state, moment.near

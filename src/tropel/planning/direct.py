@@ -1,6 +1,6 @@
 """Straight to the goal: an assigned exit or target, or the nearest one; targets may move.
 
-The smallest planner. It sees no walls, so a U-shaped room traps whoever follows it; the fields do not have that flaw.
+The smallest planner. It ignores walls, so a U-shaped room traps agents that follow it; fields do not have that flaw.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ from tropel.contracts import Declaration, Guidance, Moment, Planner
 
 
 class Direct(Planner):
-    """Go straight to the goal in the agents' `goal` column; stand where there is none.
+    """Go straight to the goal in the agents' `goal` column; stand if there is none.
 
-    In periodic space the way may lead over the seam, if that is shorter.
+    In periodic space the path crosses the seam if that is shorter.
     """
 
     declares = Declaration(periodic_space=True)

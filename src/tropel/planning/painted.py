@@ -1,12 +1,12 @@
-"""Vector fields that a user paints: arrays, functions, strokes along lines, and what can be made of them.
+"""Vector fields that a user paints: arrays, functions, strokes along lines, images, and combinations of them.
 
-A painted field says for any points which way to go there and how strongly: vectors of length up to 1 (longer ones are
-shortened when agents follow them), zero where nothing is painted. Fields combine:
+A painted field gives a direction and a strength at any point: vectors of length up to 1 (longer ones are shortened when
+agents follow them), zero where nothing is painted. Fields combine:
 
-    a + b, 0.5 * a          sums with weights
+    a + b, 0.5 * a          weighted sums
     a.masked(polygon)       a inside the polygon, nothing outside
     a.over(b)               a where it is painted, b elsewhere; with `region`, a inside the region and b outside
-    a.on_grid(...)          the same as an array, for fields that are slow to ask
+    a.on_grid(...)          the same as an array, for fields that are slow to evaluate
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ Floats = NDArray[np.float64]
 
 
 class PaintedField(ABC):
-    """What all painted fields can do. One of your own implements `at`."""
+    """The base of all painted fields. Your own class implements `at`."""
 
     @abstractmethod
     def at(self, points: Floats) -> Floats:
@@ -40,7 +40,7 @@ class PaintedField(ABC):
 
     @property
     def parameters(self) -> str:
-        """What makes it differ from others of its kind; part of digests."""
+        """What distinguishes it from others of its kind; part of digests."""
         return ""
 
     def __add__(self, other: PaintedField) -> PaintedField:
@@ -59,7 +59,7 @@ class PaintedField(ABC):
 
     @checked_arguments
     def masked(self, region: Polygonal, *, inside: bool = True) -> PaintedField:
-        """The part inside a polygon (or outside of it)."""
+        """The part inside (or outside) a polygon."""
         return _Masked(self, region, inside)
 
     @checked_arguments
@@ -69,7 +69,7 @@ class PaintedField(ABC):
 
     @checked_arguments
     def on_grid(self, low: Sequence[float], high: Sequence[float], *, cell: Length) -> ArrayField:
-        """The field at the centres of cells between two corners [m]; faster to ask than many strokes or polygons."""
+        """The field at the centres of cells between two corners [m]; faster than many strokes or polygons."""
         first, last = _floats(low), _floats(high)
         if first.shape not in ((2,), (3,)) or first.shape != last.shape or not (last > first).all():
             raise ParameterError(f"on_grid: the corners {low} and {high} must be two points, the second one beyond")
@@ -85,7 +85,7 @@ class PaintedField(ABC):
 
 
 def ask(field: PaintedField, points: Floats) -> Floats:
-    """What a field says, one vector per point; not every field is defined everywhere."""
+    """The vectors of a field, one per point; not every field is defined everywhere."""
     vectors = np.asarray(field.at(points), dtype=np.float64)
     if vectors.shape != points.shape:
         raise ParameterError(
@@ -96,7 +96,7 @@ def ask(field: PaintedField, points: Floats) -> Floats:
 
 
 def evaluate(field: PaintedField, points: Floats) -> Floats:
-    """What a field says at points where it must be defined."""
+    """The vectors of a field at points where it must be defined."""
     vectors = ask(field, points)
     bad = ~np.isfinite(vectors).all(axis=1)
     if bad.any():
@@ -108,10 +108,10 @@ def evaluate(field: PaintedField, points: Floats) -> Floats:
 
 
 class ArrayField(PaintedField):
-    """An array of vectors (ny, nx, 2), or (nz, ny, nx, 3), x first in the last axis; row 0 is lowest.
+    """An array of vectors (ny, nx, 2), or (nz, ny, nx, 3), x first in the last axis; row 0 is the lowest.
 
-    `origin` [m] is the low corner of the first cell, zero when it is left out, and `cell` [m] the size of all. Between
-    the centres of cells vectors are interpolated; outside of the array there is nothing.
+    `origin` [m] is the low corner of the first cell, zero if left out, and `cell` [m] the size of all cells. Vectors
+    are interpolated between the centres of cells; outside the array they are zero.
     """
 
     @checked_arguments
@@ -148,7 +148,7 @@ class ArrayField(PaintedField):
         counts = np.array(self.vectors.shape[:-1])[::-1]
         place = (points - self.origin) / self.cell
         inside = np.asarray(((place >= 0.0) & (place <= counts)).all(axis=1))
-        # Half a cell at the border has the value of the border's cells.
+        # The outer half cell at the border has the value of the border's cells.
         place = np.clip(np.where(inside[:, None], place, 0.0) - 0.5, 0.0, counts - 1)
         lower = np.minimum(place.astype(np.int64), np.maximum(counts - 2, 0))
         part = place - lower
@@ -163,7 +163,7 @@ class ArrayField(PaintedField):
 
 
 class FunctionField(PaintedField):
-    """A function of points (N, dim) [m] that returns vectors (N, dim); the same points give the same vectors, always.
+    """A function of points (N, dim) [m] that returns vectors (N, dim). Equal points must always give equal vectors.
 
     Functions are not stored with a run: a resume needs the same script.
     """
@@ -183,10 +183,10 @@ class FunctionField(PaintedField):
 
 
 class Stroke(PaintedField):
-    """A brush drawn along a line of points [m]: vectors point along it, from its first point to its last.
+    """A brush stroke along a line of points [m]: vectors point along it, from its first point to its last.
 
-    It is `width` [m] wide with full `strength` (1 for unit vectors), which fades to nothing over another `falloff` [m]
-    on either side. Around a corner the direction turns with the nearest place of the line.
+    It has full `strength` (1 for unit vectors) over its `width` [m] and fades to zero over another `falloff` [m] on
+    either side. Around a corner the direction turns with the nearest point of the line.
     """
 
     def __init__(self, points: ArrayLike, *, width: float = 1.0, strength: float = 1.0, falloff: float = 0.5) -> None:
@@ -294,14 +294,14 @@ def described(field: PaintedField) -> str:
 
 
 def _floats(values: ArrayLike) -> Floats:
-    """An array of our own; an empty one of no shape that anybody wants, if these are not numbers."""
+    """A new array; if these are not numbers, an empty one with a shape that every check refuses."""
     found = numbers_in(values)
     return np.empty((0, 0)) if found is None else np.array(found, order="C")
 
 
 def checked_region(region: Polygonal) -> Polygonal:
     if not isinstance(region, (shapely.Polygon, shapely.MultiPolygon)) or region.is_empty or not region.is_valid:
-        why = shapely.is_valid_reason(region) if isinstance(region, shapely.Geometry) else "it is no shapely geometry"
+        why = shapely.is_valid_reason(region) if isinstance(region, shapely.Geometry) else "not a shapely geometry"
         raise ParameterError(f"a mask must be a valid shapely polygon with an area: {why}")
     shapely.prepare(region)
     return region
@@ -312,18 +312,18 @@ def inside_of(region: Polygonal, points: Floats) -> NDArray[np.bool_]:
     return np.asarray(shapely.intersects_xy(region, points[:, 0], points[:, 1]))
 
 
-# A painted field from an image file, as drawn with any painting program.
+# A painted field from an image file, drawn with any painting program.
 #
-# Two ways to draw vectors in colours:
+# Vectors are encoded as colours in one of two ways:
 #
-# "xy":  red is the x direction and green is y: 128 is none, 255 is 1 to the right or up, 1 is 1 to the left or down.
+# "xy":  red is the x direction and green is y: 128 is zero, 255 is 1 to the right or up, 1 is 1 to the left or down.
 #        Blue is ignored. Opacity is the strength.
 # "hue": the hue is the angle: red is to the right, yellow-green (90°) up, cyan (180°) to the left, violet (270°) down.
-#        Saturation times brightness times opacity is the strength: in black, white, grey and transparent places nothing
-#        is painted.
+#        Saturation times brightness times opacity is the strength: black, white, grey and transparent places are not
+#        painted.
 
 ENCODINGS = ("xy", "hue")
-#: Pixels of an image: each becomes a vector, on the way to which it takes about 200 bytes.
+#: Largest number of pixels of an image: each becomes a vector and takes about 200 bytes meanwhile.
 MOST_VECTORS = 1 << 22
 
 
@@ -339,8 +339,8 @@ def image_field(
     try:
         pixels = read_pixels(file, most=MOST_VECTORS)
     except GeometryError as error:
-        raise ParameterError(f"no painted field can be made of an image: {error}") from error
-    upward = pixels[::-1].astype(np.float64)  # files begin with the top row
+        raise ParameterError(f"no painted field can be made from an image: {error}") from error
+    upward = pixels[::-1].astype(np.float64)  # files start with the top row
     vectors = _from_red_and_green(upward) if encoding == "xy" else _from_hue(upward / 255.0)
     return ArrayField(vectors, origin=origin, cell=cell)
 

@@ -1,10 +1,12 @@
-"""Follow a painted vector field: the plan that somebody drew instead of computed (LAYERS section 6).
+"""Following a painted vector field, a plan that is drawn instead of computed (LAYERS section 6); blends of planners.
 
     lane = Stroke([(0, 2), (20, 2)], width=2)
     VectorField(lane + 0.5 * ArrayField(vectors, cell=0.5), fallback=FlowField())
 
-Vectors longer than 1 are shortened to 1; shorter ones mean to go slower. Where nothing is painted agents stand, or do
-what the fallback says. Painted fields know no walls: agents that follow one into a wall stop there.
+Vectors longer than 1 are shortened to 1; shorter ones mean to go slower. Where nothing is painted, agents stand or
+follow the fallback. Painted fields ignore walls: agents that follow one into a wall stop there.
+
+`Blend`, the weighted mean of several planners, comes first; `VectorField` follows.
 """
 
 from __future__ import annotations
@@ -33,24 +35,24 @@ from tropel.planning.painted import (
 )
 from tropel.registry import PLANNERS
 
-# Blend planners: 0.7 of a flow field and 0.3 of what somebody painted.
+# Blends of planners: 0.7 of a flow field and 0.3 of a painted field.
 #
-# The direction is the weighted mean of those planners that say something at a place: where one of them is silent
-# (zero), the others count fully, so nobody slows down because a field has gaps. Directions that contradict each other
-# make a shorter vector, and people go slower there.
+# The direction is the weighted mean of the planners that give one at a place. Where a planner gives zero, the others
+# count fully, so agents do not slow down because a field has gaps. Directions that contradict each other make a shorter
+# vector, and agents go slower there.
 
 
 class Blend(Planner):
     """A weighted mean of planners, given as pairs (weight, planner).
 
-    A planner may be a name such as "flow_field", or a table {"model": "harmonic", "walls": "reflecting"}, which is how
-    scenario files do.
+    A planner may be a name such as "flow_field", or a table {"model": "harmonic", "walls": "reflecting"}, the form that
+    scenario files use.
     """
 
     @checked_arguments
     def __init__(self, parts: Sequence[Any]) -> None:
         if not len(parts):
-            raise ParameterError("Blend needs one planner or more, as pairs (weight, planner)")
+            raise ParameterError("Blend needs at least one planner, as pairs (weight, planner)")
         self.parts: list[tuple[float, Planner]] = []
         for number, part in enumerate(parts):
             if not isinstance(part, Sequence) or isinstance(part, str) or len(part) != 2:
@@ -70,12 +72,12 @@ class Blend(Planner):
         return inner_offers(self.inner)
 
     def prepare(self, moment: Moment) -> None:
-        """Called once before the first step."""
+        """Prepare all planners, once before the first step."""
         for _, planner in self.parts:
             planner.prepare(moment)
 
     def direct(self, moment: Moment, out: Guidance) -> None:
-        """Write the mean of what the planners say for the members."""
+        """Write the weighted mean of the planners' directions for the members."""
         members = moment.members
         total = np.zeros((len(members), out.directions.shape[1]))
         weights = np.zeros(len(members))
@@ -102,7 +104,7 @@ class Blend(Planner):
 
 
 def planner_named(planner: Any, what: str) -> Planner:
-    """A planner by its short name, or by a table of its name as `model` and its parameters; others as they are."""
+    """A planner by its short name, or by a table with its name as `model` and its parameters; others are returned."""
     if isinstance(planner, str):
         planner = {"model": planner}
     found = PLANNERS.make(planner) if isinstance(planner, Mapping) else planner
@@ -112,7 +114,7 @@ def planner_named(planner: Any, what: str) -> Planner:
 
 
 def declared_by(planners: Sequence[Planner]) -> Declaration:
-    """What a planner declares that asks others: all that these need, and no more space than all of them know."""
+    """The declaration of a planner that calls others: all their columns, and only the space that all others support."""
     return Declaration(
         columns=tuple(dict.fromkeys(column for planner in planners for column in planner.declares.columns)),
         memory=tuple(dict.fromkeys(column for planner in planners for column in planner.declares.memory)),
@@ -125,12 +127,12 @@ _NOTHING = 1e-9
 
 
 class VectorField(Planner):
-    """Go the way that is painted where an agent stands.
+    """Follow the direction that is painted where an agent stands.
 
     The field is a `PaintedField`, a function of points, or an array with `origin` and `cell`. It may also be given as
     `strokes` (points, width, strength and falloff of each) and as an `image` (with `origin`, `cell` and `encoding`),
-    which is how scenario files do; strokes lie over the image, and both over the field. `fallback` is a planner, or the
-    name of one, for places where nothing is painted.
+    the form that scenario files use. Strokes lie over the image, and both over the field. `fallback` is a planner, or
+    the name of one, for places where nothing is painted.
     """
 
     @checked_arguments
@@ -147,8 +149,8 @@ class VectorField(Planner):
     ) -> None:
         if image is None and not _is_array(field) and not (origin is None and cell is None):
             raise ParameterError(
-                "VectorField: origin and cell tell where an array or an image lies; strokes, functions and painted "
-                "fields are in metres already"
+                "VectorField: origin and cell give the place of an array or an image; strokes, functions and painted "
+                "fields are already in metres; leave origin and cell out"
             )
         layers: list[PaintedField] = []
         if strokes:
@@ -165,7 +167,7 @@ class VectorField(Planner):
             self.field = layer.over(self.field)
         self.fallback = None if fallback is None else planner_named(fallback, "the fallback of VectorField")
         self.inner = () if self.fallback is None else (self.fallback,)
-        # A field that is painted on a periodic world is asked inside of its bounds only.
+        # In a periodic world the field is only evaluated inside the bounds.
         self.declares: Declaration = declared_by(self.inner)
 
     @property
@@ -180,15 +182,15 @@ class VectorField(Planner):
         return np.asarray(self.field.at(points), dtype=np.float64)
 
     def prepare(self, moment: Moment) -> None:
-        """Called once before the first step."""
+        """Prepare the fallback and check the field, once before the first step."""
         if self.fallback is not None:
             self.fallback.prepare(moment)
-        # A field of the wrong shape or dimension says so now. Nobody need stand here, so it need not be defined.
+        # A field of the wrong shape or dimension raises now. It need not be defined here: agents may never stand there.
         with np.errstate(all="ignore"):
             ask(self.field, moment.world.bounds)
 
     def direct(self, moment: Moment, out: Guidance) -> None:
-        """Write the painted vectors, or what the fallback says, for the members."""
+        """Write the painted vectors, or those of the fallback, for the members."""
         members = moment.members
         vectors = evaluate(self.field, moment.state.position[members])
         lengths = np.linalg.norm(vectors, axis=1)
@@ -232,7 +234,7 @@ def _as_field(
     if callable(field):
         return FunctionField(field)
     if isinstance(field, (str, Path)):
-        raise ParameterError(f"VectorField: to follow a painted image, say image={str(field)!r} and its cell")
+        raise ParameterError(f"VectorField: to follow a painted image, pass image={str(field)!r} and its cell")
     return ArrayField(field, origin=origin, cell=_needed(cell, "an array"))
 
 

@@ -1,4 +1,4 @@
-"""Scenario files: TOML that is checked and becomes a simulation; and the scenes that come with tropel."""
+"""Scenario files: TOML that is checked and built into a simulation; and the scenes that come with tropel."""
 
 from tropel.scenario.loading import Scenario, builtin_names, load_builtin, load_scenario, parse_scenario
 

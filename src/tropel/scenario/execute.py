@@ -1,4 +1,4 @@
-"""Running a scenario with everything that belongs to it: trajectory, checkpoint, summary and pictures in one folder."""
+"""Running a scenario with all its results in one folder (trajectory, checkpoint, summary, pictures), and sweeps."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Outputs:
-    """Where the results of a run lie."""
+    """The files with the results of a run."""
 
     folder: Path
     trajectory: Path
@@ -71,8 +71,8 @@ def execute(
 ) -> tuple[Summary, Outputs]:
     """Run a scenario into a folder. Nothing is written before the scenario has been built without errors.
 
-    `budget` takes the place of the one in the file. With `replay`, a recorded run, there is none: its events say what
-    was left out. `watch` runs the simulation in place of `Simulation.run`, with a page to see it on.
+    `budget` replaces the one in the file. With `replay`, a recorded run, there is no budget: the recorded events tell
+    which behaviours were left out. `watch` runs the simulation in place of `Simulation.run`, with a page to view it.
     """
     spec = scenario.spec
 
@@ -93,11 +93,11 @@ def execute(
         raise scenario.error(("recording", "format"), "a 3D run cannot be recorded as sqlite; use parquet")
     outputs = Outputs.in_folder(out, trajectory_format=kind)
     if until is not None and until < sim.time:
-        raise ScenarioError(f"--until {until:g} lies before the checkpoint at t = {sim.time:g} s")
+        raise ScenarioError(f"--until {until:g} is before the checkpoint at t = {sim.time:g} s; give a later time")
     try:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise RecordingError(f"cannot make the folder {out}: {error.strerror}; choose another with --out") from error
+        raise RecordingError(f"cannot create the folder {out}: {error.strerror}; choose another with --out") from error
     _write_text(outputs.scenario, scenario.text)
     _copy_files(scenario, out)
     end: dict[str, Any] = {"until": spec.until if until is None else until, "limit": max(spec.limit, until or 0.0)}
@@ -113,14 +113,14 @@ def execute(
         else:
             summary = watch(sim, **end, **files, build=build, budget=budget)
     except (ModelError, EventError, ParameterError) as error:
-        # What only shows while it runs is still about this file.
+        # Errors that only appear during a run are still about this file.
         raise type(error)(f"{scenario.source}: {error}") from error
     _write_text(outputs.summary, json.dumps(summary.as_dict(), indent=2) + "\n")
     return summary, outputs
 
 
 def _copy_files(scenario: Scenario, out: Path) -> None:
-    """Put maps and pictures that a scenario names beside its copy, so that the copy can be run."""
+    """Copy maps and pictures that a scenario names next to its copy, so that the copy can be run."""
     for name in scenario.files():
         source, copied = scenario.folder / name, out / name
         is_inside = copied.resolve().is_relative_to(out.resolve())
@@ -141,27 +141,27 @@ def _write_text(path: Path, text: str) -> None:
 
 
 def trajectory_in(run: Path) -> Path:
-    """The trajectory that RUN means: a trajectory file itself, or the folder of a run."""
+    """The trajectory that RUN refers to: a trajectory file itself, or the folder of a run."""
     if run.suffix in (".sqlite", ".db", ".parquet"):
         return run
     if run.is_dir():
         for name in ("trajectory.sqlite", "trajectory.parquet"):
             if os.path.exists(run / name):
                 return run / name
-        raise RecordingError(f"{run} holds no trajectory.sqlite or trajectory.parquet; give the folder of a run")
+        raise RecordingError(f"{run} contains no trajectory.sqlite or trajectory.parquet; give the folder of a run")
     if not run.exists():
         raise RecordingError(f"there is no {run}; give the folder of a run or a trajectory file")
-    raise RecordingError(f"{run} is not a trajectory (.sqlite or .parquet) nor the folder of a run")
+    raise RecordingError(f"{run} is not a trajectory (.sqlite or .parquet), nor the folder of a run")
 
 
-# Many seeds of one scenario on all cores.
+# Sweeps: many seeds of one scenario on all cores.
 
 COLUMNS = ("seed", "agents", "evacuated", "remaining", "evacuation_time", "mean_exit_time", "simulated_time", "hash")
 
 
 @dataclass(frozen=True)
 class SeedResult:
-    """What one run of a sweep gave."""
+    """The result of one run of a sweep."""
 
     row: dict[str, object]
     departures: NDArray[np.float64]
@@ -169,7 +169,7 @@ class SeedResult:
 
 @dataclass
 class Sweep:
-    """Results by seed, and what went wrong with the others."""
+    """Results by seed, and the errors of seeds that failed."""
 
     results: dict[int, SeedResult] = field(default_factory=dict)
     failures: dict[int, str] = field(default_factory=dict)
@@ -186,11 +186,11 @@ def sweep(
 ) -> Sweep:
     """Run every seed, each on one thread, as many at a time as there are cores.
 
-    A row is added to the CSV file `table` as soon as a seed is done, so that nothing is lost when the rest fails.
+    A row is added to the CSV file `table` as soon as a seed is done, so that nothing is lost if the rest fails.
     """
     if not seeds:
         raise ParameterError("a sweep needs at least one seed")
-    scenario.build(seed=seeds[0], threads=1)  # errors in the file show here, before any process is started
+    scenario.build(seed=seeds[0], threads=1)  # errors in the file appear here, before any process is started
     done = Sweep()
     count = min(workers or os.cpu_count() or 1, len(seeds))
     # Spawned, not forked: a forked child would inherit locks that threads of the parent hold.
@@ -206,7 +206,7 @@ def sweep(
         coming = iter(seeds)
         try:
             while True:
-                # A few more than can run at a time: of a billion seeds only those are in memory that are being run.
+                # A few more than can run at once: of a billion seeds, only those being run are in memory.
                 for seed in itertools.islice(coming, 4 * count - len(waiting)):
                     waiting[pool.submit(run_seed, *task, seed)] = seed
                 if not waiting:
@@ -230,7 +230,7 @@ def sweep(
 def run_seed(
     text: str, source: str, folder: str, allow_imports: Sequence[str], until: float | None, seed: int
 ) -> SeedResult:
-    """One run, in a process of its own."""
+    """One run, in its own process."""
     scenario = parse_scenario(text, source=source, folder=Path(folder), allow_imports=allow_imports)
     sim = scenario.build(seed=seed, threads=1)
     spec = scenario.spec
@@ -241,7 +241,7 @@ def run_seed(
 
 
 def summary_table(scenario: Scenario, statistics: SweepStatistics) -> Table:
-    """What the runs say together, for the terminal."""
+    """The statistics of all runs, for the terminal."""
     from rich.table import Table
 
     table = Table(title=scenario.spec.title or scenario.name, show_header=False, title_justify="left")
@@ -249,7 +249,7 @@ def summary_table(scenario: Scenario, statistics: SweepStatistics) -> Table:
     table.add_column(justify="right")
     table.add_row("runs", str(statistics.runs))
     table.add_row("agents", f"{statistics.agents.min():,} to {statistics.agents.max():,}")
-    table.add_row("runs in which somebody stayed", str(statistics.incomplete))
+    table.add_row("runs with agents left", str(statistics.incomplete))
     if len(statistics.evacuation_times):
         times = statistics.evacuation_times
         interval = ""

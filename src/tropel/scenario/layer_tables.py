@@ -1,7 +1,7 @@
 """The JSON schema of layers in scenario files: a table per planner, environment and model, with its parameters.
 
-What a parameter may be is taken from where the layer declares it: the field of its dataclass, or the argument of its
-constructor. Parts of a type that no file can hold, such as functions, are left out.
+The type of a parameter comes from its declaration in the layer: the field of its dataclass, or the argument of its
+constructor. Parts of a type that a file cannot hold, such as functions, are left out.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from tropel.registry import Entry, Kind
 
 _OWN_CLASS = {
     "title": "A class of your own",
-    "description": "needs to be allowed from outside the file, with --allow-imports",
+    "description": "must be allowed from outside the file, with --allow-imports",
     "type": "object",
     "properties": {"model": {"type": "string", "pattern": r"^[\w.]+:\w+$"}},
     "required": ["model"],
@@ -30,7 +30,7 @@ _OWN_CLASS = {
 
 
 def layer_tables(kind: Kind) -> classmethod[Any, Any, dict[str, Any]]:
-    """A `__get_pydantic_json_schema__` for layers of a kind; they are imported when the schema is asked for."""
+    """A `__get_pydantic_json_schema__` for layers of a kind; they are imported when the schema is requested."""
 
     def tables(cls: type, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
         own = [handler(table_of(entry).__pydantic_core_schema__) for entry in kind.values()]
@@ -63,7 +63,7 @@ def _parameters(layer: type, dataclass: type | None) -> dict[str, tuple[Any, Any
             for field in dataclasses.fields(dataclass)
             if field.init
         }
-    # Of a layer without parameters it is that of every object.
+    # A layer without parameters has the constructor of `object`.
     constructor: Any = layer.__init__  # type: ignore[misc]
     hints = typing.get_type_hints(constructor, include_extras=True)
     found = {}
@@ -80,7 +80,7 @@ def _default(field: dataclasses.Field[Any]) -> Any:
 
 
 def _plain(default: Any) -> Any:
-    """A default as JSON can show it."""
+    """A default in a form that JSON can show."""
     is_table = dataclasses.is_dataclass(default) and not isinstance(default, type)
     return dataclasses.asdict(default) if is_table else default
 

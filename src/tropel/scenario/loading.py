@@ -1,4 +1,4 @@
-"""From a scenario file to a simulation. Every error names the file, the line, the key, the value and the remedy."""
+"""Building a simulation from a scenario file. Errors name the file, the line, the key, the value and the remedy."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from tropel.scenario.world_builder import WorldBuilder
 from tropel.simulation import Simulation
 from tropel.world import World
 
-#: So many things that are wrong are said at once, and so many characters of each.
+#: A message reports at most this many problems, and this many characters of each.
 _MOST_SAID = 50
 _LONGEST = 600
 
@@ -39,7 +39,7 @@ class Scenario:
     source: str  #: the file, or "built-in NAME"
     text: str
     folder: Path
-    allow_imports: tuple[str, ...] = ()  #: packages of whose classes it may make layers
+    allow_imports: tuple[str, ...] = ()  #: packages with classes that it may use as layers
 
     @property
     def name(self) -> str:
@@ -51,12 +51,12 @@ class Scenario:
             return _Builder(self).simulation(self.spec.seed if seed is None else seed, threads)
 
     def world(self) -> World:
-        """The world alone."""
+        """Only the world, without a simulation."""
         with self._located_errors():
             return WorldBuilder(self).world()
 
     def files(self) -> list[str]:
-        """Other files that it names: maps, shapes, pictures of fields."""
+        """Other files that it refers to: maps, shapes, pictures of fields."""
         return sorted(set(_named_files(tomllib.loads(self.text))))
 
     @contextlib.contextmanager
@@ -69,7 +69,7 @@ class Scenario:
             raise self.error(self._key_named_in(str(error)), str(error)) from error
 
     def _key_named_in(self, message: str) -> tuple[str | int, ...]:
-        """The key of the thing that an error of the engine names, such as: exit 'east' lies outside."""
+        """The key of the object that an error of the engine names, such as: exit 'east' lies outside."""
         named = re.search(r"\b(exit|region|door|obstacle|target|hazard|group) '([^']+)'", message)
         if named is None:
             return ()
@@ -88,13 +88,13 @@ class Scenario:
 
 
 def _line(text: str) -> str:
-    """A message in one line of bounded length, whatever names and values of a file stand in it."""
+    """A message on one line of bounded length, whatever names and values of a file it contains."""
     plain = re.sub(r"[\x00-\x1f\x7f\u2028\u2029]", lambda found: repr(found.group())[1:-1], text)
     return plain if len(plain) <= _LONGEST else f"{plain[:_LONGEST]} …"
 
 
 def _lines(messages: Iterable[str], source: str) -> str:
-    """The first of many messages, each once and on a line of its own, and how many there are besides."""
+    """The first of many messages, each once and on its own line, and the number of the others."""
     said = list(dict.fromkeys(messages))
     more = [f"{source}: … and {len(said) - _MOST_SAID} more"] if len(said) > _MOST_SAID else []
     return "\n".join([*said[:_MOST_SAID], *more])
@@ -113,14 +113,14 @@ def _named_files(part: Any) -> Iterator[str]:
 
 
 def builtin_names() -> list[str]:
-    """Names of the scenes that come with tropel."""
+    """Names of the built-in scenes."""
     folder = resources.files("tropel.scenario") / "builtin"
     return sorted(entry.name[:-5] for entry in folder.iterdir() if entry.name.endswith(".toml"))
 
 
 @checked_arguments
 def load_builtin(name: str) -> Scenario:
-    """A scene that comes with tropel."""
+    """A built-in scene."""
     names = builtin_names()
     if name not in names:
         raise ScenarioError(f"there is no built-in scenario '{name}'; {suggest(name, names)}")
@@ -133,8 +133,8 @@ def load_builtin(name: str) -> Scenario:
 def load_scenario(path: PathLike, *, allow_imports: Sequence[str] = ()) -> Scenario:
     """Read and check a scenario file (TOML).
 
-    A file names tropel's own layers. Where it names a class of yours (`package.module:Class`), Python code runs that
-    the file chooses, so `allow_imports` must list the package.
+    A file names tropel's own layers. If it names a class of yours (`package.module:Class`), Python code of the file's
+    choice is run, so `allow_imports` must list the package.
     """
     file = Path(path)
     try:
@@ -156,7 +156,7 @@ def load_scenario(path: PathLike, *, allow_imports: Sequence[str] = ()) -> Scena
 def parse_scenario(text: str, *, source: str, folder: Path, allow_imports: Sequence[str] = ()) -> Scenario:
     """Check the text of a scenario; `allow_imports` as for `load_scenario`."""
     if isinstance(allow_imports, str) or not all(isinstance(package, str) for package in allow_imports):
-        raise ParameterError(f"allow_imports is a list of names of packages, not {allow_imports!r}")
+        raise ParameterError(f"allow_imports must be a list of package names, not {allow_imports!r}")
     try:
         raw = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -173,7 +173,7 @@ def parse_scenario(text: str, *, source: str, folder: Path, allow_imports: Seque
 
 
 def _check_format(format: Any, text: str, source: str) -> None:
-    """Before all else: in a file of another format anything may be wrong."""
+    """Checked first: in a file of another format anything may be wrong."""
     if type(format) is not int or format != schema.FORMAT:
         newer = type(format) is int and format > schema.FORMAT
         remedy = "it was written for a newer tropel: upgrade" if newer else f"write  format = {schema.FORMAT}"
@@ -217,7 +217,7 @@ class _Builder:
         return sim
 
     def _schedule(self, sim: Simulation) -> None:
-        """Schedule the events in the order in which they will happen, so that each is checked knowing those before."""
+        """Schedule the events in the order in which they will happen, so that each check knows the earlier ones."""
         wrong: list[str] = []
         steps = [due_step(timed.at, sim) for timed in self.spec.events]
         for number in sorted(range(len(steps)), key=steps.__getitem__):
@@ -251,7 +251,7 @@ class _Builder:
         )
 
     def _per_group(self, which: str, known: Kind, groups: list[str]) -> Any:
-        """One layer for all, or one per group where groups have their own."""
+        """One layer for all, or one per group if groups have their own."""
         shared = self._layer(getattr(self.spec, which), known, (which,))
         own = {
             group.name: self._layer(getattr(group, which), known, ("groups", number, which))
@@ -261,7 +261,7 @@ class _Builder:
         return shared if not own else {name: own.get(name, shared) for name in groups}
 
     def _layer(self, spec: schema.LayerSpec, known: Kind, path: Sequence[str | int]) -> Any:
-        """The layer of a spec. Groups with equal specs share one, which a crowd on cells and its planner must."""
+        """The layer of a spec. Groups with equal specs share one, as a crowd on cells and its planner require."""
         for equal, kind, layer in self._made:
             if equal == spec and kind is known:
                 return layer
@@ -278,7 +278,7 @@ class _Builder:
         return layer
 
     def _made_inside(self, told: Mapping[str, Any]) -> dict[str, Any]:
-        """The same table with planners inside it made, as those of a blend, and its image beside the scenario file."""
+        """The same table with the planners inside it built, as in a blend, and its image path relative to the file."""
         found = {key: self._made_planners(value) for key, value in told.items()}
         if PLANNERS.entry(told["model"]) is PLANNERS["vector_field"] and isinstance(told.get("image"), str):
             found["image"] = self.scenario.folder / told["image"]
@@ -292,7 +292,7 @@ class _Builder:
         return value
 
 
-# Explaining -----------------------------------------------------------------------------------------------------
+# Explaining errors ----------------------------------------------------------------------------------------------
 
 
 def _explain(error: ValidationError, raw: Any, text: str, source: str) -> str:
@@ -301,7 +301,7 @@ def _explain(error: ValidationError, raw: Any, text: str, source: str) -> str:
     enclosing = {path[:length] for path, _ in problems for length in range(len(path))}
     said: set[Any] = set()
     for path, problem in problems:
-        # One alternative of a union was not meant: what is wrong with the meant one is said further in, or has been.
+        # One alternative of a union was not meant; the problem of the intended one is reported deeper, or already was.
         if problem["type"].endswith("_type") and (path in enclosing or path in said):
             continue
         said.add(path)
@@ -334,7 +334,7 @@ def _one_problem(problem: Any, path: tuple[str | int, ...]) -> str:
         known = re.findall(r"'([^']+)'", problem["ctx"]["expected_tags"])
         return f"{key}.kind = '{problem['ctx']['tag']}': unknown; {suggest(problem['ctx']['tag'], known)}"
     if kind == "union_tag_not_found":
-        return f"{key}: is of no known kind; say which with  kind = …"
+        return f"{key}: is of no known kind; add  kind = …"
     if kind in ("extra_forbidden", "unexpected_keyword_argument"):
         return f"{key}: unknown key; {suggest(str(path[-1]), _known_keys(path[:-1], problem['loc']))}"
     message = str(problem["msg"]).removeprefix("Value error, ")
@@ -345,7 +345,7 @@ def _one_problem(problem: Any, path: tuple[str | int, ...]) -> str:
 
 
 def _known_keys(path: tuple[str | int, ...], loc: tuple[str | int, ...]) -> list[str]:
-    """The keys that the schema knows at a place; pydantic's location also says which `kind` of thing it took it for."""
+    """The keys of the schema at a place; pydantic's location also tells which `kind` of object it assumed."""
     kinds: list[Any] = [schema.ScenarioSpec]
     for part in path:
         if isinstance(part, int):

@@ -1,4 +1,4 @@
-"""Where in a TOML text a key stands, so that an error can name the key and the line."""
+"""The position of a key in a TOML text, so that an error can name the key and the line."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Path = tuple[str | int, ...]
 
 
 def line_of(text: str, path: Sequence[str | int]) -> int | None:
-    """The line (from 1) of the key at `path`, or of the nearest enclosing key or table that has a line of its own."""
+    """The line (from 1) of the key at `path`, or of the nearest enclosing key or table that has its own line."""
     lines = _lines_by_path(text)
     wanted = tuple(path)
     while wanted:
@@ -24,7 +24,7 @@ def line_of(text: str, path: Sequence[str | int]) -> int | None:
 
 
 def dotted(path: Sequence[str | int]) -> str:
-    """A path as people write it: groups[0].region."""
+    """A path in readable form: groups[0].region."""
     text = ""
     for part in path:
         text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else str(part)

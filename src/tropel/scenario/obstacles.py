@@ -1,4 +1,4 @@
-"""Round obstacles at random places: the clutter of a scene, said in one line of a file."""
+"""Many obstacles from one entry of a file: columns in 3D, and round obstacles scattered at random."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from tropel.world import Obstacle, World
 from tropel.world.obstacles import inside_discs
 from tropel.world.periodic import nearest_images, shifts
 
-# Columns in 3D, from the floor to the ceiling: as stacks of balls, which is what obstacles in space are.
+# Columns in 3D, from the floor to the ceiling: stacks of balls, the only obstacles in 3D.
 
 
-#: Middles of the balls of a column are at most so many radii apart: it is nowhere thinner than 97 % of its width.
+#: Centres of the balls of a column are at most this many radii apart: nowhere is it thinner than 97 % of its width.
 _APART = 0.5
-#: What a ball takes, with its name and place [bytes].
+#: Memory of a ball, with its name and place [bytes].
 _BYTES_PER_BALL = 1000.0
 
 
@@ -36,7 +36,7 @@ def add_columns(world: World, name: str, *, radius: float, places: Sequence[tupl
     require_memory(
         _BYTES_PER_BALL * balls * len(places),
         f"{len(places)} columns of {balls:.3g} balls each",
-        "make columns wider, or use fewer of them",
+        "use wider columns, or fewer of them",
         error=GeometryError,
     )
     heights = np.linspace(low, high, int(balls)).tolist()
@@ -50,15 +50,15 @@ def add_columns(world: World, name: str, *, radius: float, places: Sequence[tupl
 
 
 _DARTS_PER_OBSTACLE = 200
-#: Darts that are looked at together.
+#: Darts that are tested together.
 _BATCH = 1 << 16
-#: What an obstacle takes, with its name and its places in lists [bytes].
+#: Memory of an obstacle, with its name and its places in lists [bytes].
 _BYTES_PER_OBSTACLE = 2000
-#: Who reaches into more squares than this is not listed in them.
+#: Obstacles that reach into more squares than this are not listed in them.
 _MOST_SQUARES = 1000
-#: For fewer newcomers it does not pay to list what is there already by squares.
+#: For fewer new obstacles it does not pay to sort the existing ones into squares.
 _FEW = 32
-#: Less than one, so that rounding drops no dart that would do.
+#: Less than one, so that rounding drops no valid dart.
 _SURELY = 1.0 - 1e-9
 
 
@@ -67,8 +67,8 @@ def scatter(
 ) -> None:
     """Add obstacles `name_1`, `name_2`, … to a world, with their centres in a region.
 
-    They keep `gap` [m] free from each other and from the walls, doors, exits, targets and obstacles already there.
-    Places and radii depend on `seed` and `name` only, so that a scene stays the same when the people in it do not.
+    They keep `gap` [m] free to each other and to the walls, doors, exits, targets and obstacles already there. Places
+    and radii depend on `seed` and `name` only, so that a scene stays the same when the agents in it change.
     """
     require_memory(_BYTES_PER_OBSTACLE * float(count), f"{count:,} obstacles", "use fewer of them", error=GeometryError)
     radii = draw(radius, seed=seed, purpose=f"{name}/radius", ids=np.arange(count))
@@ -110,15 +110,15 @@ def _no_room(fit: int, count: int, radii: NDArray[np.float64], gap: float) -> st
 def _darts(
     key: np.uint64, low: NDArray[np.float64], high: NDArray[np.float64], numbers: NDArray[np.int64]
 ) -> NDArray[np.float64]:
-    """Points spread evenly over a box."""
+    """Points distributed uniformly over a box."""
     unit = np.hstack([uniforms(key, numbers), uniforms(key, numbers, draw=1)])
     return low + unit[:, : len(low)] * (high - low)
 
 
 def _promising(darts: NDArray[np.float64], area: Any, taken: _Taken, solid: Any, least: float) -> NDArray[np.float64]:
-    """The darts without those that are out of the area, or nearer than `least` [m] to something that is there.
+    """The darts without those outside the area, or nearer than `least` [m] to something that is already there.
 
-    Looked at together: where little room is left, nearly all of them go here.
+    They are tested together: if little room is left, nearly all of them are dropped here.
     """
     if area is not None:
         darts = darts[shapely.contains_xy(area, darts[:, 0], darts[:, 1])]
@@ -128,7 +128,7 @@ def _promising(darts: NDArray[np.float64], area: Any, taken: _Taken, solid: Any,
 
 
 class _Taken:
-    """Round things that others must keep away from, by the squares of space that they reach into."""
+    """Round objects that others must keep away from, sorted into the squares of space that they reach into."""
 
     def __init__(
         self,
@@ -139,7 +139,7 @@ class _Taken:
         world: World,
     ) -> None:
         self.world = world
-        self._farthest = float(coming.max()) + gap  #: how far from the surface of one of them others may be asked for
+        self._farthest = float(coming.max()) + gap  #: largest distance to a surface that is queried
         self._square = 2.0 * float(coming.max()) + gap
         self._moves = shifts(world.period)
         self._count = len(radius)
@@ -147,7 +147,7 @@ class _Taken:
         self._radius = np.empty(len(radius) + len(coming))
         self._position[: self._count], self._radius[: self._count] = position, radius
         self._near: dict[tuple[int, ...], list[int]] = {}
-        #: Those that every place is compared with: what was there before, if only a few come, and what is large.
+        #: Objects that every place is compared with: the existing ones if only a few are added, and large ones.
         self._always = np.arange(self._count if len(coming) < _FEW else 0)
         for row in range(len(self._always), self._count):
             self._enter(row)
@@ -169,7 +169,7 @@ class _Taken:
                 self._near.setdefault(square, []).append(row)
 
     def is_near(self, place: NDArray[np.float64], away: float) -> bool:
-        """Whether a place is nearer than `away` [m] to the surface of one of them."""
+        """Whether a place is nearer than `away` [m] to the surface of an object."""
         square = tuple(np.floor(place / self._square).astype(np.int64).tolist())
         near = self._near.get(square, [])
         rows = np.append(self._always, np.array(near, dtype=np.int64)) if near else self._always
@@ -179,7 +179,7 @@ class _Taken:
         return bool((np.linalg.norm(offset, axis=1) < self._radius[rows] + away).any())
 
     def around(self, places: NDArray[np.float64], away: float) -> NDArray[np.bool_]:
-        """Which places are surely nearer than that."""
+        """Which places are certainly nearer than that."""
         reach = (self._radius[: self._count] + away) * _SURELY
         return inside_discs(places, self._position[: self._count], reach, self.world)
 

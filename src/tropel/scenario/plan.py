@@ -1,4 +1,4 @@
-"""Planning without walking: from a map to a field, its figures and its picture."""
+"""Planning without a simulation: from a map to a field, its statistics and its picture."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ if TYPE_CHECKING:
     from tropel.pictures.field import FieldValues
     from tropel.recording import Scene
 
-#: Planners that `tropel plan` knows: those that solve a field from the map alone.
+#: Planners that `tropel plan` supports: those that solve a field from the map alone.
 FIELDS = ("flow_field", "harmonic")
-#: Cells along the longer side of a large map, when nobody says how large they should be.
+#: Cells along the longer side of a large map, if no cell size is given.
 _CELLS_ALONG = 1200
 _LEAST_CELL = 0.2
 _GOAL = "goal"
@@ -40,13 +40,13 @@ _GOAL = "goal"
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """A field that has been planned, and what it took."""
+    """A planned field, and the time it took."""
 
     world: World
     field: FieldOnRaster
     planner: str  #: its name in scenario files
-    goal: str  #: what the field leads to
-    seconds: float  #: for drawing the raster and solving the field
+    goal: str  #: the goal that the field leads to
+    seconds: float  #: time for the raster and for solving the field
     title: str = ""
 
     @property
@@ -55,11 +55,11 @@ class Plan:
 
     @property
     def reachable_share(self) -> float:
-        """Of the free cells, how many lead to the goal."""
+        """Share of the free cells from which a path leads to the goal."""
         return float(self.field.reachable.sum()) / max(self.free, 1)
 
     def table(self) -> Table:
-        """The figures, for people."""
+        """The statistics as a table for the terminal."""
         from rich.table import Table
 
         raster, lost = self.field.raster, self.field.unreachable()
@@ -72,27 +72,27 @@ class Plan:
         for place, cells in lost.pairs[:5]:
             at = ", ".join(f"{c:.4g}" for c in place)
             size = f"{cells * raster.cell**raster.dim:.3g} {'m²' if raster.dim == 2 else 'm³'}"
-            table.add_row("no way from", f"around ({at}): {cells:,} cells, {size}")
+            table.add_row("no path from", f"around ({at}): {cells:,} cells, {size}")
         if len(lost.regions) > 5:
             table.add_row("", f"and {len(lost.regions) - 5} more regions")
         table.add_row("planned in", f"{self.seconds:.2f} s")
         return table
 
     def scene(self) -> Scene:
-        """The world as pictures see it."""
+        """The world in the form that pictures take."""
         return Simulation(self.world, [], title=self.title).scene
 
     def facts(self) -> list[str]:
-        """A line for the picture."""
+        """Facts for the caption of the picture."""
         raster = self.field.raster
         size = " × ".join(str(count) for count in reversed(raster.shape))
         said = [f"{self.planner.replace('_', ' ')} to {self.goal}", f"{size} cells of {raster.cell:g} m"]
         lost = self.free - int(self.field.reachable.sum())
-        return [*said, f"{lost / self.free:.1%} of the free cells have no way"] if lost else said
+        return [*said, f"{lost / self.free:.1%} of the free cells have no path"] if lost else said
 
 
 def parse_place(text: str) -> tuple[float, float]:
-    """A place as written on the command line: x,y in metres."""
+    """A place from the command line: x,y in metres."""
     try:
         x, y = (float(part) for part in text.split(","))
     except ValueError:
@@ -107,7 +107,7 @@ def read_world(source: str | Path, *, scale: float | None = None) -> tuple[World
     if suffix in (".map", ".png"):
         return read_plan(path, scale=scale).world(), path.stem
     if scale is not None:
-        raise ParameterError(f"a scale is for maps of cells (.map) and pictures (.png); {path} is in metres already")
+        raise ParameterError(f"a scale is for maps of cells (.map) and pictures (.png); {path} is already in metres")
     if suffix in (".wkt", ".json", ".geojson"):
         return World(_polygon_in(path)), path.stem
     if suffix == ".toml" or path.is_file():
@@ -135,9 +135,9 @@ def make_plan(
     clearance: float = 0.2,
     title: str = "",
 ) -> Plan:
-    """Plan the way to a place (x, y) [m], or to the nearest exit or target of the world when no place is given.
+    """Plan the path to a place (x, y) [m], or to the nearest exit or target of the world if no place is given.
 
-    A place becomes a target of the plan's own copy of the world.
+    A place becomes a target in the plan's own copy of the world.
     """
     if planner not in FIELDS:
         raise ParameterError(f"there is no field '{planner}' to plan with; {suggest(planner, FIELDS)}")
@@ -165,7 +165,7 @@ def _free_name(world: World) -> str:
 
 
 def _fitting_cell(world: World) -> float:
-    """Cells as people need them, or larger ones where the map is so large that they would be too many."""
+    """A cell size that suits people, or a larger one if the map would have too many cells."""
     longest = float((world.bounds[1] - world.bounds[0]).max())
     return max(_LEAST_CELL, float(f"{longest / _CELLS_ALONG:.2g}"))
 
@@ -175,16 +175,16 @@ def draw_plan(plan: Plan, path: Path) -> Path:
     from tropel.pictures.field import draw_field
 
     if plan.world.dim != 2:
-        raise ParameterError("only fields in the plane can be drawn")
+        raise ParameterError("only 2D fields can be drawn")
     return draw_field(plan.scene(), layer_of(plan.field), path, title=plan.title, facts=plan.facts())
 
 
 def layer_of(field: FieldOnRaster) -> FieldValues:
-    """A field as pictures see it: coloured by the way that is left, or by the logarithm that the solver gives."""
+    """A field in the form that pictures take: coloured by path length, or by the logarithm that the solver gives."""
     from tropel.pictures.field import FieldValues
 
     length = field.length
-    far, means = (-field.value, "how far from the goal:  −ln u") if length is None else (length, "way to the goal [m]")
+    far, means = (-field.value, "how far from the goal:  −ln u") if length is None else (length, "path to the goal [m]")
     return FieldValues(
         origin=field.raster.origin,
         cell=field.raster.cell,
@@ -200,10 +200,10 @@ def layer_of(field: FieldOnRaster) -> FieldValues:
 
 
 def draw_scenario_fields(scenario: Scenario, folder: Path) -> list[Path]:
-    """Draw the fields that groups and newcomers of a scenario follow at its start: field.png, or one for each goal.
+    """Draw the fields that groups and sources of a scenario follow at its start: field.png, or one file per goal.
 
-    Fields within a blend, or behind a painted field, are drawn as they are; equal ones once. A scenario without such a
-    planner has none. Fields that are kept in the cache come from there.
+    Fields inside a blend, or behind a painted field, are drawn as they are; equal ones only once. A scenario without
+    such a planner has none. Cached fields are read from the cache.
     """
     from tropel.pictures.field import draw_field
 
@@ -223,7 +223,7 @@ def draw_scenario_fields(scenario: Scenario, folder: Path) -> list[Path]:
 
 
 def _fields(sim: Simulation) -> Iterator[tuple[str, str, FieldOnRaster]]:
-    """Every field once: the name of its planner, its goal, and itself."""
+    """Every field once: the name of its planner, its goal, and the field."""
     seen = set()
     for group, followed in sim.planners.items():
         newcomers = [source.goal for source in sim.population.sources if source.group == group]

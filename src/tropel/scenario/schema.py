@@ -1,4 +1,4 @@
-"""What a scenario file may say. The JSON schema of `tropel schema` is made from these models."""
+"""The contents of a scenario file, as models. The JSON schema of `tropel schema` is made from them."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from tropel.world.shapes import Coordinate, Length, PositiveLength, read_shape_f
 XY = tuple[Coordinate, Coordinate]
 _Corners = tuple[Coordinate, Coordinate, Coordinate, Coordinate]
 
-#: Version of the format of scenario files. A file of a later one may say things that would be misread here.
+#: Version of the format of scenario files. A file in a later format may contain entries that would be misread here.
 FORMAT = 1
 
 
@@ -40,14 +40,14 @@ class Model(BaseModel):
 
 
 class Shape(Model):
-    """A polygon, said in one way: box, polygon (with holes), circle, WKT text, or a WKT or GeoJSON file."""
+    """A polygon, given in one of these ways: box, polygon (with holes), circle, WKT text, or a WKT or GeoJSON file."""
 
     box: Annotated[_Corners | None, Field(description="x_min, y_min, x_max, y_max")] = None
     polygon: Annotated[list[XY], Field(min_length=3)] | None = None
     holes: list[list[XY]] = []
     circle: Annotated[
         tuple[Coordinate, Coordinate, PositiveLength] | None,
-        Field(description="center x, center y, radius; as a 32-gon"),
+        Field(description="centre x, centre y, radius; becomes a 32-gon"),
     ] = None
     wkt: str | None = None
     file: Annotated[str | None, Field(description="a .wkt or .geojson file, relative to the scenario file")] = None
@@ -56,15 +56,15 @@ class Shape(Model):
     def _said_once(self) -> Shape:
         given = [key for key in ("box", "polygon", "circle", "wkt", "file") if getattr(self, key) is not None]
         if len(given) != 1:
-            raise ValueError("a shape is given by exactly one of box, polygon, circle, wkt or file")
+            raise ValueError("give exactly one of box, polygon, circle, wkt or file for a shape")
         if self.holes and self.polygon is None:
-            raise ValueError("holes go with polygon")
+            raise ValueError("holes need a polygon; give them together with polygon")
         if self.box is not None and not (self.box[0] < self.box[2] and self.box[1] < self.box[3]):
-            raise ValueError(f"box is [x_min, y_min, x_max, y_max]; {list(self.box)} has no area")
+            raise ValueError(f"box must be [x_min, y_min, x_max, y_max]; {list(self.box)} has no area")
         return self
 
     def geometry(self, folder: Path) -> Any:
-        """The shape as something `World` takes."""
+        """The shape in a form that `World` takes."""
         if self.box is not None:
             return shapely.box(*self.box)
         if self.polygon is not None:
@@ -86,28 +86,28 @@ class BoxSpec(Model):
 
 Periodic = Annotated[
     bool | Annotated[str, Field(pattern="^[xyz]{1,3}$")],
-    Field(description='opposite sides are joined: all of them, or those across the axes it names, such as "x"'),
+    Field(description='join opposite sides: all of them, or those across the axes it names, such as "x"'),
 ]
 
 
 class DoorSpec(Model):
-    """A line nobody passes while it is closed."""
+    """A line that agents cannot cross while it is closed."""
 
     line: Annotated[list[XY], Field(min_length=2)]
     open: bool = False
 
 
 class ObstacleSpec(Model):
-    """A round obstacle, standing at a position or moving."""
+    """A round obstacle, static or moving."""
 
     radius: PositiveLength
     position: PointField | None = None
     motion: Motion | None = None
-    type: Annotated[str, Field(description="what it is, such as fire; models may treat types differently")] = "obstacle"
+    type: Annotated[str, Field(description="a type such as fire; models may treat types differently")] = "obstacle"
 
 
 class HazardSpec(HazardFields):
-    """Fire, rubble, an explosion: who is within its inner radius dies, and up to the outer one it is avoided."""
+    """Fire, rubble, an explosion: agents within its inner radius die, and up to the outer radius they avoid it."""
 
 
 class ScatterSpec(Model):
@@ -116,13 +116,13 @@ class ScatterSpec(Model):
     count: PositiveWhole
     radius: Value
     region: Annotated[
-        str | Shape | BoxSpec | None, Field(description="where their centres lie; anywhere when left out")
+        str | Shape | BoxSpec | None, Field(description="where their centres lie; anywhere if left out")
     ] = None
     gap: Annotated[
-        Length, Field(description="kept free between them, and to walls, exits, targets and obstacles [m]")
+        Length, Field(description="distance kept between them, and to walls, exits, targets and obstacles [m]")
     ] = 0.0
-    seed: Annotated[WholeNumber, Field(description="of places and radii; that of the run does not change them")] = 0
-    type: Annotated[str, Field(description="what they are, such as fire")] = "obstacle"
+    seed: Annotated[WholeNumber, Field(description="for places and radii, independent of the seed of the run")] = 0
+    type: Annotated[str, Field(description="their type, such as fire")] = "obstacle"
 
 
 class ColumnsSpec(Model):
@@ -133,7 +133,7 @@ class ColumnsSpec(Model):
 
 
 class TargetSpec(Model):
-    """A place to go to; who comes within `radius` has arrived, and leaves if it `absorbs`."""
+    """A place to go to. An agent within `radius` has arrived, and leaves if the target `absorbs`."""
 
     position: PointField | None = None
     motion: Motion | None = None
@@ -145,33 +145,31 @@ class MapSpec(Model):
     """A Moving AI .map file or a PNG floor plan (dark pixels are walls)."""
 
     file: Annotated[str, Field(description="a .map or .png file, relative to the scenario file")]
-    scale: Annotated[PositiveLength | None, Field(description="metres per cell or pixel; a .map has cells of 1 m")] = (
-        None
-    )
+    scale: Annotated[PositiveLength | None, Field(description="metres per cell or pixel; 1 m for a .map")] = None
     wall_below: Annotated[PositiveFinite | None, Field(lt=1.0, description="PNG: darker pixels are walls; 0.5")] = None
     exits: Annotated[dict[str, str], Field(description='PNG: names and colours, such as out = "#00ff00"')] = {}
     straighten: Annotated[
-        NotNegative | None, Field(description="PNG: slanted walls may move by so many pixels to be straight")
+        NotNegative | None, Field(description="PNG: slanted walls may move by this many pixels to become straight")
     ] = None
 
     def plan(self, folder: Path) -> FloorPlan:
-        """What the file says about the world."""
+        """The part of the world that the file describes."""
         told = self.model_dump(exclude={"file"}, exclude_defaults=True)
         return read_plan(folder / self.file, **told)
 
 
 class WorldSpec(Model):
-    """2D: walkable, or what a map says, minus holes. 3D: a box."""
+    """2D: a walkable area, or a map, minus holes. 3D: a box."""
 
     walkable: Annotated[Shape | list[Shape] | None, Field(description="one shape, or several that are joined")] = None
     map: Annotated[str | MapSpec | None, Field(description="a .map file, or a map with its scale")] = None
     holes: Annotated[list[Shape], Field(description="cut out of the walkable area")] = []
     bounds: Annotated[_Corners | None, Field(description="open space: x_min, y_min, x_max, y_max")] = None
     box: Annotated[
-        BoxSpec | None, Field(description="a 3D world, whose sides are walls unless they are joined or open")
+        BoxSpec | None, Field(description="a 3D world; its sides are walls unless they are joined or open")
     ] = None
     periodic: Periodic = False
-    open: Annotated[bool, Field(description="a box without walls: space goes on; bounds are open anyway")] = False
+    open: Annotated[bool, Field(description="a box without walls in unbounded space; bounds are always open")] = False
     walls: Annotated[list[Annotated[list[XY], Field(min_length=2)]], Field(description="polylines")] = []
     exits: dict[str, Shape] = {}
     regions: dict[str, Shape | BoxSpec] = {}
@@ -185,7 +183,7 @@ class WorldSpec(Model):
     def _one_kind_of_world(self) -> WorldSpec:
         given = [key for key in ("walkable", "map", "bounds", "box") if getattr(self, key) is not None]
         if len(given) != 1:
-            raise ValueError("a world has exactly one of walkable or map (2D), bounds (open 2D space) or box (3D)")
+            raise ValueError("a world needs exactly one of walkable or map (2D), bounds (open 2D space) or box (3D)")
         if self.periodic and self.bounds is None and self.box is None:
             raise ValueError("periodic joins the sides of bounds (2D) or of a box (3D), not those of an area or a map")
         if self.open and self.box is None:
@@ -193,19 +191,19 @@ class WorldSpec(Model):
         if self.box is not None and (self.walls or self.exits or self.doors or self.holes):
             raise ValueError("a 3D box has no walls, exits, doors or holes; use obstacles and targets that absorb")
         if self.columns and self.box is None:
-            raise ValueError("columns stand in a 3D box; in 2D an obstacle is a column already")
+            raise ValueError("columns stand in a 3D box; in 2D every obstacle is already a column")
         for name, region in self.regions.items():
             if isinstance(region, BoxSpec) != (self.box is not None):
-                raise ValueError(f"region '{name}': a region is a shape in 2D and low, high corners in 3D")
+                raise ValueError(f"region '{name}': a region is a shape in 2D, and low and high corners in 3D")
         wrong = BoxSpec if self.box is None else Shape
         for name, scatter in self.scatter.items():
             if isinstance(scatter.region, wrong):
-                raise ValueError(f"scatter '{name}': its region is a shape in 2D and low, high corners in 3D")
+                raise ValueError(f"scatter '{name}': its region is a shape in 2D, and low and high corners in 3D")
         return self
 
 
 class LayerSpec(BaseModel):
-    """A layer by name (or "package.module:Class", where that is allowed) and its parameters."""
+    """A layer by name (or "package.module:Class", if that is allowed) and its parameters."""
 
     model_config = ConfigDict(extra="allow", frozen=True)
     model: str
@@ -224,7 +222,7 @@ class ModelSpec(LayerSpec):
 
 
 class GroupSpec(PersonalFields):
-    """Agents that are there at the start."""
+    """Agents that exist from the start."""
 
     name: str
     count: NotNegativeWhole | None = None
@@ -242,10 +240,10 @@ class GroupSpec(PersonalFields):
 
 
 class SourceSpec(PersonalFields):
-    """Agents that come in while the simulation runs."""
+    """Agents that enter during the simulation."""
 
     group: str
-    rate: Annotated[PositiveFinite, Field(description="per second")]
+    rate: Annotated[PositiveFinite, Field(description="agents per second")]
     region: str | Shape | BoxSpec
     begin: NotNegative = 0.0
     end: EndTime = float("inf")
@@ -254,31 +252,31 @@ class SourceSpec(PersonalFields):
 
 
 class RecordingSpec(Model):
-    """What is written of a run."""
+    """What is recorded of a run."""
 
     fps: Annotated[PositiveFinite, Field(description="frames per simulated second")] = 10.0
     format: Annotated[Literal["sqlite", "parquet"] | None, Field(description="sqlite in 2D, parquet in 3D")] = None
     checkpoint_every: Annotated[PositiveFinite, Field(description="simulated seconds")] = 60.0
     colours: Annotated[
         Literal["group", "speed", "heading"] | None,
-        Field(description="of agents in animations; by group, or by speed if there is only one, when left out"),
+        Field(description="of agents in animations; if left out, by group, or by speed if there is only one group"),
     ] = None
 
 
 class BudgetSpec(Model):
-    """Leave behaviours out where a run would otherwise be slower than wanted; sweeps leave nothing out."""
+    """Leave out behaviours when a run would otherwise be slower than wanted; sweeps leave nothing out."""
 
-    steps_per_second: Annotated[PositiveFinite, Field(description="of wall time")] = 60.0
+    steps_per_second: Annotated[PositiveFinite, Field(description="steps per second of wall time")] = 60.0
     window: Annotated[PositiveWhole, Field(description="steps over which the rate is measured")] = 30
     settle: Annotated[NotNegativeWhole, Field(description="steps after a switch that do not count")] = 3
     room: Annotated[
-        NotNegative, Field(lt=1.0, description="a behaviour comes back when this share of the time is to spare")
+        NotNegative, Field(lt=1.0, description="a behaviour returns when this share of the time is to spare")
     ] = 0.1
     patience: Annotated[
-        PositiveWhole, Field(description="quiet windows before something is tried that is not known to fit")
+        PositiveWhole, Field(description="quiet windows before trying a behaviour that is not known to fit")
     ] = 4
     order: Annotated[
-        tuple[str, ...] | None, Field(description="behaviours that may be left out, those missed least first")
+        tuple[str, ...] | None, Field(description="behaviours that may be left out, least important first")
     ] = None
 
     def budget(self) -> Budget:
@@ -299,17 +297,17 @@ class ScenarioSpec(Model):
 
     format: Annotated[
         Literal[FORMAT],  # type: ignore[valid-type]
-        Field(description="version of this format; the one that the installed tropel knows when left out"),
+        Field(description="version of this format; that of the installed tropel if left out"),
     ] = FORMAT
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]+$", description="short; names the output folder")]
     title: str = ""
-    about: Annotated[str, Field(description="a sentence or two for `tropel list`")] = ""
+    about: Annotated[str, Field(description="one or two sentences for `tropel list`")] = ""
     seed: WholeNumber = 0
     dt: Annotated[PositiveFinite, Field(description="time step [s]")] = 0.05
     until: Annotated[Time | Literal["empty"], Field(description='seconds, or "empty"')] = "empty"
-    limit: Annotated[EndTime, Field(gt=0.0, description="the run ends then in any case [s]")] = 600.0
+    limit: Annotated[EndTime, Field(gt=0.0, description="the run ends at this time in any case [s]")] = 600.0
     world: WorldSpec
-    hazards: Annotated[dict[str, HazardSpec], Field(description="those that are there at the start")] = {}
+    hazards: Annotated[dict[str, HazardSpec], Field(description="hazards that exist from the start")] = {}
     groups: list[GroupSpec] = []
     sources: list[SourceSpec] = []
     events: list[TimedEvent] = []
@@ -320,7 +318,7 @@ class ScenarioSpec(Model):
     budget: BudgetSpec | None = None
     watch_collisions: Annotated[
         bool | None,
-        Field(description="report who touches whom, when and how deeply; left out: unless there are only flocks"),
+        Field(description="report which bodies overlap, when and how deeply; if left out, on unless all are flocks"),
     ] = None
 
     @model_validator(mode="after")
@@ -331,5 +329,5 @@ class ScenarioSpec(Model):
 
 
 def plain_event(timed: Any) -> Any:
-    """A timed event of the file as the event it is."""
+    """Convert a timed event of the file to the plain event."""
     return EVENTS[timed.kind].load().model_validate(timed.model_dump(exclude={"at"}))

@@ -1,4 +1,4 @@
-"""From the [world] of a scenario file to a world."""
+"""Builds a world from the [world] table of a scenario file."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ class WorldBuilder:
         self.spec = scenario.spec
 
     def world(self) -> World:
-        """The world, with its columns and what is scattered in it."""
+        """The world, with its columns and scattered obstacles."""
         world = self._world()
         self._columns(world)
         self._scatter(world)
         return world
 
     def region(self, region: Any, path: Sequence[str | int]) -> Any:
-        """A region as groups and sources take it; `path` is where the file says it."""
+        """A region in the form that groups and sources take; `path` is its key in the file."""
         if isinstance(region, schema.Shape):
             return self._polygon(region, path)
         if isinstance(region, schema.BoxSpec):
@@ -76,13 +76,13 @@ class WorldBuilder:
             return None
         holes = [self._polygon(hole, ("world", "holes", k)) for k, hole in enumerate(self.spec.world.holes)]
         if len(holes) > _MANY_HOLES:
-            # One by one, the area with all its corners would be made anew for each. A few are cut out so nevertheless:
-            # the order of walls depends on it, and on that the last bits of how people move.
+            # Cut out one by one, the area with all its corners would be rebuilt for each. A few are still cut out one
+            # by one: the order of walls depends on it, and the last bits of how agents move depend on that order.
             holes = [shapely.union_all(holes)]
         for hole in holes:
             area = area.difference(hole)
         if area.is_empty:
-            raise self.scenario.error(("world", "holes"), "nothing is left of the walkable area")
+            raise self.scenario.error(("world", "holes"), "nothing is left of the walkable area; cut out less")
         return area
 
     def _world(self) -> World:

@@ -1,4 +1,4 @@
-"""Things of a world that are known by their names, in the order of adding."""
+"""Parts of a world that are known by name, in the order of adding: named sets, doors, and boxes given by corners."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Item = TypeVar("Item")
 
 
 class ReadOnlyNames(Mapping[str, Item]):
-    """Items of a world by name, to be looked at: what is laid in or taken out here would miss the arrays of kernels."""
+    """Items of a world by name, read-only: a change made here would not reach the arrays of kernels."""
 
     def __init__(self, items: dict[str, Item], *, what: str, instead: str) -> None:
         self._items = items
@@ -51,12 +51,12 @@ class ReadOnlyNames(Mapping[str, Item]):
 
 
 class NamedSet(ReadOnlyNames[Item]):
-    """Items by name. The set of one kind of thing adds the arrays that kernels see, with a row per item."""
+    """Items by name. Subclasses for one kind of item add the arrays that kernels read, with a row per item."""
 
     what: str
 
     def __init__(self) -> None:
-        super().__init__({}, what=self.what, instead="call its methods add, move and remove, or let an event do it")
+        super().__init__({}, what=self.what, instead="use its methods add, move and remove, or an event")
 
     @property
     def names(self) -> list[str]:
@@ -66,19 +66,19 @@ class NamedSet(ReadOnlyNames[Item]):
         return self[name]
 
     def check_new(self, name: str) -> None:
-        """Raise when the name is taken."""
+        """Raise if the name is taken."""
         if name in self._items:
             a = "an" if self.what[0] in "aeiou" else "a"
             raise GeometryError(f"there is {a} {self.what} '{name}' already; remove it first or choose another name")
 
 
-# What a world is declared with: doors, exits and regions by name, and boxes.
+# What a world is built from: doors, exits and regions by name, and boxes.
 
 Box = tuple[NDArray[np.float64], NDArray[np.float64]]
 
 
 class Door:
-    """A line that nobody passes while it is closed."""
+    """A line that agents cannot cross while it is closed."""
 
     @checked_arguments
     def __init__(self, line: ShapeLike, *, open: bool = False) -> None:
@@ -87,15 +87,15 @@ class Door:
 
 
 def named_doors(doors: dict[str, Door]) -> ReadOnlyNames[Door]:
-    return ReadOnlyNames(doors, what="door", instead="give doors to World(…); set_door or an event opens and closes")
+    return ReadOnlyNames(doors, what="door", instead="pass doors to World(…); set_door or an event opens and closes")
 
 
 def named_exits(exits: dict[str, Exit]) -> ReadOnlyNames[Exit]:
-    return ReadOnlyNames(exits, what="exit", instead="give exits to World(…); set_exit or an event opens and closes")
+    return ReadOnlyNames(exits, what="exit", instead="pass exits to World(…); set_exit or an event opens and closes")
 
 
 def named_regions(regions: dict[str, Item]) -> ReadOnlyNames[Item]:
-    return ReadOnlyNames(regions, what="region", instead="give regions to World(…)")
+    return ReadOnlyNames(regions, what="region", instead="pass regions to World(…)")
 
 
 def as_door(name: str, door: Door | ShapeLike) -> Door:

@@ -1,4 +1,4 @@
-"""Where agents may want to go: exits (polygons that take people out) and targets (points, static or moving)."""
+"""Goals of agents: exits (polygons where agents leave) and targets (points, static or moving)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tropel.world.shapes import Polygonal, is_length, segments_of
 @named_parameters
 @dataclass(frozen=True, kw_only=True)
 class Target:
-    """A place to go to. Who comes within `radius` [m] has arrived: it stops there, or leaves if the target absorbs."""
+    """A place to go to. An agent within `radius` [m] has arrived: it stops there, or leaves if the target absorbs."""
 
     position: Place | None = None
     motion: MotionLike | None = None
@@ -38,33 +38,33 @@ class Target:
 
 @dataclass
 class Exit:
-    """A polygon that takes out whoever steps into it while it is open."""
+    """A polygon that removes agents that step into it while it is open."""
 
     polygon: shapely.Polygon | shapely.MultiPolygon
     open: bool = True
 
 
 class GoalArrays(NamedTuple):
-    """All goals of the world by number, as kernels see them."""
+    """All goals of the world by number, as kernels read them."""
 
     is_exit: NDArray[np.uint8]  #: (G,) 1 for exits, 0 for targets
-    usable: NDArray[np.uint8]  #: (G,) 0 for closed exits and for targets that were taken away
-    absorbs: NDArray[np.uint8]  #: (G,) whether those who arrive are taken out
+    usable: NDArray[np.uint8]  #: (G,) 0 for closed exits and for targets that were removed
+    absorbs: NDArray[np.uint8]  #: (G,) whether agents that arrive leave the simulation
     position: NDArray[np.float64]  #: (G, dim) of targets
     radius: NDArray[np.float64]  #: (G,) of targets
     edge_start: NDArray[np.int64]  #: (G + 1,) into edges
     edges: NDArray[np.float64]  #: (E, 4) boundary segments of exits
     approach_start: NDArray[np.int64]  #: (G + 1,) into approach
-    approach: NDArray[np.float64]  #: (A, 4) boundary segments of the inner part of exits, which people aim at
-    period: NDArray[np.float64]  #: (dim,) after which length space repeats [m]; 0 where it does not
+    approach: NDArray[np.float64]  #: (A, 4) boundary segments of the inner part of exits, which agents aim at
+    period: NDArray[np.float64]  #: (dim,) the length after which space repeats [m]; 0 where it does not
 
 
-#: People aim this far inside an exit [m], so that its corners, often door jambs, do not hold them back.
+#: Agents aim this far inside an exit [m], so that its corners, often door jambs, do not hold them back.
 _AIM_INSIDE = 0.4
 
 
 def walkable_part(polygon: Polygonal, walkable: Polygonal | None) -> Polygonal:
-    """The part of an exit that people can step into: exits often reach beyond the edge of the walkable area."""
+    """The part of an exit that agents can step into: exits often reach beyond the edge of the walkable area."""
     if walkable is None or walkable.covers(polygon):
         return polygon
     parts = [part for part in shapely.get_parts(walkable.intersection(polygon)) if part.area > 0.0]
@@ -72,7 +72,7 @@ def walkable_part(polygon: Polygonal, walkable: Polygonal | None) -> Polygonal:
 
 
 def inset(polygon: Polygonal) -> Polygonal:
-    """The polygon made smaller by what people aim inside it, or by less where it is too narrow for that."""
+    """The polygon shrunk to the part that agents aim at, or by less where it is too narrow for that."""
     inside = _AIM_INSIDE
     while inside > 1e-3:
         smaller = polygon.buffer(-inside)
@@ -97,7 +97,7 @@ def goal_arrays(
     walkable: Polygonal | None,
     period: NDArray[np.float64],
 ) -> GoalArrays:
-    """Exits, and targets at their places, by their numbers."""
+    """Exits, and targets at their positions, by number."""
     count = len(numbers)
     is_exit = np.zeros(count, dtype=np.uint8)
     usable = np.ones(count, dtype=np.uint8)
@@ -114,7 +114,7 @@ def goal_arrays(
             edges.append(segments_of(polygon))
             approach.append(images_of_segments(segments_of(inset(walkable_part(polygon, walkable))), period))
         else:
-            # Of a target that was taken away only the number is left.
+            # Only the number of a removed target remains.
             usable[number] = name in targets
             if name in targets:
                 position[number] = places[name]
@@ -141,6 +141,6 @@ def restored_target(name: str, entry: Mapping[str, Any], declared: Mapping[str, 
         return Target(position=tuple(entry["position"]), **common)
     if motion == "function":
         if name not in declared:
-            raise ParameterError(f"target '{name}' moves by a function that this script does not define")
+            raise ParameterError(f"target '{name}' moves by a function that this script does not define; define it")
         return declared[name]
     return Target(motion=restored_motion(motion), **common)

@@ -1,11 +1,12 @@
-"""Information layers on the ground: what each cell is worth to those who decide where to step next.
+"""The ground: the value of each cell to agents that decide where to step next.
 
 This is "intelligence in the terrain" (Banerjee, Abukmail & Kraemer, SIMULATION 85, 2009, section 2): planners and
-hazards write layers, a lattice crowd reads them. An agent steps to the neighbouring cell with the largest product of
-layers; here all layers are logarithms, so that products are sums and nothing underflows. Minus infinity vetoes a cell.
+hazards write values, a lattice crowd reads them. The paper calls them information layers: a path-plan layer per goal,
+and sub-layers. An agent steps to the neighbouring cell with the largest product of values. All values here are
+logarithms, so that products become sums and nothing underflows. Minus infinity vetoes a cell.
 
-A path-plan layer covers the whole map, one per goal. Everything else is a `Filter`: a rectangle of cells, only where
-there is something to say.
+A path plan covers the whole map, one per goal. Everything else is a `Filter`: a rectangle of cells, only where values
+differ from 1.
 """
 
 from __future__ import annotations
@@ -22,48 +23,48 @@ from tropel.errors import GeometryError
 from tropel.foundation.memory import require_memory
 from tropel.world.raster import Raster
 
-#: To ask how much memory is free takes a while, so it is asked when filters have grown by this much [bytes].
+#: Querying the free memory is slow, so it is done only after filters have grown by this much [bytes].
 _UNASKED = 1 << 26
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Filter:
-    """A sub-layer: what the cells of a rectangle are worth, in logarithms; outside of it is nothing to say."""
+    """The value of the cells in a rectangle, as logarithms; outside it the filter changes nothing."""
 
-    row: int  #: of the rectangle's first cell
+    row: int  #: of the first cell of the rectangle
     column: int
     log_value: NDArray[np.float64]  #: (rows, columns): 0 does not matter, -inf vetoes
-    group: int = -1  #: number of the group it concerns, -1 for everybody
-    spares_inside: bool = False  #: who stands on a vetoed cell is not concerned (pushes on out of a congestion)
+    group: int = -1  #: number of the group it applies to, -1 for all agents
+    spares_inside: bool = False  #: agents on a vetoed cell are not affected (they push on out of congestion)
 
 
 @dataclass(kw_only=True, eq=False)
 class Ground:
-    """The layers of a map."""
+    """The path plans and filters of a map."""
 
     raster: Raster
-    moves: NDArray[np.uint8]  #: (ny, nx): bit m is set when move m of a cell is allowed
-    log_gamma: float  #: logarithm of the discount per cell of way
-    #: (plans, ny, nx): path-plan layers: lengths of ways, in units of `grid_moves`
+    moves: NDArray[np.uint8]  #: (ny, nx): bit m is set if move m of a cell is allowed
+    log_gamma: float  #: logarithm of the discount per cell of path length
+    #: (plans, ny, nx): path plans: path lengths, in units of `_kernels/grid_moves.py`
     units: NDArray[np.int64] = field(default_factory=lambda: np.empty((0, 0, 0), dtype=np.int64))
-    plan_of_goal: dict[int, int] = field(default_factory=dict)  #: which of the plans leads to a goal
-    filters: dict[str, Filter] = field(default_factory=dict)  #: sub-layers by name
-    longest_move: int = DIAGONAL  #: length of the dearest move between two cells
-    drawn: tuple[bytes, ...] = ()  #: what the raster shows of doors and obstacles (`what_is_drawn`)
+    plan_of_goal: dict[int, int] = field(default_factory=dict)  #: the plan that leads to a goal
+    filters: dict[str, Filter] = field(default_factory=dict)  #: filters by name
+    longest_move: int = DIAGONAL  #: length of the most expensive move between two cells
+    drawn: tuple[bytes, ...] = ()  #: the doors and obstacles that the raster shows (`what_is_drawn`)
     version: int = 0  #: changes whenever a filter does
     _short: NDArray[np.uint32] | None = None
-    _filtered: int = 0  #: what all filters take [bytes]
-    _allowed: int = 0  #: what they may take before it is asked again whether there is memory
+    _filtered: int = 0  #: memory of all filters [bytes]
+    _allowed: int = 0  #: memory they may take before free memory is queried again [bytes]
 
     @property
     def margin(self) -> int:
-        """How many numbers `short_lengths` has before and after those of cells: a row, and a few beside a cell."""
+        """How many numbers `short_lengths` has before and after those of cells: a row, and a few next to a cell."""
         return self.units.shape[2] + 4
 
     def short_lengths(self) -> NDArray[np.uint32]:
         """The path plans as a crowd reads them (`_kernels/path_lengths.py`): flat, with a margin before and after.
 
-        The margin is there because the neighbours of a cell are looked at without asking whether they exist.
+        Kernels read the neighbours of a cell without checking whether they exist, which the margin makes safe.
         """
         if self._short is None or self._short.size != self.units.size + 2 * self.margin:
             self.renew_short_lengths()
@@ -71,7 +72,7 @@ class Ground:
         return self._short
 
     def renew_short_lengths(self, plans: Iterable[int] | None = None) -> None:
-        """Follow what has changed in `units`: in these plans, or in all."""
+        """Copy what has changed in `units`: in these plans, or in all."""
         cells = self.units[0].size if len(self.units) else 0
         if self._short is None or self._short.size != self.units.size + 2 * self.margin or plans is None:
             self._short = np.full(self.units.size + 2 * self.margin, NO_PATH, dtype=np.uint32)
@@ -82,18 +83,18 @@ class Ground:
 
     @property
     def dropped_bits(self) -> int:
-        """How many of the lowest bits of lengths `short_lengths` leaves out."""
+        """How many of the lowest bits of path lengths `short_lengths` leaves out."""
         return bits_to_drop(self.longest_move)
 
     def set_filter(self, name: str, new: Filter) -> None:
-        """Add a sub-layer, or put another in its place."""
+        """Add a filter, or replace the one of that name."""
         old = self.filters.get(name)
         total = self._filtered + new.log_value.nbytes - (0 if old is None else old.log_value.nbytes)
         if total > self._allowed:
-            # A crowd reads them from an array of its own, so that they are there twice.
+            # A crowd reads filters from its own array, so that they are in memory twice.
             require_memory(
                 float(total + _UNASKED),
-                f"{len(self.filters) + 1} hazards and layers on cells of {self.raster.cell:g} m",
+                f"{len(self.filters) + 1} hazards and value maps on cells of {self.raster.cell:g} m",
                 "use larger cells, smaller outer radii of hazards, or fewer of them",
                 error=GeometryError,
             )
@@ -103,7 +104,7 @@ class Ground:
         self.version += 1
 
     def drop_filter(self, name: str) -> None:
-        """Take a sub-layer away, if it is there."""
+        """Remove a filter, if it exists."""
         if (old := self.filters.pop(name, None)) is not None:
             self._filtered -= old.log_value.nbytes
             self.version += 1
@@ -112,7 +113,7 @@ class Ground:
 def log_avoidance(
     distance: NDArray[np.float64], *, inner: float, outer: float, intensity: float
 ) -> NDArray[np.float64]:
-    """Logarithm of what places at a distance from something to be avoided are worth (equation 4 of the paper).
+    """Logarithm of the value of places at a distance from something to avoid (equation 4 of the paper).
 
     0 if d <= inner;   ((d - inner) / (outer - inner))^intensity if inner < d <= outer;   1 beyond
     """

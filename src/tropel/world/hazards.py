@@ -1,12 +1,12 @@
-"""Hazards: fire, rubble, explosions. Round, with an inner radius where people die and an outer one where they shy away.
+"""Hazards: fire, rubble, explosions. They are round: agents die within the inner radius and keep away up to the outer.
 
-After Banerjee, Abukmail & Kraemer (SIMULATION 85, 2009, section 5): a hazard is (centre, r_i, r_o, a), and a place at
-the distance d from its centre is worth 0 up to r_i, ((d - r_i) / (r_o - r_i))^a up to r_o, and 1 beyond. `influence.py`
-turns that into a sub-layer for crowds on a lattice. For all other models the inner disc is one more round obstacle of
-the type `kind` (`ObstacleSet.grid`) with one difference: it stops who walks into it, but it pushes nobody. Where fire
-comes over somebody, that one dies (`agents/leaving.py`) and is not shoved along.
+After Banerjee, Abukmail & Kraemer (SIMULATION 85, 2009, section 5): a hazard is (centre, r_i, r_o, a). A place at the
+distance d from its centre has the value 0 up to r_i, ((d - r_i) / (r_o - r_i))^a up to r_o, and 1 beyond.
+`influence.py` turns that into a filter for crowds on a lattice. For all other models the inner disc is one more round
+obstacle of the type `kind` (`ObstacleSet.grid`), with one difference: it stops agents that walk into it, but it does
+not push. An agent that a fire reaches dies (`agents/leaving.py`) and is not shoved along.
 
-Sizes are functions of time, like motions: a resumed run finds every hazard as large as it was.
+Sizes are functions of time, like motions: a resumed run finds every hazard at the same size.
 """
 
 from __future__ import annotations
@@ -24,29 +24,29 @@ from tropel.world.declared import NamedSet
 from tropel.world.motion import MotionLike, Place, position_at, stored_motion
 from tropel.world.shapes import is_length, point
 
-#: The outer radius of those who give none, in inner radii (the default of the paper).
+#: The outer radius of hazards that give none, in inner radii (the default of the paper).
 OUTER_PER_INNER = 4.0
 
 
 @named_parameters
 @dataclass(frozen=True, kw_only=True)
 class Hazard:
-    """Something that kills who is within `inner` [m] of its centre and is avoided up to `outer` [m] (4 `inner`).
+    """A hazard that kills agents within `inner` [m] of its centre and is avoided up to `outer` [m] (4 `inner`).
 
-    Give a position, or a motion that moves it. `inner` grows by `growth` [m/s] from the time it is added until it is
-    the `largest` [m]; `outer` keeps its ratio to it. At the time `until` [s] it is over.
+    Give a position, or a motion that moves it. `inner` grows by `growth` [m/s] from the time it is added until it
+    reaches `largest` [m]; `outer` keeps its ratio to it. The hazard ends at the time `until` [s].
     """
 
     inner: float
     outer: float | None = None
     position: Place | None = None
     motion: MotionLike | None = None
-    intensity: float = 1.0  #: a: 1 is avoided mildly all the way to `outer`, more is avoided more sharply
-    kind: str = "fire"  #: what it is: "fire", "rubble", "explosion" or anything else
+    intensity: float = 1.0  #: a: 1 is avoided mildly all the way to `outer`, larger values more sharply
+    kind: str = "fire"  #: "fire", "rubble", "explosion" or anything else
     growth: float = 0.0  #: [m/s]
     largest: float | None = None  #: [m]
     until: float | None = None  #: [s] of simulated time
-    replan: bool = False  #: whether planners look for ways around it; otherwise people only shy away
+    replan: bool = False  #: whether planners find paths around it; otherwise agents only keep away locally
     deadly: bool = True
 
     def __post_init__(self) -> None:
@@ -69,7 +69,7 @@ class Hazard:
                 )
         if self.largest is not None and not (is_length(self.largest) and self.largest >= self.inner):
             raise GeometryError(
-                f"a hazard cannot stop growing at {self.largest!r} m: its inner radius is {self.inner:g} m already"
+                f"a hazard cannot stop growing at {self.largest!r} m: its inner radius is already {self.inner:g} m"
             )
         if self.until is not None and not self.until > 0.0:
             raise GeometryError(f"a hazard must last until a time above zero, not {self.until!r} s")
@@ -84,11 +84,11 @@ class Hazard:
         return self.motion is not None or self.growth > 0.0 or self.until is not None
 
     def resized(self, inner: float, outer: float | None = None) -> Hazard:
-        """The same with other radii [m]; without `outer` the ratio stays."""
+        """The same with other radii [m]; without `outer` the ratio stays the same."""
         return replace(self, inner=inner, outer=inner * self.outer_per_inner if outer is None else outer)
 
     def inner_after(self, seconds: float) -> float:
-        """The inner radius [m] so long after it was added."""
+        """The inner radius [m] this many seconds after the hazard was added."""
         grown = self.inner + self.growth * seconds
         return grown if self.largest is None else min(grown, self.largest)
 
@@ -102,22 +102,22 @@ class HazardSet(NamedSet[Hazard]):
         super().__init__()
         self.dim = dim
         self._low, self._high = low, high
-        self._since: dict[str, float] = {}  #: when they had the size they were given [s]
-        self.types: list[str] = []  #: every kind there has been, and every type of obstacle
+        self._since: dict[str, float] = {}  #: when each had the size it was given [s]
+        self.types: list[str] = []  #: every kind ever added, and every type of obstacle
         self.version = 0  #: changes whenever a place or size does
         self.position: NDArray[np.float64] = np.empty((0, dim))
         self.velocity: NDArray[np.float64] = np.empty((0, dim))
         self.inner: NDArray[np.float64] = np.empty(0)  #: [m]
         self.outer: NDArray[np.float64] = np.empty(0)  #: [m]
-        self.type: NDArray[np.int32] = np.empty(0, dtype=np.int32)  #: numbers of `types`
+        self.type: NDArray[np.int32] = np.empty(0, dtype=np.int32)  #: indices into `types`
 
     def rows_where(self, quality: str) -> NDArray[np.int64]:
-        """Rows of those that are `deadly`, or make planners `replan`."""
+        """Rows of hazards that are `deadly`, or that make planners `replan`."""
         rows = [row for row, item in enumerate(self._items.values()) if getattr(item, quality)]
         return np.array(rows, dtype=np.int64)
 
     def check(self, name: str, hazard: Hazard, *, time: float = 0.0) -> None:
-        """Raise when a hazard's place, as it is at `time` [s], is not one in this world."""
+        """Raise if a hazard's place at `time` [s] is not valid in this world."""
         what = f"hazard '{name}'"
         if hazard.position is not None:
             place = point(hazard.position, what, dim=self.dim)
@@ -130,14 +130,14 @@ class HazardSet(NamedSet[Hazard]):
                 f"{_text(self._high)}; put its centre inside"
             )
         if hazard.until is not None and hazard.until <= time:
-            raise GeometryError(f"{what} lasts until {hazard.until:g} s, which is over at {time:g} s, when it is added")
+            raise GeometryError(f"{what} lasts until {hazard.until:g} s, which is over when it is added at {time:g} s")
 
     @checked_arguments
     def add(self, name: str, hazard: Hazard, *, time: float = 0.0, dt: float = 0.0) -> None:
         self.add_all({name: hazard}, time=time, dt=dt)
 
     def add_all(self, hazards: Mapping[str, Hazard], *, time: float = 0.0, dt: float = 0.0) -> None:
-        """Add several: one by one, the arrays would be written anew as often as there are hazards."""
+        """Add several hazards at once. Adding them one by one would rewrite the arrays for each."""
         if not hazards:
             return
         for name, hazard in hazards.items():
@@ -154,7 +154,7 @@ class HazardSet(NamedSet[Hazard]):
 
     @checked_arguments
     def move(self, name: str, position: Place, *, time: float = 0.0, dt: float = 0.0) -> None:
-        """Put a hazard elsewhere, to stay there."""
+        """Move a hazard to another place, where it stays."""
         moved = replace(self.find(name), position=position, motion=None)
         self.check(name, moved, time=time)
         self._items[name] = moved
@@ -162,7 +162,7 @@ class HazardSet(NamedSet[Hazard]):
 
     @checked_arguments
     def grow(self, name: str, *, inner: float, outer: float | None = None, time: float = 0.0, dt: float = 0.0) -> None:
-        """Give a hazard another size now, from which it may go on growing; without `outer` the ratio stays."""
+        """Give a hazard another size now, from which it may continue to grow; without `outer` the ratio stays."""
         old = self.find(name)
         self._put(name, old.resized(inner, outer), time)
         self._lay_out(time, dt)
@@ -181,7 +181,7 @@ class HazardSet(NamedSet[Hazard]):
         self.version += 1
 
     def advance(self, time: float, dt: float) -> None:
-        """Bring those that move or grow to how they are at `time` [s], and remove those that are over."""
+        """Update hazards that move or grow to `time` [s], and remove those that are over."""
         ends = ((name, item.until) for name, item in self._items.items() if item.until is not None)
         over = {name for name, end in ends if time >= end - 1e-9 * dt}
         if over:
@@ -190,7 +190,7 @@ class HazardSet(NamedSet[Hazard]):
             self._lay_out(time, dt)
 
     def numbers_of_types(self, names: Iterable[str]) -> list[int]:
-        """Numbers of types by their names; those that are new are entered in `types`."""
+        """Indices of types by name; new ones are appended to `types`."""
         known = {name: number for number, name in enumerate(self.types)}
         numbers = [known.setdefault(name, len(known)) for name in names]
         self.types += list(known)[len(self.types) :]
@@ -201,7 +201,7 @@ class HazardSet(NamedSet[Hazard]):
         self._since[name] = since
 
     def _lay_out(self, time: float, dt: float) -> None:
-        """Write the arrays. New ones, because kernels may still hold the old."""
+        """Write the arrays. They are new ones, because kernels may still hold the old ones."""
         before = (self.position, self.velocity, self.inner, self.outer)
         self.position, self.velocity, self.inner, self.outer = self._rows(self._items, time, dt)
         self.type = np.array(self.numbers_of_types(item.kind for item in self._items.values()), dtype=np.int32)
@@ -210,7 +210,7 @@ class HazardSet(NamedSet[Hazard]):
             self.version += 1
 
     def _rows(self, items: Mapping[str, Hazard], time: float, dt: float) -> tuple[NDArray[np.float64], ...]:
-        """Positions, velocities, inner and outer radii of some of them at a time [s]."""
+        """Positions, velocities, inner and outer radii of some hazards at a time [s]."""
         count = len(items)
         position, velocity = np.empty((count, self.dim)), np.zeros((count, self.dim))
         inner, outer = np.empty(count), np.empty(count)
@@ -228,7 +228,7 @@ class HazardSet(NamedSet[Hazard]):
         return position, velocity, inner, outer
 
     def state(self) -> dict[str, Any]:
-        """What a checkpoint stores: everything about each of them (a function is stored by its hazard's name)."""
+        """What a checkpoint stores: all fields of each hazard (a function is stored by its hazard's name)."""
         stored: dict[str, Any] = {}
         for name, item in self._items.items():
             entry = {each.name: getattr(item, each.name) for each in fields(item)}
@@ -240,7 +240,7 @@ class HazardSet(NamedSet[Hazard]):
         return stored
 
     def put_back(self, hazards: Mapping[str, tuple[Hazard, float]], *, time: float, dt: float) -> None:
-        """Have these hazards, with the times since when they have their sizes, and no others."""
+        """Replace all hazards by these, each with the time at which it had its given size."""
         self._remove_all(set(self._items))
         for name, (hazard, since) in hazards.items():
             self._put(name, hazard, since=since)

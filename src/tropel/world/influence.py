@@ -1,18 +1,21 @@
 """The influence of hazards on the cells around them, clipped by walls (Banerjee et al. 2009, sections 5.1 and 5.2).
 
-Equation 4 alone reaches through walls. The paper's cure is a discrete sort of sight: cells are visited from the
-periphery of the hazard's bounding box inwards, and a line rasterised after Bresenham leads from each cell that has not
-been processed to the hazard. Exactly:
+Equation 4 alone reaches through walls. The paper solves this with a discrete line of sight: cells are visited from the
+periphery of the hazard's bounding box inwards. A line rasterised after Bresenham leads from each cell that has not
+been processed to the hazard. In detail:
 
-1. The box has the hazard's cell in the middle and reaches floor(outer / cell + ½) cells to each side. Its rings, the
-   cells at the same largest coordinate difference to the middle, are visited from the outermost to the middle; the
-   cells of a ring in the order of the array (row by row, from low columns to high). Cells off the map are left out.
-2. From a cell (r, c) that has no value yet a line goes to the middle. It has n = max(|dr|, |dc|) steps; after k of them
-   it is k cells on along the longer axis and floor((2 k m + n) / 2n) cells along the shorter, m = min(|dr|, |dc|).
-3. If a cell of the line is blocked, those from the selected cell up to the blocked one that is nearest to the hazard
-   are worth 1; those after it, or all of them if none is blocked, get equation 4. A cell that has a value keeps it.
+1. The box has the hazard's cell in the middle and reaches floor(outer / cell + ½) cells to each side. A ring is the set
+   of cells at the same largest coordinate difference to the middle. Rings are visited from the outermost to the middle,
+   and the cells of a ring in the order of the array (row by row, from low columns to high). Cells off the map are
+   skipped.
+2. From a cell (r, c) without a value, a line goes to the middle. It has n = max(|dr|, |dc|) steps. After k steps it has
+   moved k cells along the longer axis and floor((2 k m + n) / 2n) cells along the shorter, m = min(|dr|, |dc|).
+3. If a cell of the line is blocked, the cells from the selected one up to the blocked one nearest to the hazard get the
+   value 1. Those after it, or all of them if none is blocked, get equation 4. A cell that has a value keeps it.
 
-The hazard's own cell never counts as blocked, so that a pillar may burn; cells off the map hide nothing.
+The hazard's own cell never counts as blocked, so that a pillar may burn. Cells off the map hide nothing.
+
+The kernels come first, then the filter of one hazard, and `HazardFilters`, which keeps all of them up to date.
 """
 
 from __future__ import annotations
@@ -32,7 +35,7 @@ if TYPE_CHECKING:
     from tropel.world.world import World
 
 
-# Which cells a hazard's influence reaches: rays drawn on the cells, from the rim of a box inwards.
+# The cells that a hazard's influence reaches: rays drawn on the cells, from the rim of a box inwards.
 
 
 UNPROCESSED, OPEN, HIDDEN = 0, 1, 2
@@ -48,7 +51,7 @@ def _look_from(row, column, centre_row, centre_column, first_row, first_column, 
     upright = rows >= columns
     # The number of the blocked cell nearest to the centre, counted from the selected cell; the centre never blocks.
     blocked = -1
-    # The remainder of (2 k minor + major) / (2 major), whose quotient says how far the line is off its major axis.
+    # The remainder of (2 k minor + major) / (2 major); its quotient is the offset of the line from its major axis.
     rest = major
     r, c = row, column
     for step in range(major):
@@ -73,16 +76,16 @@ def _look_from(row, column, centre_row, centre_column, first_row, first_column, 
 
 @kernel
 def mark_influence(free, centre_row, centre_column, reach, first_row, first_column, mark):
-    """Mark the cells of a box as OPEN to its centre or HIDDEN behind blocked cells; `influence.py` says the rule.
+    """Mark the cells of a box as OPEN to its centre or HIDDEN behind blocked cells; the module docstring has the rules.
 
-    `mark` covers the part of the box that is on the map, whose first cell is (first_row, first_column); the whole box
-    reaches `reach` cells to each side of the centre's cell, which may lie off the map.
+    `mark` covers the part of the box that is on the map, with (first_row, first_column) as its first cell. The whole
+    box reaches `reach` cells to each side of the centre's cell, which may lie off the map.
     """
     last_row, last_column = first_row + mark.shape[0] - 1, first_column + mark.shape[1] - 1
     for ring in range(reach, -1, -1):
         for row in range(max(centre_row - ring, first_row), min(centre_row + ring, last_row) + 1):
             left, right, stride = centre_column - ring, centre_column + ring, 2 * ring
-            # In the rows between its first and its last a ring has two cells.
+            # In the rows between its first and its last, a ring has two cells.
             if row == centre_row - ring or row == centre_row + ring:
                 left, right, stride = max(left, first_column), min(right, last_column), 1
             for column in range(left, right + 1, stride):
@@ -101,9 +104,9 @@ def influence_filter(
     clipped: bool = True,
     spares_inside: bool = False,
 ) -> Filter | None:
-    """What the cells within `outer` [m] of a centre are worth, or None when none of them is on the map.
+    """The value of the cells within `outer` [m] of a centre, or None if none of them is on the map.
 
-    Distances are those of the centres of cells. With `clipped` the influence ends at blocked cells.
+    Distances are measured from the centres of cells. With `clipped`, the influence ends at blocked cells.
     """
     place = np.asarray(centre, dtype=np.float64)
     if raster.dim != 2 or place.shape != (2,):
@@ -113,14 +116,14 @@ def influence_filter(
             f"an influence needs a finite centre, 0 ≤ inner ≤ outer and an intensity that is not negative; got "
             f"{place.tolist()}, {inner!r} m, {outer!r} m and {intensity!r}"
         )
-    # In cells, and as numbers that do not overflow while the centre is far off the map.
+    # In cells, as floats, which do not overflow if the centre is far off the map.
     middle = np.floor((place - raster.origin) / raster.cell)[::-1]
     reach = np.floor(outer / raster.cell + 0.5)
     low = np.maximum(middle - reach, 0.0)
     high = np.minimum(middle + reach, np.array(raster.shape) - 1.0)
     if (low > high).any():
         return None
-    # Rings without a cell on the map are not worth looking for.
+    # Rings without a cell on the map can be skipped.
     reach = min(reach, float(max(np.abs(middle - low).max(), np.abs(high - middle).max())))
     row, column = int(low[0]), int(low[1])
     rows, columns = int(high[0]) - row + 1, int(high[1]) - column + 1
@@ -136,22 +139,23 @@ def influence_filter(
 
 
 class HazardFilters:
-    """Keeps the sub-layers of a terrain in step with the hazards of the world: one for each, named "hazard NAME".
+    """Keeps the filters of a ground in step with the hazards of the world: one for each, named "hazard NAME".
 
-    They are functions of the world as it is, so a checkpoint needs nothing of them.
+    They are functions of the world as it is, so a checkpoint does not need to store them.
     """
 
     def __init__(self) -> None:
         self._laid: dict[str, tuple[object, ...]] = {}
         self._terrain: Ground | None = None
-        self._sight: Raster | None = None  #: the cells for which they were laid
+        self._sight: Raster | None = None  #: the cells for which they were made
         self._drawn: Raster | None = None  #: cells without those that hazards block, and what they show
         self._shown: tuple[object, ...] = ()
 
     def update(self, world: World, terrain: Ground, *, far: bool = True) -> None:
-        """Lay, replace and drop sub-layers, as far as hazards, doors or obstacles have changed.
+        """Add, replace and remove filters where hazards, doors or obstacles have changed.
 
-        Unless `far`, only the inner discs are laid: nobody steps into a hazard, but nobody keeps away from it either.
+        Unless `far`, filters cover only the inner discs: agents do not step into a hazard, but do not keep away from it
+        either.
         """
         hazards = world.hazards
         if terrain is not self._terrain:
@@ -183,7 +187,7 @@ class HazardFilters:
                 inner,
                 outer,
                 hazard.intensity,
-                # Out of what does not kill one may find a way.
+                # Agents may find a path out of a hazard that does not kill.
                 spares_inside=not hazard.deadly,
             )
             if new is None:
@@ -193,7 +197,7 @@ class HazardFilters:
             self._laid[name] = wanted
 
     def _what_is_seen(self, world: World, raster: Raster) -> Raster:
-        """The cells that hide influence: those of the terrain, but not the ones that hazards themselves block."""
+        """The cells that hide influence: those blocked on the ground, except those that hazards themselves block."""
         if not len(world.hazards.rows_where("replan")):
             return raster
         position, radius = static_obstacles(world, hazards=False)

@@ -1,7 +1,10 @@
 """Maps of cells as worlds: Moving AI `.map` files and PNG floor plans.
 
-Free cells are joined along their edges into polygons with holes; cells that touch only at a corner stay apart, for
-nobody fits through. The first row of a file is the top: it has the highest y.
+Free cells are joined along their edges into polygons with holes. Cells that touch only at a corner stay separate, since
+no agent fits through. The first row of a file is the top: it has the highest y.
+
+The file reads pictures as arrays of pixels, then maps (`read_plan`, Moving AI files, floor plans), and finally turns
+free cells into outlines (`outline`).
 """
 
 from __future__ import annotations
@@ -27,24 +30,24 @@ if TYPE_CHECKING:
     from PIL.Image import Image
 
 
-# Pictures as arrays of pixels, whatever their colours are stored as.
+# Pictures as arrays of pixels, whatever format their colours are stored in.
 
 
-#: More cells of a map, or pixels of a picture, than this are refused before any work is done. A picture of one colour
-#: is a small file, whatever its size.
+#: Maps with more cells, or pictures with more pixels, are refused before any work is done. A picture of one colour is a
+#: small file, whatever its size.
 MOST_CELLS = 1 << 26
 MOST_PIXELS = 1 << 24
-#: Others that Pillow knows have decoders that few have looked at, or start other programs.
+#: Other formats that Pillow reads have decoders that few people have reviewed, or start other programs.
 _FORMATS = ("PNG", "JPEG", "BMP", "GIF", "WEBP", "TIFF")
 
 
 def read_pixels(file: Path, *, most: int = MOST_PIXELS) -> NDArray[np.uint8]:
-    """Red, green, blue and opacity (height, width, 4) of a picture of at most so many pixels; the top row first."""
+    """Red, green, blue and opacity (height, width, 4) of a picture of at most `most` pixels; the top row first."""
     from PIL import Image, UnidentifiedImageError
 
     try:
         with open_input(file, largest=LARGEST_PICTURE) as content, warnings.catch_warnings():
-            # Pillow warns of large pictures that `check_size` refuses right after.
+            # Pillow warns about large pictures, which `check_size` refuses right after.
             warnings.simplefilter("ignore", Image.DecompressionBombWarning)
             with Image.open(content, formats=_FORMATS) as picture:
                 check_size(picture.height, picture.width, str(file), most=most)
@@ -52,7 +55,7 @@ def read_pixels(file: Path, *, most: int = MOST_PIXELS) -> NDArray[np.uint8]:
     except Image.DecompressionBombError as error:
         raise GeometryError(f"{file}: it has too many pixels (at most {most:,}); make it coarser") from error
     except UnidentifiedImageError as error:
-        raise GeometryError(f"{file}: not a picture that can be read; use {', '.join(_FORMATS)}") from error
+        raise GeometryError(f"{file}: not a picture in a format that can be read; use {', '.join(_FORMATS)}") from error
     except GeometryError:
         raise
     except OSError as error:
@@ -65,7 +68,7 @@ def read_pixels(file: Path, *, most: int = MOST_PIXELS) -> NDArray[np.uint8]:
 
 
 def _in_eight_bits(picture: Image) -> Image:
-    """Grey of 16 bits as 8: Pillow would make white of all that is brighter than 255 of 65535."""
+    """Grey of 16 bits as 8: Pillow would turn everything brighter than 255 of 65535 into white."""
     from PIL import Image
 
     if not picture.mode.startswith("I"):
@@ -81,42 +84,42 @@ def check_size(height: int, width: int, source: str, *, most: int = MOST_CELLS) 
 Bools = NDArray[np.bool_]
 Ints = NDArray[np.int64]
 
-#: Terrain of Moving AI's benchmarks on which one walks: ground, and swamp, which counts as ground here.
+#: Walkable terrain of Moving AI's benchmarks: ground, and swamp, which counts as ground here.
 PASSABLE = ".GS"
-#: Out of bounds, trees, and water, which the benchmarks do not let anybody step into from the ground.
+#: Out of bounds, trees, and water, which cannot be entered from the ground in the benchmarks.
 BLOCKED = "@OTW"
 
 _PIXELS_AT_ONCE = 1 << 20
-#: Between free and blocked cells: rings of them are followed one by one.
+#: Largest number of edges between free and blocked cells: their rings are followed one by one.
 MOST_EDGES = 1 << 22
 _HEADER = ("type", "height", "width", "map")
 
 
 @dataclass(frozen=True, kw_only=True)
 class FloorPlan:
-    """What a map file says about the world [m]."""
+    """The part of a world that a map file describes [m]."""
 
     walkable: shapely.Polygon | shapely.MultiPolygon
     exits: dict[str, shapely.Polygon | shapely.MultiPolygon] = field(default_factory=dict)
 
     def world(self, **more: Any) -> World:
-        """A world of this plan; `more` is what `World` takes besides, such as targets."""
+        """A world of this plan; `more` are further arguments of `World`, such as targets."""
         return World(self.walkable, exits=self.exits_and(more.pop("exits", {})), **more)
 
     def exits_and(self, more: Mapping[str, Any]) -> dict[str, Any]:
-        """The exits of this plan and others, which need other names."""
+        """The exits of this plan and further ones, which need other names."""
         for name in more:
             if name in self.exits:
                 raise GeometryError(
-                    f"exit '{name}' is there twice: the map has an exit of that name, and it is given besides; "
-                    f"give one of them another name"
+                    f"exit '{name}' exists twice: the map has an exit of that name, and it is also given separately; "
+                    f"rename one of them"
                 )
         return {**self.exits, **more}
 
 
 @checked_arguments
 def read_plan(path: str | Path, *, scale: float | None = None, **more: Any) -> FloorPlan:
-    """Read a `.map` or a `.png`. `scale` is metres per cell or pixel; a `.map` has cells of 1 m when it is left out."""
+    """Read a `.map` or a `.png`. `scale` is metres per cell or pixel; for a `.map` it is 1 m if left out."""
     file = Path(path)
     suffix = file.suffix.lower()
     if suffix == ".map":
@@ -125,9 +128,9 @@ def read_plan(path: str | Path, *, scale: float | None = None, **more: Any) -> F
         return read_moving_ai(file, scale=1.0 if scale is None else scale)
     if suffix == ".png":
         if scale is None:
-            raise GeometryError(f"{file}: a picture does not say how large it is; give its scale in metres per pixel")
+            raise GeometryError(f"{file}: a picture has no scale of its own; give its scale in metres per pixel")
         return read_picture(file, scale=scale, **more)
-    raise GeometryError(f"{file}: a map is a .map (Moving AI) or a .png file")
+    raise GeometryError(f"{file}: a map must be a .map (Moving AI) or a .png file")
 
 
 # Moving AI ------------------------------------------------------------------------------------------------------
@@ -146,34 +149,35 @@ def read_moving_ai(path: str | Path, *, scale: float = 1.0) -> FloorPlan:
     except OSError as error:
         raise GeometryError(f"cannot read the map {file}: {error.strerror}; give a .map or .png file") from error
     except UnicodeDecodeError as error:
-        raise GeometryError(f"{file}: not a Moving AI map: it holds other characters than ASCII") from error
+        raise GeometryError(f"{file}: not a Moving AI map: it has characters that are not ASCII") from error
     free = moving_ai_cells(text, source=str(file))
     if not free.any():
-        raise GeometryError(f"{file}: no cell can be walked on ({', '.join(PASSABLE)} can)")
+        raise GeometryError(f"{file}: no cell is walkable ({', '.join(PASSABLE)} are)")
     return FloorPlan(walkable=outline(free, scale=scale, source=str(file)))
 
 
 def moving_ai_cells(text: str, *, source: str) -> Bools:
-    """Which cells of a map's text can be walked on; the first row is the top one."""
+    """Which cells of a map's text are walkable; the first row is the top one."""
     lines = [line.rstrip("\r") for line in text.rstrip().split("\n")]
     height, width = _header(lines, source)
     rows = lines[len(_HEADER) :]
     if len(rows) != height:
         what = "ends too early" if len(rows) < height else "goes on too long"
         raise GeometryError(
-            f"{source}, line {len(lines)}: the map {what}: {len(rows)} rows where the header says {height}"
+            f"{source}, line {len(lines)}: the map {what}: {len(rows)} rows, but the header gives {height}"
         )
     for number, row in enumerate(rows, start=len(_HEADER) + 1):
         if len(row) != width:
             raise GeometryError(
-                f"{source}, line {number}: a row of {len(row)} cells where the header says width {width}"
+                f"{source}, line {number}: a row of {len(row)} cells, but the header gives width {width}"
             )
     cells = np.frombuffer("".join(rows).encode("ascii"), dtype=np.uint8).reshape(height, width)
     known = np.isin(cells, np.frombuffer((PASSABLE + BLOCKED).encode(), dtype=np.uint8))
     if not known.all():
         row, column = np.argwhere(~known)[0]
         raise GeometryError(
-            f"{source}, line {row + len(_HEADER) + 1}, column {column + 1}: {chr(cells[row, column])!r} is no terrain; "
+            f"{source}, line {row + len(_HEADER) + 1}, column {column + 1}: "
+            f"{chr(cells[row, column])!r} is not a known terrain; "
             f"known: {' '.join(PASSABLE)} (free), {' '.join(BLOCKED)} (blocked)"
         )
     return np.isin(cells, np.frombuffer(PASSABLE.encode(), dtype=np.uint8))
@@ -211,19 +215,20 @@ def read_picture(
     exits: Mapping[str, str] | None = None,
     straighten: float = 0.0,
 ) -> FloorPlan:
-    """Read a PNG floor plan: dark pixels are walls, all others can be walked on.
+    """Read a PNG floor plan: dark pixels are walls, all others are walkable.
 
-    `scale` is metres per pixel. A pixel is dark when its brightness (0 black, 1 white) is below `wall_below`; what is
-    transparent shows white. `exits` maps names to colours, such as {"out": "#00ff00"}: each patch of that colour is an
-    exit, numbered from the left where there are several. With `straighten`, slanted walls, which are stairs of pixels,
-    become straight where that moves them by at most so many pixels: 0.75 will do, and rounds off single pixels too.
+    `scale` is metres per pixel. A pixel is dark if its brightness (0 black, 1 white) is below `wall_below`; transparent
+    pixels count as white. `exits` maps names to colours, such as {"out": "#00ff00"}: each patch of that colour is an
+    exit, numbered from the left if there are several. With `straighten`, slanted walls, which are stairs of pixels,
+    become straight where that moves them by at most this many pixels. 0.75 is a good value, and also rounds off single
+    pixels.
     """
     file = Path(path)
     _check_scale(scale)
     if not 0.0 < wall_below < 1.0:
-        raise ParameterError(f"wall_below is a brightness between 0 (black) and 1 (white), not {wall_below!r}")
+        raise ParameterError(f"wall_below must be a brightness between 0 (black) and 1 (white), not {wall_below!r}")
     if not (math.isfinite(straighten) and straighten >= 0.0):
-        raise ParameterError(f"straighten is a number of pixels, 0 or more, not {straighten!r}")
+        raise ParameterError(f"straighten must be a number of pixels, 0 or more, not {straighten!r}")
     pixels = read_pixels(file)
     patches: dict[str, Any] = {}
     drawn_for: dict[str, str] = {}
@@ -236,12 +241,12 @@ def read_picture(
         for patch, area in _patches(found, name, scale, source=str(file)).items():
             if patch in patches:
                 raise GeometryError(
-                    f"{file}: exit '{patch}' is there twice: as a patch of '{drawn_for[patch]}' and of '{name}'; "
-                    f"give one of them another name"
+                    f"{file}: exit '{patch}' exists twice: as a patch of '{drawn_for[patch]}' and of '{name}'; "
+                    f"rename one of them"
                 )
             patches[patch], drawn_for[patch] = area, name
     if not free.any():
-        raise GeometryError(f"{file}: no pixel can be walked on; all are darker than wall_below = {wall_below:g}")
+        raise GeometryError(f"{file}: no pixel is walkable; all are darker than wall_below = {wall_below:g}")
     walkable = outline(free, scale=scale, source=str(file))
     if straighten > 0.0:
         walkable = shapely.simplify(walkable, straighten * scale)
@@ -251,7 +256,7 @@ def read_picture(
 def _where(pixels: NDArray[np.uint8], holds: Callable[[NDArray[np.float64]], Bools]) -> Bools:
     """Which pixels meet a condition on red, green and blue between 0 and 1, as they look on white paper.
 
-    Some rows at a time: as numbers all pixels would take gigabytes, which a small file can ask for.
+    A few rows at a time: as floats, all pixels would take gigabytes, which even a small file can ask for.
     """
     found = np.empty(pixels.shape[:2], dtype=np.bool_)
     rows = max(_PIXELS_AT_ONCE // pixels.shape[1], 1)
@@ -271,7 +276,7 @@ def _rgb(colour: str, name: str) -> tuple[float, float, float]:
     try:
         red, green, blue = ImageColor.getrgb(colour)[:3]
     except ValueError as error:
-        raise ParameterError(f"exit '{name}': {colour!r} is no colour; write it like '#00ff00'") from error
+        raise ParameterError(f"exit '{name}': {colour!r} is not a colour; write it like '#00ff00'") from error
     return red / 255.0, green / 255.0, blue / 255.0
 
 
@@ -283,23 +288,23 @@ def _patches(found: Bools, name: str, scale: float, *, source: str) -> dict[str,
 def _check_scale(scale: float) -> None:
     if not (is_length(scale) and scale > 0.0):
         raise ParameterError(
-            f"the scale of a map is a positive number of metres, at most {LARGEST_LENGTH:g}, not {scale!r}"
+            f"the scale of a map must be a positive number of metres, at most {LARGEST_LENGTH:g}, not {scale!r}"
         )
 
 
 # Outlines -------------------------------------------------------------------------------------------------------
 
-# East, north, west, south: steps in x and y, and the cell at the left of a step from a corner.
+# East, north, west, south: steps in x and y, and the cell to the left of a step from a corner.
 _STEP = ((1, 0), (0, 1), (-1, 0), (0, -1))
 _LEFT_CELL = ((0, 0), (-1, 0), (-1, -1), (0, -1))
 
 
 @checked_arguments
 def outline(free: Bools, *, scale: float = 1.0, source: str = "the map") -> shapely.Polygon | shapely.MultiPolygon:
-    """The area of the free cells of a map whose first row is the top one, with cells of `scale` metres.
+    """The area of the free cells of a map with cells of `scale` metres; the first row is the top one.
 
-    Walked along the edges with the free cells at the left, in a time that goes with their number. Joining the squares
-    of a 512 × 512 map with shapely took from half a second to twelve.
+    It is traced along the edges with the free cells on the left, in time proportional to their number. Joining the
+    squares of a 512 × 512 map with shapely took between half a second and twelve seconds.
     """
     from scipy import ndimage
 
@@ -323,7 +328,7 @@ def outline(free: Bools, *, scale: float = 1.0, source: str = "the map") -> shap
 
 
 def _rings(upright: Bools, source: str) -> Iterator[Ints]:
-    """The corners of all rings around free cells, anticlockwise, and around blocked ones, clockwise."""
+    """The corners of all rings: anticlockwise around free cells, clockwise around blocked ones."""
     cells = np.pad(upright, 1)
     south_west, south_east = cells[:-1, :-1], cells[:-1, 1:]
     north_west, north_east = cells[1:, :-1], cells[1:, 1:]
@@ -335,8 +340,8 @@ def _rings(upright: Bools, source: str) -> Iterator[Ints]:
     )
     if (count := int(np.bitwise_count(edges).sum())) > MOST_EDGES:
         raise GeometryError(
-            f"{source}: its free cells have {count:,} edges to blocked ones, and at most {MOST_EDGES:,} are followed; "
-            f"take away single cells and noise, or make it coarser"
+            f"{source}: its free cells have {count:,} edges to blocked ones, which is more than {MOST_EDGES:,}; "
+            f"remove single cells and noise, or make it coarser"
         )
     across = edges.shape[1]
     leaving = bytearray(edges.tobytes())
@@ -348,9 +353,9 @@ def _rings(upright: Bools, source: str) -> Iterator[Ints]:
 
 
 def _walk(leaving: bytearray, start: int, across: int) -> list[int]:
-    """Follow edges from a corner until they are back, and take them away; left where two cells meet at a point."""
+    """Follow edges from a corner back to it and remove them; turn left where two cells meet at a point."""
     ahead = (1, across, -1, -across)
-    # The leftmost of the lowest corners of a ring is met first, and there it turns.
+    # The leftmost of the lowest corners of a ring comes first, and the ring turns there.
     direction = next(d for d in range(4) if leaving[start] >> d & 1)
     here, corners = start, [start]
     while True:
@@ -368,7 +373,7 @@ def _walk(leaving: bytearray, start: int, across: int) -> list[int]:
 
 
 def _apart(corners: list[int]) -> Iterator[list[int]]:
-    """Rings that touch themselves at a corner as rings that do not."""
+    """Split a ring that touches itself at corners into rings that do not."""
     if len(set(corners)) == len(corners):
         yield corners
         return

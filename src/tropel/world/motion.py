@@ -21,7 +21,7 @@ from tropel.foundation.field_types import Finite
 from tropel.world.shapes import Coordinate, PositiveLength
 
 Point = tuple[float, ...]
-#: Of an orbit [s]; the angles of shorter ones would overflow.
+#: Shortest period of an orbit [s]; the angles of shorter ones would overflow.
 _SHORTEST_PERIOD = 1e-9
 PointField = Annotated[tuple[Coordinate, ...], Field(min_length=2, max_length=3)]
 
@@ -51,7 +51,7 @@ class Waypoints(_Motion):
         return (*self.points, self.points[0]) if self.repeat == "cycle" else self.points
 
     def path(self) -> Sequence[Point]:
-        """The way it goes, as a polyline."""
+        """The path, as a polyline."""
         return self._way()
 
     def _marks(self) -> list[float]:
@@ -77,12 +77,12 @@ class Waypoints(_Motion):
 
 
 class Orbit(_Motion):
-    """On a circle of the given radius [m] about a centre, one turn a period [s]; in 3D in the horizontal plane."""
+    """On a circle of the given radius [m] about a centre, one turn per period [s]; in 3D in the horizontal plane."""
 
     kind: Literal["orbit"] = "orbit"
     center: PointField
     radius: PositiveLength
-    period: Annotated[Finite, Field(description="seconds a turn; negative runs clockwise")]
+    period: Annotated[Finite, Field(description="seconds per turn; negative runs clockwise")]
     phase: Annotated[Finite, Field(description="angle at time zero, in radians")] = 0.0
 
     @model_validator(mode="after")
@@ -92,7 +92,7 @@ class Orbit(_Motion):
         return self
 
     def path(self) -> Sequence[Point]:
-        """The way it goes, as a polyline."""
+        """The path, as a polyline."""
         return [self.at(self.period * k / 48) for k in range(49)]
 
     def at(self, time: float) -> Point:
@@ -102,20 +102,20 @@ class Orbit(_Motion):
         return (x, y, *self.center[2:])
 
 
-#: A motion that a file can hold.
+#: A motion that a file can store.
 Motion = Annotated[Waypoints | Orbit, Field(discriminator="kind")]
 
-#: Where a thing stands; the world it comes into says how many coordinates it has, and checks them.
+#: A position; the world it belongs to knows how many coordinates it has, and checks them.
 Place = Annotated[Sequence[float], CHECKED_ELSEWHERE]
-#: An orbit may reach beyond the largest coordinate that a world has, but not far.
+#: An orbit may reach slightly beyond the largest coordinate of a world, but not far.
 _FARTHEST = 4.0 * LARGEST_LENGTH
 
-#: What moves a thing: a motion, or any pure function of time that returns a point.
+#: Anything that moves an object: a motion, or any pure function of time that returns a point.
 MotionLike = Waypoints | Orbit | Callable[[float], Sequence[float]]
 
 
 def position_at(motion: MotionLike, time: float, *, what: str, dim: int) -> NDArray[np.float64]:
-    """Where a motion is at a time [s], checked: as many coordinates as the world has, all of them numbers."""
+    """The position of a motion at a time [s], checked: as many coordinates as the world has, all finite."""
     point = motion.at(time) if isinstance(motion, Waypoints | Orbit) else motion(time)
     try:
         position = np.asarray(point, dtype=np.float64)
@@ -129,12 +129,12 @@ def position_at(motion: MotionLike, time: float, *, what: str, dim: int) -> NDAr
 
 
 def stored_motion(motion: MotionLike) -> Any:
-    """A motion as plain data; a function can only be named as such."""
+    """A motion as plain data; for a function, only the word "function"."""
     return motion.model_dump(mode="json") if isinstance(motion, Waypoints | Orbit) else "function"
 
 
 def restored_motion(stored: Mapping[str, Any]) -> Waypoints | Orbit:
-    """The motion that `stored_motion` has turned into data."""
+    """The motion that `stored_motion` turned into data."""
     return _motion.validate_python(stored)
 
 

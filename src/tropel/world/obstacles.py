@@ -1,4 +1,7 @@
-"""Round obstacles, static or moving, and the arrays that kernels see of them, in which hazards are discs too."""
+"""Round obstacles, static or moving, and the arrays that kernels read; hazards are discs in these arrays too.
+
+The file begins with a search for the points inside many discs, on which the placing of agents relies.
+"""
 
 from __future__ import annotations
 
@@ -23,19 +26,19 @@ if TYPE_CHECKING:
     from tropel.world.world import World
 
 
-# Which of many points lie inside of one of many discs, in time that grows with their numbers, not with the product.
+# The points that lie inside at least one disc, in time that grows with their numbers, not with the product.
 
 
 Floats = NDArray[np.float64]
 
-#: Discs are looked for a hair further away than they reach, so that rounding in the search loses none.
+#: The search radius of discs is slightly enlarged, so that rounding in the search loses none.
 _A_HAIR = 1.0 + 1e-9
-#: So many pairs of a point and a disc are held in memory at a time, even where every point is in every disc.
+#: This many pairs of a point and a disc are held in memory at a time, even if every point is in every disc.
 _MOST_PAIRS = 1 << 22
 
 
 def inside_discs(points: Floats, centres: Floats, radius: Floats, world: World) -> NDArray[np.bool_]:
-    """Which points (N, dim) of the world are inside of one of the discs, in 3D balls; on the surface is outside.
+    """Which points (N, dim) of the world are inside one of the discs, in 3D balls; the surface counts as outside.
 
     In periodic space the images of discs count too.
     """
@@ -47,7 +50,7 @@ def inside_discs(points: Floats, centres: Floats, radius: Floats, world: World) 
     low, high = points.min(axis=0), points.max(axis=0)
     gap = np.maximum(np.maximum(low - places, places - high), 0.0)
     near = np.flatnonzero(np.linalg.norm(gap, axis=1) <= reach * _A_HAIR)
-    # A search has one radius, so discs of about the same size go together: a huge one must not widen it for all.
+    # A search has one radius, so discs of similar size are searched together: a huge one must not widen it for all.
     size = np.frexp(reach[near])[1]
     searched = _Points(points)
     for each in np.unique(size)[::-1]:
@@ -64,7 +67,7 @@ def inside_discs(points: Floats, centres: Floats, radius: Floats, world: World) 
 
 
 class _Points:
-    """A tree of points, from which those that are known to be inside are taken out when they have become many."""
+    """A tree of points. Points known to be inside a disc are removed once they have become many."""
 
     def __init__(self, points: Floats) -> None:
         self.points = points
@@ -77,7 +80,7 @@ class _Points:
         self.tree = cKDTree(self.points[rows])
 
     def within(self, reach: float, places: Floats) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Rows of points and numbers of places that are no further apart."""
+        """Rows of points and numbers of places that are no farther apart than `reach`."""
         from scipy.spatial import cKDTree
 
         pairs = self.tree.sparse_distance_matrix(cKDTree(places), reach, output_type="ndarray")
@@ -92,7 +95,7 @@ class _Points:
 @named_parameters
 @dataclass(frozen=True, kw_only=True)
 class Obstacle:
-    """A disk (2D) or ball (3D) that nobody walks into. Give a position, or a motion that moves it."""
+    """A disk (2D) or ball (3D) that agents cannot walk into. Give a position, or a motion that moves it."""
 
     radius: float
     position: Place | None = None
@@ -109,7 +112,7 @@ class Obstacle:
 
 
 class ObstacleSet(NamedSet[Obstacle]):
-    """The obstacles of a world by name, and their positions, velocities and radii as arrays in the order of adding."""
+    """The obstacles of a world by name, and arrays of positions, velocities and radii in the order of adding."""
 
     what = "obstacle"
 
@@ -126,15 +129,15 @@ class ObstacleSet(NamedSet[Obstacle]):
         self.dim = dim
         self._low, self._high = low, high
         self._period = np.zeros(dim) if period is None else period
-        self._half = 0.5 * float(self._period[self._period > 0.0].min(initial=math.inf))  #: of the shortest period
+        self._half = 0.5 * float(self._period[self._period > 0.0].min(initial=math.inf))  #: half the shortest period
         self._hazards = HazardSet(dim, low, high) if hazards is None else hazards
         self._grids: dict[float, tuple[tuple[int, int], DiscGrid]] = {}
         self.version = 0  #: changes whenever a position or radius does
         self.position: NDArray[np.float64] = np.empty((0, dim))
         self.velocity: NDArray[np.float64] = np.empty((0, dim))
         self.radius: NDArray[np.float64] = np.empty(0)
-        self.type: NDArray[np.int32] = np.empty(0, dtype=np.int32)  #: numbers of `types`
-        self.types: list[str] = self._hazards.types  #: every type there has been, and every kind of hazard
+        self.type: NDArray[np.int32] = np.empty(0, dtype=np.int32)  #: indices into `types`
+        self.types: list[str] = self._hazards.types  #: every type ever added, and every kind of hazard
         self._moving: list[tuple[int, str]] = []
 
     @property
@@ -147,15 +150,15 @@ class ObstacleSet(NamedSet[Obstacle]):
 
     @property
     def fastest(self) -> float:
-        """Speed of the fastest of them [m/s]."""
+        """Speed of the fastest obstacle [m/s]."""
         return float(np.linalg.norm(self.velocity, axis=1).max(initial=0.0)) if self._moving else 0.0
 
     def check(self, name: str, obstacle: Obstacle, *, time: float = 0.0) -> None:
-        """Raise when an obstacle's size, or its place as it is at `time` [s], is not one in this world."""
+        """Raise if an obstacle's size, or its place at `time` [s], is not valid in this world."""
         if obstacle.radius >= self._half:
             raise GeometryError(
                 f"obstacle '{name}' has a radius of {obstacle.radius:g} m; where space repeats after "
-                f"{2.0 * self._half:g} m it must be less than half of that"
+                f"{2.0 * self._half:g} m it must be less than half of that; use a smaller radius or a larger world"
             )
         if obstacle.position is not None:
             point(obstacle.position, f"obstacle '{name}'", dim=self.dim)
@@ -167,7 +170,7 @@ class ObstacleSet(NamedSet[Obstacle]):
         self.add_all({name: obstacle}, time=time, dt=dt)
 
     def add_all(self, obstacles: Mapping[str, Obstacle], *, time: float = 0.0, dt: float = 0.0) -> None:
-        """Add several: one by one, the arrays would be written anew as often as there are obstacles."""
+        """Add several obstacles at once. Adding them one by one would rewrite the arrays for each."""
         if not obstacles:
             return
         for name, obstacle in obstacles.items():
@@ -188,7 +191,7 @@ class ObstacleSet(NamedSet[Obstacle]):
 
     @checked_arguments
     def move(self, name: str, position: Place) -> None:
-        """Put an obstacle elsewhere, to stay there."""
+        """Move an obstacle to another place, where it stays."""
         old = self.find(name)
         where = point(position, f"obstacle '{name}'", dim=self.dim)
         self._items[name] = Obstacle(radius=old.radius, position=tuple(where.tolist()), type=old.type)
@@ -218,7 +221,7 @@ class ObstacleSet(NamedSet[Obstacle]):
         self._moving = [(row, name) for row, (name, item) in enumerate(self._items.items()) if item.motion is not None]
 
     def advance(self, time: float, dt: float) -> None:
-        """Bring the moving ones to where they are at `time`; velocity is that of the step about to come."""
+        """Move the moving obstacles to where they are at `time`; their velocity is that of the coming step."""
         self._advance(self._moving, time, dt)
 
     def _advance(self, moving: list[tuple[int, str]], time: float, dt: float) -> None:
@@ -235,15 +238,15 @@ class ObstacleSet(NamedSet[Obstacle]):
             self._wrap()
 
     def _wrap(self) -> None:
-        """Bring those that are beyond a seam back into the box."""
+        """Move obstacles that are beyond a seam back into the box."""
         if self._half < math.inf:
             wrap_places(self.position, self._low, self._high, self._period)
 
     def grid(self, reach: float, *, level: int = 0) -> DiscGrid:
-        """Cells that list every obstacle of a level whose surface is within `reach` of any point of the cell.
+        """Cells that list every obstacle of a level with its surface within `reach` of any point of the cell.
 
-        The inner discs of hazards come after the obstacles; they push nobody. In periodic space the images of all of
-        these beyond the seams come last.
+        The inner discs of hazards follow the obstacles; they do not push. In periodic space, the images of all of these
+        beyond the seams come last.
         """
         check_level(level)
         hazards = self._hazards
@@ -258,7 +261,7 @@ class ObstacleSet(NamedSet[Obstacle]):
             if self._half < math.inf:
                 if len(hazards):
                     wrap_places(position, self._low, self._high, self._period)
-                # Half a period is more than any agent goes in a step.
+                # Half a period is more than any agent moves in a step.
                 seen = radius + max(reach, self._half)
                 rows, position = images_of_discs(position, seen, self._low, self._high, self._period)
                 velocity, radius, type, pushes = velocity[rows], radius[rows], type[rows], pushes[rows]
@@ -279,7 +282,7 @@ class ObstacleSet(NamedSet[Obstacle]):
         return stored
 
     def put_back(self, obstacles: Mapping[str, Obstacle], *, time: float, dt: float) -> None:
-        """Have these obstacles, in this order, and no others."""
+        """Replace all obstacles by these, in this order."""
         self._items = {}
         self.position, self.velocity = np.empty((0, self.dim)), np.empty((0, self.dim))
         self.radius, self.type = np.empty(0), np.empty(0, dtype=np.int32)

@@ -1,8 +1,8 @@
-"""Periodic space: a box whose opposite sides are joined, so that who leaves on one side comes back on the other.
+"""Periodic space: a box with opposite sides joined, so that agents that leave on one side come back on the other.
 
-What stands in such a world stands there once for every period. Kernels are given what they can meet: the things
-themselves and their images beyond the seams, one period away in every direction. Agents are never copied; they have
-one place in [low, high), and cells are walked over the seam instead (`_kernels/cells.py`).
+Objects in such a world exist once per period. Kernels get the objects that agents can meet: the objects themselves and
+their images beyond the seams, one period away in every direction. Agents are never copied; they have one place in
+[low, high), and neighbour searches walk cells across the seam instead (`_kernels/cells.py`).
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def periods(low: Floats, high: Floats, periodic: bool | str | Sequence[str]) -> 
     names = set(periodic)
     if not names or not names <= set(_AXES[:dim]):
         raise GeometryError(
-            f"periodic is true, false, or names axes among {', '.join(_AXES[:dim])} such as 'x', not {periodic!r}"
+            f"periodic must be true, false, or name axes among {', '.join(_AXES[:dim])} such as 'x', not {periodic!r}"
         )
     return np.where([name in names for name in _AXES[:dim]], high - low, 0.0)
 
@@ -55,7 +55,7 @@ def sides_across(axes: NDArray[np.bool_], low: Floats, high: Floats) -> list[sha
 
 
 def check_within_sides(world: World) -> None:
-    """Raise when a shape in a periodic 2D world reaches beyond a seam, where its image would be in its way."""
+    """Raise if a shape in a periodic 2D world reaches beyond a seam, where it would overlap its own image."""
     things: dict[str, Any] = {f"wall {k}": wall for k, wall in enumerate(world.walls)}
     things |= {f"door '{name}'": door.line for name, door in world.doors.items()}
     things |= {f"exit '{name}'": way_out.polygon for name, way_out in world.exits.items()}
@@ -64,13 +64,13 @@ def check_within_sides(world: World) -> None:
         beyond = (shape.bounds[:2] < world.bounds[0]) | (shape.bounds[2:] > world.bounds[1])
         if (beyond & (world.period > 0.0)).any():
             raise GeometryError(
-                f"{what} reaches beyond the side of a periodic world; cut it there, and begin the other part at the "
+                f"{what} reaches beyond the side of a periodic world; cut it there, and start the other part at the "
                 f"opposite side"
             )
 
 
 def shifts(period: Floats) -> Floats:
-    """By how much images are moved, (3^k, dim) for k periodic axes; the first row is zero: the thing itself."""
+    """The shifts of images, (3^k, dim) for k periodic axes; the first row is zero, for the object itself."""
     along = [(0.0, -length, length) if length > 0.0 else (0.0,) for length in period.tolist()]
     return np.array(list(itertools.product(*along)))
 
@@ -96,7 +96,7 @@ def images_of_discs(position: Floats, reach: Floats, low: Floats, high: Floats, 
 
 
 def nearest_images(offset: Floats, period: Floats) -> Floats:
-    """Offsets (…, dim) to the nearest images of what they lead to [m]."""
+    """Offsets (…, dim) to the nearest images of the places they lead to [m]."""
     length = np.where(period > 0.0, period, 1.0)
     return np.asarray(offset - period * np.floor(offset / length + 0.5))
 

@@ -1,9 +1,11 @@
-"""The world as square cells: where the middle of a body may be.
+"""The world as square cells: rasters for planning fields, and the cells that a lattice crowd stands on.
 
-A cell is free when its centre is inside the walkable area, at least `clearance` away from every wall, closed door and
-static obstacle, and never less than half a cell's diagonal. That last part is what makes the raster honest: a wall
-cannot slip between two neighbouring free centres, not even diagonally, so a step from one to the other crosses none.
-Moving obstacles are not drawn; they are what local steering is for. Nor are hazards, unless they say `replan`.
+A raster cell is free if its centre is inside the walkable area and at least `clearance` away from every wall, closed
+door and static obstacle, and never less than half a cell's diagonal. That last part makes the raster reliable: no wall
+fits between two neighbouring free centres, not even diagonally, so a step from one to the other crosses none. Moving
+obstacles are not drawn; local steering handles them. Hazards are drawn only if they have `replan` set.
+
+Lattice cells (`lattice_cells`) follow other rules, given in the second half of the file.
 """
 
 from __future__ import annotations
@@ -23,8 +25,8 @@ from tropel.foundation.memory import require_memory, times_too_large
 from tropel.world.shapes import check_level, segments_of
 from tropel.world.world import World
 
-#: What a plan to one goal needs per cell [bytes]: the raster, distances, values, vectors and what the solver keeps
-#: meanwhile. Planners ask for more themselves where there are more goals (`planning/fields/planner.py`).
+#: Memory per cell of a plan to one goal [bytes]: raster, distances, values, vectors and the solver's working memory.
+#: Planners request more themselves if there are more goals (`planning/fields/planner.py`).
 BYTES_PER_CELL = 96
 
 
@@ -35,8 +37,8 @@ class Raster:
     origin: NDArray[np.float64]  #: (dim,): low corner of the first cell [m]
     cell: float  #: length of an edge [m]
     free: NDArray[np.bool_]  #: (ny, nx) or (nz, ny, nx)
-    clearance: float = 0.0  #: distance to walls that was asked for [m]
-    level: int = 0  #: which of the world's levels it shows
+    clearance: float = 0.0  #: requested distance to walls [m]
+    level: int = 0  #: the level of the world that it shows
 
     def __post_init__(self) -> None:
         if not (math.isfinite(self.cell) and self.cell > 0.0):
@@ -61,7 +63,7 @@ class Raster:
 
     @property
     def reach(self) -> float:
-        """How far free centres are from walls at least [m]."""
+        """Smallest distance of free centres to walls [m]."""
         return max(self.clearance, half_diagonal(self.dim) * self.cell)
 
     def centre(self, index: Sequence[int] | NDArray[np.int64]) -> NDArray[np.float64]:
@@ -71,13 +73,13 @@ class Raster:
     def index_of(self, points: Sequence[float] | NDArray[np.float64]) -> NDArray[np.int64]:
         """Indices (…, dim), in the order of the array's axes, of the cells that hold points (…, dim).
 
-        Points outside belong to the nearest cell of the border.
+        Points outside belong to the nearest cell at the border.
         """
         steps = np.floor((np.asarray(points, dtype=np.float64) - self.origin) / self.cell)[..., ::-1]
         return np.clip(steps, 0, np.array(self.shape) - 1).astype(np.int64)
 
     def digest(self) -> str:
-        """Digest of the cells and where they are."""
+        """Digest of the cells and their location."""
         digest = hashlib.sha256(
             f"{self.shape} {self.cell!r} {self.origin.tolist()} {self.clearance!r} {self.level}".encode()
         )
@@ -86,12 +88,12 @@ class Raster:
 
 
 def half_diagonal(dim: int) -> float:
-    """Half of a cell's diagonal, in cells, and a little more, so that rounding does not matter."""
+    """Half of a cell's diagonal, in cells, slightly enlarged so that rounding does not matter."""
     return 0.7072 if dim == 2 else 0.8661
 
 
 def rasterise(world: World, *, cell: float = 0.2, clearance: float = 0.2, level: int = 0) -> Raster:
-    """Draw a level of a world into cells: its walls, closed doors and static obstacles as they are now."""
+    """Rasterise a level of a world: its walls, closed doors and static obstacles as they are now."""
     check_level(level)
     if not (math.isfinite(cell) and cell > 0.0):
         raise ParameterError(f"cell must be a positive length, not {cell!r} m")
@@ -109,7 +111,7 @@ def rasterise(world: World, *, cell: float = 0.2, clearance: float = 0.2, level:
         block_near_segments(world.segments, world.blocking, reach, low, cell, free)
     position, radius = static_obstacles(world)
     if len(radius):
-        # In 2D a third coordinate that is zero everywhere, at the centre of the only layer.
+        # In 2D with a third coordinate of zero, the centre of the only slice along z.
         flat = world.dim == 2
         place = np.column_stack([position, np.zeros(len(position))]) if flat else np.ascontiguousarray(position)
         corner = np.append(low, -0.5 * cell) if flat else low
@@ -118,7 +120,7 @@ def rasterise(world: World, *, cell: float = 0.2, clearance: float = 0.2, level:
 
 
 def static_obstacles(world: World, *, hazards: bool = True) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Positions and radii of the obstacles that stand still, and of the inner discs of hazards to plan around."""
+    """Positions and radii of the static obstacles, and of the inner discs of hazards that planners avoid."""
     moving = set(world.obstacles.moving)
     rows = [row for row, name in enumerate(world.obstacles.names) if name not in moving]
     position, radius = world.obstacles.position[rows], world.obstacles.radius[rows]
@@ -130,13 +132,13 @@ def static_obstacles(world: World, *, hazards: bool = True) -> tuple[NDArray[np.
 
 
 def what_is_drawn(world: World) -> tuple[bytes, ...]:
-    """The part of the world that a raster shows and that may change: doors and static obstacles."""
+    """The part of a raster's input that may change: doors and static obstacles."""
     position, radius = static_obstacles(world)
     return world.blocking.tobytes(), position.tobytes(), radius.tobytes()
 
 
 def check_memory(steps: NDArray[np.float64], cell: float) -> None:
-    """Refuse a raster that no plan could be made for, before anything of its size is made."""
+    """Refuse a raster for which no plan would fit into memory, before anything of its size is allocated."""
     size = " × ".join(f"{n:.0f}" for n in steps[::-1])
     needed = float(np.prod(steps)) * BYTES_PER_CELL
     what = f"a plan on a raster of {size} cells of {cell:g} m"
@@ -144,13 +146,13 @@ def check_memory(steps: NDArray[np.float64], cell: float) -> None:
 
 
 def larger_cells(cell: float, dim: int, needed: float) -> str:
-    """What to say of cells that would need so much memory [bytes]: how large they may be."""
+    """Advice for cells that would need this much memory [bytes]: how large they should be."""
     enough = 1.05 * cell * times_too_large(needed) ** (1.0 / dim)
     return f"cells of {enough:.3g} m or more" if math.isfinite(enough) else "larger cells"
 
 
 def world_extent(world: World) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Low and high corner of all that a raster shows."""
+    """Low and high corner of everything that a raster shows."""
     if world.is_periodic:
         raise GeometryError(
             "a raster ends at the sides of the world, and those of a periodic world are joined; plan with Direct or "
@@ -163,32 +165,32 @@ def world_extent(world: World) -> tuple[NDArray[np.float64], NDArray[np.float64]
     return np.array(low), np.array(high)
 
 
-# The cells that a lattice crowd stands on: squares, one person each.
+# The cells that a lattice crowd stands on: squares for one agent each.
 #
-# A raster for fields (`raster.py`) keeps its free centres away from walls, which would cost a door of three cells two
-# of them. Here a cell is free when its centre is inside the walkable area and nothing solid is inside the cell:
+# A raster for fields keeps its free centres away from walls, which would cost a door of three cells two of them. Here a
+# cell is free if its centre is inside the walkable area and nothing solid is inside the cell:
 #
 # - the edge of the walkable area may run along a cell's border, but not through the cell;
-# - thin walls and closed doors belong to the cells whose half-open square they meet, so that one that runs exactly
-#   between two rows of cells blocks the upper or right one, and nobody steps through it;
+# - thin walls and closed doors belong to the cells whose half-open square they meet. So a wall exactly between two rows
+#   of cells blocks the upper or right one, and no agent steps through it;
 # - static obstacles block the cells whose inscribed circle they touch.
 #
-# So no step between two free neighbours crosses a wall, not even a diagonal one that needs both cells beside it.
+# So no step between two free neighbours crosses a wall. Diagonal steps also need both cells next to them free.
 
 #: Share of a cell by which the edge of the walkable area may reach into it and still count as running along it.
 _ROUNDING = 1e-6
 
-#: The last cells of each world: their size and what they show.
+#: The last cells of each world: their size and the world state that they show.
 _DRAWN: WeakKeyDictionary[World, tuple[float, tuple[bytes, ...], Raster]] = WeakKeyDictionary()
 
 
 def lattice_cells(world: World, cell: float = 0.4, *, hazards: bool = True) -> Raster:
-    """Draw a 2D world into cells of one person each, as it is now.
+    """Divide a 2D world, as it is now, into cells for one agent each.
 
-    Hazards that are planned around block cells too, unless `hazards` is false.
+    Hazards that planners avoid also block cells, unless `hazards` is false.
     """
     if world.dim != 2:
-        raise ParameterError("a lattice crowd needs a 2D world; in a box use other models")
+        raise ParameterError("a lattice crowd needs a 2D world; in a 3D box use other models")
     if not (math.isfinite(cell) and cell > 0.0):
         raise ParameterError(f"cell must be a positive length, not {cell!r} m")
     low, high = world_extent(world)
@@ -210,7 +212,7 @@ def lattice_cells(world: World, cell: float = 0.4, *, hazards: bool = True) -> R
 
 
 def cells_now(world: World, cell: float) -> Raster:
-    """`lattice_cells`, drawn once for all who ask before the world changes: sources do in every step."""
+    """`lattice_cells`, computed once until the world changes: sources call this in every step."""
     drawn = what_is_drawn(world)
     known = _DRAWN.get(world)
     if known is None or known[:2] != (cell, drawn):
@@ -219,10 +221,10 @@ def cells_now(world: World, cell: float) -> Raster:
 
 
 def _shortened(segments: NDArray[np.float64], by: float) -> NDArray[np.float64]:
-    """Thin walls without the very ends: one that ends on a border of cells leaves the cell beyond it free.
+    """Thin walls without their very ends: a wall that ends on a border of cells leaves the cell beyond it free.
 
-    Otherwise a gap of three cells between two walls would have two. Nobody slips through where two such ends meet on a
-    corner of cells, because a diagonal step needs both cells beside it.
+    Otherwise a gap of three cells between two walls would shrink to two. Agents cannot slip through where two such ends
+    meet on a corner of cells, because a diagonal step needs both cells next to it.
     """
     along = segments[:, 2:] - segments[:, :2]
     length = np.linalg.norm(along, axis=1, keepdims=True)
@@ -233,7 +235,7 @@ def _shortened(segments: NDArray[np.float64], by: float) -> NDArray[np.float64]:
 def take_cells(
     position: NDArray[np.float64], radius: NDArray[np.float64], raster: Raster, free: NDArray[np.bool_]
 ) -> None:
-    """Clear `free` where somebody of a cell's width would overlap one of these disks; touching is not overlapping."""
+    """Clear `free` where a body as wide as a cell would overlap one of these disks; touching is not overlapping."""
     reach = (0.5 - _ROUNDING) * raster.cell
     flat = np.column_stack([position, np.zeros(len(position))])
     corner = np.append(raster.origin, -0.5 * raster.cell)

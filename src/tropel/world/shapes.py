@@ -1,6 +1,7 @@
-"""Shapes in, checked: shapely geometries, WKT, GeoJSON or lists of points become valid polygons and polylines.
+"""Input shapes, checked: shapely geometries, WKT, GeoJSON or lists of points become valid polygons and polylines.
 
-Everything that enters the world passes here, so that kernels may trust what they are given.
+Everything that enters the world passes through here, so that kernels can trust their input. The file gives the limits
+of a world's size, then reads WKT and GeoJSON, and finally checks polygons, polylines and points.
 """
 
 from __future__ import annotations
@@ -25,14 +26,14 @@ from tropel.foundation.files import LARGEST_GEOMETRY, read_text
 
 # How large a world may be.
 #
-# Up to a billion metres a coordinate still tells places a tenth of a micrometre apart, and no sum, product or square of
-# lengths comes near to where numbers overflow, which the exact predicates of walls rely on.
+# Up to a billion metres, a coordinate still resolves a tenth of a micrometre, and no sum, product or square of lengths
+# comes close to overflow. The exact predicates of walls rely on this.
 
 
-#: How far from the origin agents may be in a file [m]: in open space nobody stops them at the largest length.
+#: How far from the origin agents may be in a file [m]: in open space nothing stops them at the largest length.
 FARTHEST = 1e15
 
-#: What is said of a number beyond it.
+#: How messages give the allowed range.
 ALLOWED = f"between -{LARGEST_LENGTH:g} and {LARGEST_LENGTH:g} m"
 
 Coordinate = Annotated[Finite, Field(ge=-LARGEST_LENGTH, le=LARGEST_LENGTH)]
@@ -41,20 +42,20 @@ PositiveLength = Annotated[Finite, Field(gt=0.0, le=LARGEST_LENGTH)]
 
 
 def is_length(value: object) -> bool:
-    """Whether it is a number of metres, 0 or more, that a world may have."""
+    """Whether a value is a length in metres, 0 or more, that a world may have."""
     return is_finite(value) and 0.0 <= value <= LARGEST_LENGTH  # type: ignore[operator]
 
 
 def check_level(level: int) -> None:
-    """Raise unless it is the number of a level; agents, cells and look-ups know levels, and worlds have one."""
+    """Raise unless this is the number of a level. Agents, cells and look-ups support levels; worlds have one so far."""
     if level != 0:
-        raise GeometryError(f"there is no level {level}: worlds have one level so far, which is level 0")
+        raise GeometryError(f"there is no level {level}: worlds have only one level so far, level 0")
 
 
-# WKT and GeoJSON, looked at before GEOS reads them: it calls itself for each level of nesting until the stack ends.
+# WKT and GeoJSON, checked before GEOS reads them: it recurses for each level of nesting until the stack overflows.
 
-#: A multi-polygon within a collection has four levels of brackets, as coordinates in a GeoJSON geometry collection
-#: have eight; nothing sensible has many more.
+#: A multi-polygon in a collection has four levels of brackets, and coordinates in a GeoJSON geometry collection have
+#: eight; no reasonable input has many more.
 DEEPEST = 16
 
 _KINDS = frozenset({"POINT", "LINESTRING", "LINEARRING", "POLYGON"}) | frozenset(
@@ -65,7 +66,7 @@ _GEOJSON = (".json", ".geojson")
 
 
 def read_shape_file(path: Path) -> str | Mapping[str, Any]:
-    """The WKT text or the GeoJSON object in a file, to be given to `polygon` or `polyline`."""
+    """The WKT text or the GeoJSON object in a file, as input for `polygon` or `polyline`."""
     try:
         text = read_text(path, largest=LARGEST_GEOMETRY)
         shape = json.loads(text) if path.suffix.lower() in _GEOJSON else text
@@ -82,7 +83,7 @@ def read_shape_file(path: Path) -> str | Mapping[str, Any]:
 
 
 def read_wkt(text: str, what: str) -> BaseGeometry:
-    """The geometry that a WKT text describes, of a kind without curves."""
+    """The geometry that a WKT text describes; kinds with curves are refused."""
     kind = re.match(r"\s*([A-Za-z]*)", text[:1000])
     word = "" if kind is None else kind[1].upper()
     if word not in _KINDS:
@@ -90,14 +91,14 @@ def read_wkt(text: str, what: str) -> BaseGeometry:
         raise GeometryError(f"{what}: not a WKT text of a known kind: {found}; {_EXAMPLE}")
     if len(text) > LARGEST_GEOMETRY:
         raise GeometryError(
-            f"{what}: a WKT text of {len(text):,} characters is too long; {LARGEST_GEOMETRY:,} are read"
+            f"{what}: a WKT text of {len(text):,} characters is too long; at most {LARGEST_GEOMETRY:,} are read"
         )
     if _depth(text) > DEEPEST:
-        raise GeometryError(f"{what}: the WKT text is nested deeper than {DEEPEST} brackets; take shapes out of it")
+        raise GeometryError(f"{what}: the WKT text is nested deeper than {DEEPEST} brackets; use simpler shapes")
     if re.search(r"CURVE|CIRCULARSTRING|SURFACE|TIN\b|TRIANGLE", text, re.IGNORECASE):
-        raise GeometryError(f"{what}: curves and surfaces of WKT are not known; use straight lines; {_EXAMPLE}")
+        raise GeometryError(f"{what}: curves and surfaces of WKT are not supported; use straight lines; {_EXAMPLE}")
     try:
-        # What overflows becomes infinite, and is refused with the number of the point.
+        # Numbers that overflow become infinite, and are refused with the number of the point.
         with np.errstate(all="ignore"):
             return shapely.from_wkt(text)
     except (shapely.errors.ShapelyError, UnicodeError, ValueError) as error:
@@ -126,15 +127,15 @@ def _geometries(shape: Any, what: str) -> Iterator[Any]:
         raise GeometryError(f"{what}: the GeoJSON feature collection is empty")
     for number, feature in enumerate(features):
         if not isinstance(feature, Mapping) or feature.get("type") == "FeatureCollection":
-            raise GeometryError(f"{what}: feature {number} is no GeoJSON feature or geometry")
+            raise GeometryError(f"{what}: feature {number} is not a GeoJSON feature or geometry")
         yield feature.get("geometry") if feature.get("type") == "Feature" else feature
 
 
 def _geometry(told: Any, what: str) -> BaseGeometry:
     if not isinstance(told, Mapping):
-        raise GeometryError(f"{what}: not a GeoJSON geometry or feature: there is no geometry in it")
+        raise GeometryError(f"{what}: not a GeoJSON geometry or feature: it contains no geometry")
     if _is_deeper(told, DEEPEST):
-        raise GeometryError(f"{what}: the GeoJSON geometry is nested deeper than {DEEPEST} levels; take shapes out")
+        raise GeometryError(f"{what}: the GeoJSON geometry is nested deeper than {DEEPEST} levels; use simpler shapes")
     try:
         with np.errstate(all="ignore"):
             return shapely.from_geojson(json.dumps(told))
@@ -143,14 +144,14 @@ def _geometry(told: Any, what: str) -> BaseGeometry:
 
 
 def _is_deeper(value: Any, levels: int) -> bool:
-    """Whether lists and objects are nested in more than so many levels."""
+    """Whether lists and objects are nested deeper than this many levels."""
     inner = value.values() if isinstance(value, Mapping) else value if isinstance(value, list | tuple) else ()
     return levels < 0 or any(_is_deeper(part, levels - 1) for part in inner if isinstance(part, list | tuple | Mapping))
 
 
-#: What `polygon` returns.
+#: The result of `polygon`.
 Polygonal: TypeAlias = shapely.Polygon | shapely.MultiPolygon
-#: Anything `polygon` and `polyline` understand.
+#: Anything that `polygon` and `polyline` accept.
 ShapeLike: TypeAlias = Annotated[BaseGeometry | str | Mapping[str, Any] | Sequence[Sequence[float]], CHECKED_ELSEWHERE]
 
 
@@ -179,14 +180,14 @@ def _joined(parts: list[BaseGeometry], what: str) -> BaseGeometry:
         return parts[0]
     for number, part in enumerate(parts):
         _check_coordinates(shapely.get_coordinates(part), f"{what}: feature {number}")
-        # Checked before the union, which fails on such a part or quietly makes another shape of it.
+        # Checked before the union, which fails on an invalid part or silently changes its shape.
         if not part.is_valid:
             raise GeometryError(f"{what}: feature {number}: {_why_invalid(part)}")
     return shapely.union_all(parts)
 
 
 def _check_coordinates(points: NDArray[np.float64], what: str) -> None:
-    """Raise for coordinates that are no numbers, or larger than a world may be."""
+    """Raise for coordinates that are not numbers, or larger than a world may be."""
     good = np.abs(points) <= LARGEST_LENGTH
     if not good.all():
         bad = int(np.flatnonzero(~good.all(axis=1))[0])
@@ -201,7 +202,7 @@ def _why_invalid(geometry: BaseGeometry) -> str:
 
 
 def polygon(shape: ShapeLike, what: str) -> shapely.Polygon | shapely.MultiPolygon:
-    """A valid polygon (or several, with holes or without), or a GeometryError that names the shape and the place."""
+    """A valid polygon (or several, with or without holes), or a GeometryError that names the shape and the place."""
     geometry = _read(shape, what, ring=True)
     if geometry.is_empty:
         raise GeometryError(f"{what}: the shape is empty")
@@ -243,7 +244,7 @@ def point(value: Sequence[float], what: str, *, dim: int) -> NDArray[np.float64]
 
 
 def segments_of(geometry: BaseGeometry) -> NDArray[np.float64]:
-    """All straight pieces of a polygon's rings or of a polyline, as rows x0, y0, x1, y1; pieces without length go."""
+    """All straight pieces of a polygon's rings or of a polyline, as rows x0, y0, x1, y1, without those of no length."""
     pieces = []
     boundary = geometry.boundary if geometry.geom_type.endswith("Polygon") else geometry
     for line in shapely.get_parts(boundary):

@@ -1,4 +1,4 @@
-"""What a checkpoint says of a world, read and checked before any of it is put back."""
+"""The world's part of a checkpoint, read and checked before any of it is put back."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class WorldState:
-    """Everything of a world that changes, as `World.put_back` takes it."""
+    """Everything in a world that changes, as `World.put_back` takes it."""
 
     time: float
     doors: dict[str, bool]
@@ -29,11 +29,11 @@ class WorldState:
     targets: dict[str, Target]
     goal_numbers: dict[str, int]
     obstacles: dict[str, Obstacle]
-    hazards: dict[str, tuple[Hazard, float]]  #: with the time since when they have their size [s]
+    hazards: dict[str, tuple[Hazard, float]]  #: with the time at which they had their given size [s]
 
 
 def read_world_state(world: World, stored: Any) -> WorldState:
-    """What `World.state` gave; functions that move things are found again in the world as it is."""
+    """Read what `World.state` returned; functions that move objects are taken from the present world."""
     told = _mapping(stored, "world")
     time = _number(told.get("time"), "world.time")
     if time < 0.0:
@@ -65,7 +65,7 @@ def _number(value: Any, what: str) -> float:
 
 
 def _switches(told: Any, known: Mapping[str, Any], what: str) -> dict[str, bool]:
-    """Whether each door or exit is open; it must be those of this world."""
+    """Whether each door or exit is open; the names must be those of this world."""
     found = _mapping(told, f"world.{what}s")
     if set(found) != set(known):
         odd = ", ".join(sorted(set(found) ^ set(known)))
@@ -77,7 +77,7 @@ def _switches(told: Any, known: Mapping[str, Any], what: str) -> dict[str, bool]
 
 
 def _goal_numbers(told: Any, world: World, targets: Mapping[str, Target]) -> dict[str, int]:
-    """Numbers of goals, which agents go by: those of exits never change, and none is left out or given twice."""
+    """Goal numbers, which agents refer to: those of exits never change, and none is missing or given twice."""
     found = _mapping(told, "world.goal_numbers")
     numbers = list(found.values())
     whole = all(type(number) is int for number in numbers)
@@ -86,7 +86,7 @@ def _goal_numbers(told: Any, world: World, targets: Mapping[str, Target]) -> dic
     for name in world.exits:
         if found.get(name) != world.goal_numbers[name]:
             raise CheckpointError(
-                f"exit '{name}' has the goal number {found.get(name)!r:.40} in it; it is another here"
+                f"exit '{name}' has the goal number {found.get(name)!r:.40} in it; in this world it has another"
             )
     for name in targets:
         if name not in found or name in world.exits:
@@ -143,18 +143,18 @@ def _hazard(world: World, name: str, entry: Any, time: float) -> tuple[Hazard, f
 
 def _declared(things: Any, what: str, name: str) -> Any:
     if name not in things or things[name].motion is None:
-        raise ParameterError(f"{what} '{name}' moves by a function that this script does not define")
+        raise ParameterError(f"{what} '{name}' moves by a function that this script does not define; define it")
     return things[name]
 
 
 def _kind(value: Any, name: str) -> str:
     if not isinstance(value, str):
-        raise CheckpointError(f"'{name}' in it is of the kind {value!r:.40}, which is no text")
+        raise CheckpointError(f"'{name}' in it is of the kind {value!r:.40}, which is not a text")
     return value
 
 
 def _place(world: World, what: str, position: Any, motion: MotionLike | None, time: float) -> None:
-    """Raise when something is not at a place of this world."""
+    """Raise if an object is not at a valid place in this world."""
     if motion is not None:
         position_at(motion, time, what=what, dim=world.dim)
     else:
@@ -162,7 +162,7 @@ def _place(world: World, what: str, position: Any, motion: MotionLike | None, ti
 
 
 def _made(what: str, make: Any) -> Any:
-    """What `make` returns, or a CheckpointError that names the thing whose entry is wrong."""
+    """The result of `make`, or a CheckpointError that names the object with the invalid entry."""
     try:
         return make()
     except (ValidationError, TypeError, KeyError, ValueError) as error:

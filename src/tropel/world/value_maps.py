@@ -1,14 +1,14 @@
-"""Value maps: what places are worth to a lattice crowd, 1 where it does not matter and 0 to veto.
+"""Value maps: the value of places to a lattice crowd, 1 where it does not matter and 0 for a veto.
 
 The values of a map are one of
 
-- an array, over the whole map or a rectangle of it;
-- a function of points, evaluated on the cells once, or of points and time, evaluated again `every` so many seconds;
-- a `Disc`: worth nothing within an inner radius, rising to 1 at an outer one (equation 4 of the paper);
-- `Openness`: rising with the distance to walls (a value map in figure 1b of the paper).
+- an array, over the whole ground or a rectangle of it;
+- a function of points, evaluated on the cells once, or of points and time, evaluated again after `every` seconds;
+- a `Disc`: 0 within an inner radius, rising to 1 at an outer one (equation 4 of the paper);
+- `Openness`: rising with the distance to walls (an example in figure 1b of the paper).
 
-Arrays and disks may be carried by a motion. A map concerns everybody or one group. It is a pure function of world and
-time, so that a resumed run finds it as it was.
+Arrays and disks may move. A map applies to all agents or to one group. It is a pure function of world and time, so that
+a resumed run finds it unchanged.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class _Profile(BaseModel):
 
 
 class Disc(_Profile):
-    """Something to keep away from: 0 within `inner` [m], then ((d - inner) / (outer - inner))^intensity, 1 beyond."""
+    """A place to keep away from: 0 within `inner` [m], then ((d - inner) / (outer - inner))^intensity, 1 beyond."""
 
     kind: Literal["disc"] = "disc"
     inner: NotNegative = 0.0
@@ -63,7 +63,7 @@ class Disc(_Profile):
 
 
 class Openness(_Profile):
-    """Open ground: worth `least` at a wall, rising evenly to 1 at a distance of `reach` [m] from the nearest one."""
+    """Open ground: `least` at a wall, rising linearly to 1 at a distance of `reach` [m] from the nearest wall."""
 
     kind: Literal["openness"] = "openness"
     reach: PositiveFinite = 1.2
@@ -75,12 +75,12 @@ ValueFunction = Callable[..., ArrayLike]
 
 
 class ValueMap:
-    """What places are worth, for everybody or for one group.
+    """The value of places, for all agents or for one group.
 
-    Without a place an array covers the whole map, with a value per cell of the lattice. Otherwise its rows and columns
-    are squares of `cell` [m] (that of the lattice when left out) and `origin` is its low corner, `position` its middle,
-    or `motion` moves its middle; row 0 is lowest. A disk has a `position` or a `motion`. With `spares_inside` those who
-    stand on a vetoed cell are not concerned.
+    An array without a place covers the whole ground, with one value per cell of the lattice. Otherwise its rows and
+    columns are squares of `cell` [m] (the lattice's cell if left out). `origin` is then its low corner, or `position`
+    its centre, or `motion` moves its centre; row 0 is the lowest. A disk has a `position` or a `motion`. With
+    `spares_inside`, agents that stand on a vetoed cell are not affected.
     """
 
     @checked_arguments
@@ -113,7 +113,7 @@ class ValueMap:
             raise ParameterError(f"a value map has one place: give {' or '.join(places)}, not {len(places)} of them")
         if self.motion is not None and not (isinstance(self.motion, Waypoints | Orbit) or callable(self.motion)):
             raise ParameterError(
-                f"the motion of a value map is Waypoints, Orbit or a function of time, not {self.motion!r}"
+                f"the motion of a value map must be Waypoints, Orbit or a function of time, not {self.motion!r}"
             )
         if isinstance(values, Disc):
             self._refuse("a disk", "origin", "cell", "every")
@@ -134,7 +134,7 @@ class ValueMap:
     def _refuse(self, what: str, *names: str) -> None:
         for name in names:
             if getattr(self, name) is not None:
-                raise ParameterError(f"a value map that is {what} has no {name}")
+                raise ParameterError(f"a value map that is {what} has no {name}; leave it out")
 
     def _check_function(self, function: ValueFunction) -> None:
         given = ("points",) if self.every is None else ("points", "time")
@@ -143,15 +143,15 @@ class ValueMap:
         except TypeError as error:
             raise ParameterError(
                 f"the function of a value map is called with {' and '.join(given)}; "
-                f"{'give `every` for one that takes the time too' if self.every is None else 'without `every` no time'}"
+                f"{'give `every` if it takes a time too' if self.every is None else 'without `every` it gets no time'}"
             ) from error
         except ValueError:
-            pass  # a function written in another language does not tell what it takes
+            pass  # a function written in another language does not reveal its parameters
 
-    # What it says -----------------------------------------------------------------------------------------------
+    # Values on cells --------------------------------------------------------------------------------------------
 
     def moment(self, time: float) -> tuple[float, ...]:
-        """What the layer's values depend on at a time: nothing, its place, or the last time it was evaluated."""
+        """What the values of the map depend on at a time: nothing, its place, or the last time it was evaluated."""
         if self.motion is not None:
             return tuple(position_at(self.motion, time, what="a value map", dim=2).tolist())
         if self.every is not None:
@@ -159,7 +159,7 @@ class ValueMap:
         return ()
 
     def filter(self, raster: Raster, moment: tuple[float, ...], *, group: int, name: str) -> Filter | None:
-        """The layer on the cells of a map; None where it says nothing there."""
+        """The map as a filter on the cells of a raster; None if it changes nothing there."""
         row, column, logs = self._logs(raster, moment, name)
         said = logs != 0.0
         if not said.any():
@@ -192,14 +192,14 @@ class ValueMap:
         worth = np.asarray(values(points) if self.every is None else values(points, moment[0]), dtype=np.float64)
         if worth.shape != (len(points),):
             raise ParameterError(
-                f"value map '{name}': the function was given {len(points)} points and must return as many values, "
+                f"value map '{name}': the function got {len(points)} points and must return as many values, "
                 f"not {worth.shape}"
             )
         bad = ~((worth >= 0.0) & (worth <= 1.0))
         if bad.any():
             x, y = points[np.argmax(bad)]
             raise ParameterError(
-                f"value map '{name}': the function is {worth[np.argmax(bad)]:g} at ({x:.4g}, {y:.4g}); it must be "
+                f"value map '{name}': the function returns {worth[np.argmax(bad)]:g} at ({x:.4g}, {y:.4g}); it must be "
                 f"between 0, which vetoes, and 1"
             )
         return 0, 0, _log(worth.reshape(raster.shape))
@@ -207,13 +207,13 @@ class ValueMap:
     def _array_on(
         self, raster: Raster, values: Floats, middle: Floats | None, name: str
     ) -> tuple[tuple[int, int], Floats]:
-        """First cell and values of the part of the map that the array covers: a cell takes the value at its centre."""
+        """First cell and values of the part of the map that the array covers: a cell gets the value at its centre."""
         if self.origin is None and middle is None:
             if values.shape != raster.shape:
                 raise ParameterError(
                     f"value map '{name}' has {values.shape[0]} × {values.shape[1]} values, but the map has "
-                    f"{raster.shape[0]} × {raster.shape[1]} cells (rows × columns) of {raster.cell:g} m; give it a "
-                    f"place by origin, position or motion if it is a part of the map"
+                    f"{raster.shape[0]} × {raster.shape[1]} cells (rows × columns) of {raster.cell:g} m; if it covers "
+                    f"only a part of the map, give it a place by origin, position or motion"
                 )
             return (0, 0), values
         cell = raster.cell if self.cell is None else self.cell
@@ -221,7 +221,7 @@ class ValueMap:
         corner = self.origin if middle is None else middle - 0.5 * size
         assert corner is not None
         low, shape = _rectangle(raster, corner, corner + size)
-        # A centre on the border of two squares belongs to the upper one, also after rounding.
+        # A centre on the border of two squares belongs to the upper one, even after rounding.
         index = np.floor((_centres(raster, low, shape) - corner) / cell + 1e-9).astype(np.int64)
         inside = ((index >= 0) & (index < values.shape[::-1])).all(axis=1)
         worth = np.ones(len(index))
@@ -232,12 +232,12 @@ class ValueMap:
 
     @property
     def holds_function(self) -> bool:
-        """Whether it is, or is moved by, a Python function, which no file can hold."""
+        """Whether it is, or is moved by, a Python function, which files cannot store."""
         return callable(self.values) or (self.motion is not None and not isinstance(self.motion, Waypoints | Orbit))
 
     @property
     def parameters(self) -> str:
-        """What makes it differ from others; part of digests. Functions go by their names."""
+        """What distinguishes it from others; part of digests. Functions are identified by their names."""
         if isinstance(self.values, np.ndarray):
             values = f"{self.values.shape} {hashlib.sha256(self.values.tobytes()).hexdigest()[:16]}"
         else:
@@ -247,7 +247,7 @@ class ValueMap:
         return f"{values}, {place}, {motion}, {self.cell!r}, {self.every!r}, {self.group!r}, {self.spares_inside!r}"
 
     def stored(self) -> dict[str, Any]:
-        """The layer as plain data, for those that hold no function: what `ValueMap(**stored)` makes again."""
+        """The map as plain data, if it holds no function: `ValueMap(**stored)` rebuilds it."""
         values = self.values
         assert not callable(values)
         return {
@@ -266,7 +266,7 @@ def _values(given: Any) -> Any:
         kinds = {"disc": Disc, "openness": Openness}
         if given.get("kind") not in kinds:
             raise ParameterError(
-                f'the values of a value map are of the kind "disc" or "openness", not {given.get("kind")!r}'
+                f'the values of a value map must be of the kind "disc" or "openness", not {given.get("kind")!r}'
             )
         return kinds[given["kind"]](**given)
     if (callable(given) and not isinstance(given, type)) or isinstance(given, Disc | Openness):
@@ -275,14 +275,15 @@ def _values(given: Any) -> Any:
     array = np.empty(0) if found is None else np.array(found, order="C")
     if array.ndim != 2 or array.size == 0:
         raise ParameterError(
-            f"the values of a value map are an array (rows, columns), a function of points, Disc(…) or Openness(…), "
-            f"not {type(given).__name__} of shape {np.shape(array) if array.size else '()'}"
+            f"the values of a value map must be an array (rows, columns), a function of points, Disc(…) or Openness(…),"
+            f" not {type(given).__name__} of shape {np.shape(array) if array.size else '()'}"
         )
     bad = np.argwhere(~((array >= 0.0) & (array <= 1.0)))
     if len(bad):
         row, column = bad[0].tolist()
         raise ParameterError(
-            f"values of a map lie between 0, which vetoes, and 1; row {row}, column {column} is {array[row, column]:g}"
+            f"values of a map must lie between 0, which vetoes, and 1; "
+            f"row {row}, column {column} is {array[row, column]:g}"
         )
     return array
 
@@ -292,7 +293,7 @@ def _told_motion(stored: Mapping[str, Any]) -> MotionLike:
         return restored_motion(stored)
     except (KeyError, ValueError) as error:
         raise ParameterError(
-            f"the motion of a value map is no Waypoints or Orbit: {reprlib.repr(dict(stored))}"
+            f"the motion of a value map is not a Waypoints or an Orbit: {reprlib.repr(dict(stored))}"
         ) from error
 
 
@@ -306,7 +307,7 @@ def _log(worth: Floats) -> Floats:
 
 
 def _rectangle(raster: Raster, low: Floats, high: Floats) -> tuple[tuple[int, int], tuple[int, int]]:
-    """First row and column, and numbers of rows and columns, of the cells between two corners [m]; may be none."""
+    """First row and column, and numbers of rows and columns, of the cells between two corners [m]; may be empty."""
     counts = np.array(raster.shape)
     first = np.clip(np.floor((low - raster.origin) / raster.cell)[::-1], 0, counts).astype(np.int64)
     last = np.clip(np.ceil((high - raster.origin) / raster.cell)[::-1], first, counts).astype(np.int64)
@@ -320,7 +321,7 @@ def _centres(raster: Raster, low: tuple[int, int], shape: Sequence[int]) -> Floa
 
 
 def _openness(told: Openness, raster: Raster) -> Floats:
-    """Walls are where cells are not free or the map ends; theirs is the edge half a cell from the nearest centre."""
+    """Walls are cells that are not free and the end of the map; their edge is half a cell from the nearest centre."""
     from scipy.ndimage import distance_transform_edt
 
     away = distance_transform_edt(np.pad(raster.free, 1))[1:-1, 1:-1] * raster.cell - 0.5 * raster.cell

@@ -1,4 +1,4 @@
-"""Building the wall grid that `integrate` and the local models look into."""
+"""Building the wall grid that `integrate` and the local models read."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def quantised(reach: float) -> float:
 
 
 def _cells_looked_at(segments: NDArray[np.float64], reach: float, size: float) -> float:
-    """How many cells are looked at to list all walls: those of the rectangle around each."""
+    """How many cells are visited to list all walls: those of the bounding rectangle of each."""
     sides = np.abs(segments[:, 2:] - segments[:, :2]) + 2.0 * reach
     return float((sides / size + 3.0).prod(axis=1).sum())
 
@@ -33,8 +33,8 @@ def build_wall_grid(
     reach: float,
 ) -> WallGrid:
     """Cells over the box low–high and all segments; their lists are complete for queries up to `reach` [m]."""
-    # Walls beyond the bounds of the world hold too, and a point outside all cells is looked up in the nearest one,
-    # which is right only if no wall is outside.
+    # Walls beyond the bounds of the world count too. A point outside all cells is looked up in the nearest one, which
+    # is right only if no wall is outside the cells.
     ends = segments.reshape(-1, 2)
     low, high = np.vstack([low, ends]).min(axis=0), np.vstack([high, ends]).max(axis=0)
     extent = np.maximum(high - low, 1e-9)

@@ -1,8 +1,8 @@
-"""The world: where one can walk, what stands or moves in the way, and where one may want to go.
+"""The world: the space agents can walk in, the obstacles in it, and the goals they may have.
 
 Shapely geometries come in and are checked; arrays go out to the kernels. 2D worlds are a walkable polygon with walls,
-doors, exits and regions; 3D worlds are a box. Both may have round obstacles and targets, static or moving. Either may
-be open (space goes on without end) or periodic (opposite sides are joined, `_kernels/cells.py`) instead of walled.
+doors, exits and regions; 3D worlds are a box. Both may have round obstacles and targets, static or moving. Instead of
+walled, both may be open (space is unbounded) or periodic (opposite sides are joined, `_kernels/cells.py`).
 """
 
 from __future__ import annotations
@@ -43,11 +43,11 @@ from tropel.world.wall_grid import build_wall_grid, quantised
 
 
 class World:
-    """A world of two dimensions; `World.box` makes boxes of two or three.
+    """A 2D world; `World.box` makes boxes of two or three dimensions.
 
-    `walkable` may be left out (with `bounds` given) for open space, where only walls, doors and obstacles stand in
-    the way. With `periodic` the opposite sides of the bounds are joined, all of them or those across the axes it names
-    ("x"); there is no walkable area then. All lengths are metres.
+    `walkable` may be left out (if `bounds` are given) for open space, where only walls, doors and obstacles are in the
+    way. With `periodic`, opposite sides of the bounds are joined: all of them, or those across the axes it names ("x").
+    A periodic world has no walkable area. All lengths are in metres.
     """
 
     @checked_arguments
@@ -66,7 +66,7 @@ class World:
         periodic: bool | str | Sequence[str] = False,
     ) -> None:
         self.walkable: Polygonal | None = None if walkable is None else shapes.polygon(walkable, "walkable area")
-        shapely.prepare(self.walkable)  # what is asked of it for every exit, region, target and agent is fast then
+        shapely.prepare(self.walkable)  # speeds up the queries for every exit, region, target and agent
         self.walls = [shapes.polyline(wall, f"wall {k}") for k, wall in enumerate(walls)]
         self.doors = named_doors({name: as_door(name, door) for name, door in (doors or {}).items()})
         self.exits = named_exits({name: Exit(shapes.polygon(s, f"exit '{name}'")) for name, s in (exits or {}).items()})
@@ -77,7 +77,7 @@ class World:
         if periodic and (bounds is None or self.walkable is not None):
             raise GeometryError(
                 "the sides of a walkable area cannot be joined: give a periodic world bounds (x_min, y_min, x_max, "
-                "y_max) instead, and walls and obstacles inside of them"
+                "y_max) instead, with walls and obstacles inside them"
             )
         period = periods(low, high, periodic)
         walled = np.full(2, self.walkable is not None)
@@ -100,9 +100,9 @@ class World:
     ) -> World:
         """The box between two corners of two or three coordinates, with disks or balls as obstacles.
 
-        Its sides are walls. With `periodic` opposite sides are joined instead: all, or those across the axes it names
-        ("x" or "xy"). With `open` there are no walls and space goes on; the box then only says where agents without a
-        region of their own begin. Regions are boxes (low, high) too.
+        Its sides are walls. With `periodic`, opposite sides are joined instead: all of them, or those across the axes
+        it names ("x" or "xy"). With `open` there are no walls and space is unbounded; the box is then only where agents
+        without a region of their own start. Regions are boxes (low, high) too.
         """
         corner = numbers_in(low)
         dim = 2 if corner is not None and corner.shape == (2,) else 3
@@ -111,7 +111,7 @@ class World:
         boxes = {name: box_corners(*box, f"region '{name}'", dim) for name, box in told.items()}
         for name, (region_low, region_high) in boxes.items():
             if (region_high < corners[0]).any() or (region_low > corners[1]).any():
-                raise GeometryError(f"region '{name}' lies outside the box")
+                raise GeometryError(f"region '{name}' lies outside the box; it must overlap it")
         period = periods(*corners, periodic)
         walled = (period == 0.0) & (not open)
         if dim == 2:
@@ -143,11 +143,11 @@ class World:
     ) -> None:
         self.dim = dim
         self.bounds = np.array([low, high], dtype=np.float64)
-        self.period = period  #: after which length space repeats along each axis [m]; 0 where it does not
+        self.period = period  #: the length after which space repeats along each axis [m]; 0 where it does not
         self.shortest_period = float(period[period > 0.0].min(initial=math.inf))
-        self.walled = walled  #: along which axes nobody gets out of the bounds, because there are walls
+        self.walled = walled  #: the axes along which walls keep agents inside the bounds
         if self.is_periodic:
-            # The high side is exactly one period from the low one, also after rounding.
+            # The high side is exactly one period from the low one, even after rounding.
             self.bounds[1] = np.where(period > 0.0, low + period, high)
         self.region_boxes: ReadOnlyNames[Box] = named_regions({})
         self.time = 0.0
@@ -155,7 +155,7 @@ class World:
         self.targets = ReadOnlyNames(
             self._targets,
             what="target",
-            instead="call add_target, move_target or remove_target of the world, or let an event do it",
+            instead="call add_target, move_target or remove_target of the world, or use an event",
         )
         self._target_position: dict[str, NDArray[np.float64]] = {}
         self.goal_numbers: dict[str, int] = {name: k for k, name in enumerate(self.exits)}
@@ -176,11 +176,11 @@ class World:
 
     @property
     def unbounded(self) -> NDArray[np.bool_]:
-        """Along which axes space goes on without end."""
+        """The axes along which space is unbounded."""
         return ~self.walled & (self.period == 0.0)
 
     def wrap(self, places: NDArray[np.float64]) -> None:
-        """Move places (N, dim) that are beyond a seam to where they are inside of the bounds."""
+        """Move places (N, dim) that are beyond a seam to their images inside the bounds."""
         if self.is_periodic:
             wrap_places(places, self.bounds[0], self.bounds[1], self.period)
 
@@ -211,7 +211,7 @@ class World:
             ("region", self.regions),
         ):
             for name, place in places.items():
-                # The first question takes no time, the second one as long as the area has corners.
+                # The first test takes no time, the second one grows with the number of corners of the area.
                 if not self.walkable.contains_properly(place) and self.walkable.intersection(place).area <= 0.0:
                     away = self.walkable.distance(place)
                     raise GeometryError(
@@ -220,7 +220,7 @@ class World:
                     )
 
     def check_inside(self, place: NDArray[np.float64], what: str) -> None:
-        """Raise when a place is not in the walkable area, in 3D and in periodic space not in the box."""
+        """Raise if a place is not in the walkable area; in 3D and in periodic space, if it is not in the box."""
         if self.dim == 3 or self.is_periodic:
             free = self.unbounded
             inside, where = bool(((place >= self.bounds[0]) & (place <= self.bounds[1]) | free).all()), "box"
@@ -245,10 +245,10 @@ class World:
         for name, door in self.doors.items():
             self.blocking[self._door_rows[name]] = not door.open
 
-    # What kernels look into -------------------------------------------------------------------------------------
+    # Arrays for kernels -----------------------------------------------------------------------------------------
 
     def wall_grid(self, reach: float, *, level: int = 0) -> WallGrid:
-        """Cells that list every wall of a level within `reach` [m]; kept, and true while doors open and close."""
+        """Cells that list every wall of a level within `reach` [m]; cached, and valid while doors open and close."""
         check_level(level)
         wanted = quantised(reach)
         if wanted not in self._wall_grids:
@@ -270,7 +270,7 @@ class World:
         return self._goals
 
     def advance(self, time: float, dt: float) -> None:
-        """Bring everything that moves by itself to where it is at `time` [s]."""
+        """Move everything that moves by itself to where it is at `time` [s]."""
         self.time = time
         self.obstacles.advance(time, dt)
         self.hazards.advance(time, dt)
@@ -281,7 +281,7 @@ class World:
                 self.wrap(self._target_position[name][None])
                 self.goals().position[self.goal_numbers[name]] = self._target_position[name]
 
-    # What events change -----------------------------------------------------------------------------------------
+    # Changes by events ------------------------------------------------------------------------------------------
 
     @checked_arguments
     def set_door(self, name: str, *, open: bool) -> None:
@@ -290,7 +290,7 @@ class World:
 
     @checked_arguments
     def door_segments(self, name: str) -> NDArray[np.float64]:
-        self.doors[name]  # raises when there is none
+        self.doors[name]  # raises if there is none
         return self.segments[self._door_rows[name]]
 
     @checked_arguments
@@ -309,12 +309,12 @@ class World:
 
     @checked_arguments
     def move_target(self, name: str, position: Place) -> None:
-        """Put a target elsewhere, to stay there."""
+        """Move a target to another place, where it stays."""
         old = self.targets[name]
         self._place_target(name, Target(position=position, radius=old.radius, absorbs=old.absorbs))
 
     def check_target(self, name: str, target: Target, *, time: float = 0.0) -> NDArray[np.float64]:
-        """Where a target is at `time` [s]; raises when that is no place in this world."""
+        """The place of a target at `time` [s]; raises if that is not a place in this world."""
         what = f"target '{name}'"
         if target.position is None:
             assert target.motion is not None
@@ -324,7 +324,7 @@ class World:
         return place
 
     def check_obstacle(self, name: str, obstacle: Obstacle, *, time: float = 0.0) -> None:
-        """Raise when an obstacle's place at `time` [s] is none in this world, or far from all of it."""
+        """Raise if an obstacle's place at `time` [s] is not valid in this world, or far outside it."""
         self.obstacles.check(name, obstacle, time=time)
         if obstacle.position is None:
             return
@@ -340,8 +340,8 @@ class World:
 
     @checked_arguments
     def remove_target(self, name: str) -> None:
-        """Take a target away. Its number stays taken: records of who has left there go by it."""
-        self.targets[name]  # raises when there is none
+        """Remove a target. Its number stays taken: records of the agents that left there refer to it."""
+        self.targets[name]  # raises if there is none
         del self._targets[name]
         self._goals = None
 
@@ -354,12 +354,12 @@ class World:
 
     @property
     def region_names(self) -> list[str]:
-        """Every name that `region` knows."""
+        """Every name that `region` accepts."""
         return [*self.region_boxes] if self.dim == 3 else [*self.regions, *self.exits]
 
     @checked_arguments
     def region(self, name: str) -> Polygonal | Box:
-        """A named region; an exit's polygon counts as one too."""
+        """A named region; the polygon of an exit is one too."""
         if name not in self.region_names:
             raise ParameterError(f"there is no region '{name}'; {suggest(name, self.region_names)}")
         if self.dim == 3:
@@ -368,13 +368,13 @@ class World:
 
     @checked_arguments
     def disc(self, middle: Place, radius: Length) -> Polygonal | Box:
-        """What is within a radius [m] of a place, as a region; in 3D the cube around it."""
+        """The area within a radius [m] of a place, as a region; in 3D the cube around it."""
         place = shapes.point(middle, "the place", dim=self.dim)
         if self.dim == 3:
             return np.maximum(place - radius, self.bounds[0]), np.minimum(place + radius, self.bounds[1])
         return shapely.Point(place).buffer(radius)
 
-    # What checkpoints and hashes need ---------------------------------------------------------------------------
+    # Checkpoints and hashes -------------------------------------------------------------------------------------
 
     def state(self) -> dict[str, Any]:
         """What may have changed since the start, as plain data."""
@@ -389,11 +389,11 @@ class World:
         }
 
     def restore(self, stored: Mapping[str, Any], *, dt: float) -> None:
-        """Put back what `state` gave; nothing is changed when it cannot be read."""
+        """Put back what `state` returned; if it cannot be read, nothing is changed."""
         self.put_back(read_world_state(self, stored), dt=dt)
 
     def put_back(self, state: WorldState, *, dt: float) -> None:
-        """Make everything that changes as it is in `state`."""
+        """Set everything that can change to the values in `state`."""
         self.time = state.time
         for name, is_open in state.doors.items():
             self.set_door(name, open=is_open)
@@ -408,7 +408,7 @@ class World:
         self.hazards.put_back(state.hazards, time=self.time, dt=dt)
 
     def digest(self) -> str:
-        """Digest of what was declared: the geometry and the names in it."""
+        """Digest of what the world was built from: the geometry and the names in it."""
         parts = {
             "dim": self.dim,
             "bounds": self.bounds.tolist(),

@@ -426,7 +426,7 @@ def test_one_thread_and_two_and_a_resumed_run_give_the_same_bits(tmp_path: Path)
     [
         ({"atraction": 1.0}, "did you mean 'attraction'"),
         ({"agents": {"strenght": 2.0}}, "did you mean 'strength'"),
-        ({"agents": 2.0}, "agents is a Repulsion"),
+        ({"agents": 2.0}, "agents must be a Repulsion"),
         ({"walls": {"margin": 4.0}}, "margin must be a number from 0 to 3.142 rad"),
         ({"speed_law": "fast"}, "speed_law must be 'constant' or"),
         ({"d0_base": 0.0}, "d0_base must be a positive number"),

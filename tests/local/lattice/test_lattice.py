@@ -107,7 +107,7 @@ def one_step(sim: Simulation) -> list[Someone]:
     ]
 
 
-@pytest.mark.filterwarnings("ignore:.*have no way to")
+@pytest.mark.filterwarnings("ignore:.*have no path to")
 @settings(max_examples=60)
 @given(seed=st.integers(0, 100_000))
 def test_every_step_is_one_that_the_rules_allow_and_demand(seed: int) -> None:
@@ -116,7 +116,7 @@ def test_every_step_is_one_that_the_rules_allow_and_demand(seed: int) -> None:
         check_step(lattice, one_step(sim), dt)
 
 
-@pytest.mark.filterwarnings("ignore:.*have no way to")
+@pytest.mark.filterwarnings("ignore:.*have no path to")
 def test_the_random_scenes_have_moves_ties_conflicts_and_vetoes() -> None:
     """Otherwise the test above would prove nothing."""
     moves = ties = conflicts = vetoed = 0
@@ -262,7 +262,7 @@ def test_the_own_cell_is_left_even_for_a_worse_one_and_kept_only_when_all_others
     assert cells_of(sim)[0] == (0, 1)
 
 
-@pytest.mark.filterwarnings("ignore:.*have no way to")
+@pytest.mark.filterwarnings("ignore:.*have no path to")
 def test_the_order_of_rows_does_not_matter() -> None:
     generator = np.random.default_rng(5)
     for seed in (3, 8):

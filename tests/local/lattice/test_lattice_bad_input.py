@@ -43,7 +43,7 @@ def test_goals_that_cannot_be_reached_are_a_warning_with_number_and_place() -> N
     world = hall(
         walls=[[(4.2, 0), (4.2, 2)]], regions={"west": shapely.box(0, 0, 4, 2), "east": shapely.box(5, 0, 7, 2)}
     )
-    with pytest.warns(UserWarning, match=r"12 of 17 agents have no way to 'nearest exit'") as caught:
+    with pytest.warns(UserWarning, match=r"12 of 17 agents have no path to 'nearest exit'") as caught:
         sim = simulate(world, Group("cut off", count=12, region="west"), Group("fine", count=5, region="east"))
     low, high = sim.agents.position[:12].min(axis=0), sim.agents.position[:12].max(axis=0)
     assert f"between ({low[0]:.4g}, {low[1]:.4g}) and ({high[0]:.4g}, {high[1]:.4g})" in str(caught[0].message)

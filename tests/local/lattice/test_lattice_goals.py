@@ -147,7 +147,7 @@ def test_a_target_that_is_added_or_moved_while_running_gets_a_plan() -> None:
     np.testing.assert_allclose(sim.agents.position, [[1.0, 3.0]])
 
 
-@pytest.mark.filterwarnings("ignore:.*have no way to")
+@pytest.mark.filterwarnings("ignore:.*have no path to")
 def test_nearest_target_begins_to_mean_something_when_the_first_target_is_added() -> None:
     sim = simulate(hall(), Group("people", positions=[(1.0, 1.0)], goal="nearest target"))
     sim.run(until=1.0)

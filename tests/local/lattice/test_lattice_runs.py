@@ -145,7 +145,7 @@ class Watch:
         self.place = places
 
 
-@pytest.mark.filterwarnings("ignore:.*have no way to")
+@pytest.mark.filterwarnings("ignore:.*have no path to")
 @settings(max_examples=6)
 @given(seed=st.integers(0, 10_000))
 def test_nobody_is_lost_doubled_or_in_a_wall_and_the_occupancy_layer_equals_a_recount(seed: int) -> None:
@@ -157,7 +157,7 @@ def test_nobody_is_lost_doubled_or_in_a_wall_and_the_occupancy_layer_equals_a_re
     assert len(sim.population.departures()["id"]) > 20
 
 
-@pytest.mark.filterwarnings("ignore:.*have no way to")
+@pytest.mark.filterwarnings("ignore:.*have no path to")
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_plans_that_were_repaired_are_those_of_a_plain_search(seed: int) -> None:
     sim = busy_hall(seed=seed, crowd=40)
@@ -200,7 +200,7 @@ def test_who_is_deep_under_what_falls_stays_and_who_is_at_its_rim_walks_out() ->
 # Determinism ------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.filterwarnings("ignore:.*have no way to")
+@pytest.mark.filterwarnings("ignore:.*have no path to")
 @needs_two_threads
 def test_one_thread_and_two_give_the_same_bits() -> None:
     hashes = []
@@ -216,7 +216,7 @@ def test_one_thread_and_two_give_the_same_bits() -> None:
     assert hashes[0] == hashes[1]
 
 
-@pytest.mark.filterwarnings("ignore:.*have no way to")
+@pytest.mark.filterwarnings("ignore:.*have no path to")
 def test_a_resumed_run_has_the_bits_of_one_that_was_never_stopped(tmp_path: Path) -> None:
     going_on = busy_hall()
     schedule(going_on, 7, last=12.0)

@@ -86,7 +86,7 @@ def test_who_is_blocked_saves_up_no_more_than_one_move() -> None:
         doors={"door": [(4.2, 0), (4.2, 0.4)]},
         targets={"end": Target(position=(39.8, 0.2), radius=0.1)},
     )
-    with pytest.warns(UserWarning, match="1 of 1 agents have no way to 'end'"):
+    with pytest.warns(UserWarning, match="1 of 1 agents have no path to 'end'"):
         sim = Simulation(
             world, Group("walker", positions=[(3.8, 0.2)], goal="end", desired_speed=1.0),
             planning=PathPlans(), local=Lattice(), dt=0.1, seed=1,

@@ -102,7 +102,7 @@ def test_given_places_become_the_nearest_vacant_cells_on_their_side_of_walls() -
 
 def test_a_place_without_a_vacant_cell_near_is_refused() -> None:
     space = room(World(shapely.box(0, 0, 0.8, 0.8)))
-    with pytest.raises(SpawnError, match=r"group 'people': there is no vacant cell of 0\.4 m near"):
+    with pytest.raises(SpawnError, match=r"group 'people': no vacant cell of 0\.4 m near"):
         space.settle(np.full((5, 2), 0.3), who="people")
 
 

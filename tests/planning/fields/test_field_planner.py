@@ -67,7 +67,7 @@ def test_people_wait_when_every_door_is_closed_and_go_on_when_one_opens() -> Non
     sim.at(0.0, events.CloseDoor(door="far"))
     sim.run(until=5.0)
     assert (sim.agents.velocity == 0.0).all()
-    assert "no way to the goal" in str(planner.unreachable()["nearest exit"])
+    assert "no path to the goal" in str(planner.unreachable()["nearest exit"])
     sim.at(6.0, events.OpenDoor(door="far"))
     assert sim.run(until="empty", limit=60.0).remaining == 0
     assert "every free cell" in str(planner.unreachable()["nearest exit"])

@@ -80,7 +80,7 @@ def test_free_places_without_a_way_give_no_direction_and_are_reported() -> None:
     assert lost.sizes[0] > lost.sizes[1]
     assert lost.area == pytest.approx(lost.cells * 0.04)
     assert all(x > 6.0 for x, _ in lost.regions)
-    assert "no way to the goal" in str(lost)
+    assert "no path to the goal" in str(lost)
     directions = field.sample(np.array([[7.0, 4.0], [9.0, 1.0], [5.9, 4.0], [3.0, 3.0]]), world)
     assert (directions[:2] == 0.0).all()
     np.testing.assert_allclose(np.linalg.norm(directions[2:], axis=1), 1.0)

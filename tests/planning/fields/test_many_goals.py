@@ -148,7 +148,7 @@ def test_layers_that_memory_cannot_hold_are_refused(monkeypatch: pytest.MonkeyPa
         for number in range(100):
             ground.set_filter(f"layer {number}", _filter(0, 0, raster.shape))
 
-    with pytest.raises(GeometryError, match=r"\d+ hazards and layers on cells of 0\.5 m would need .*; use larger"):
+    with pytest.raises(GeometryError, match=r"\d+ hazards and value maps on cells of 0\.5 m would need .*; use larger"):
         lay_all()
     assert 5 < len(ground.filters) < 25
     for number in range(3):
@@ -194,6 +194,6 @@ def test_fields_say_which_of_them_is_solved(monkeypatch: pytest.MonkeyPatch) -> 
     told: list[tuple[str, float, float]] = []
     with listening(lambda *said: told.append(said)):
         _towards_all(FlowField())
-        assert ("shortest ways to goals", 4, GOALS) in told
+        assert ("shortest paths to goals", 4, GOALS) in told
         _towards_all(Harmonic(cache=False))
     assert ("Harmonic: fields", 5, GOALS) in told

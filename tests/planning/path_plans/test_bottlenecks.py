@@ -330,7 +330,7 @@ def test_bad_lengths_are_refused() -> None:
         find_bottlenecks(layers, merge_distance=-1)
     with pytest.raises(ParameterError, match="widest must be a positive length"):
         find_bottlenecks(layers, widest=math.nan)
-    with pytest.raises(ParameterError, match=r"of the same cells, not \(5, 5\) and \(4, 5\)"):
+    with pytest.raises(ParameterError, match=r"must have the same cells, not \(5, 5\) and \(4, 5\)"):
         bottleneck_cells(np.zeros((5, 5), dtype=np.int64), np.zeros((4, 5), dtype=np.uint8))
 
 

@@ -216,7 +216,7 @@ def test_a_resumed_watch_goes_on_with_the_same_bits() -> None:
 def test_a_checkpoint_of_a_larger_map_is_refused() -> None:
     watch = CongestionWatch(terrain(), [bottleneck(99, 5)])
     stored = watch.state()
-    with pytest.raises(CheckpointError, match="outside of the 60 × 80 cells"):
+    with pytest.raises(CheckpointError, match="outside the 60 × 80 cells"):
         CongestionWatch(terrain(), []).restore(stored)
 
 

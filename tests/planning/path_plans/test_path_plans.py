@@ -117,7 +117,7 @@ CHANGES: list[Any] = [
 ]
 
 
-@pytest.mark.filterwarnings("ignore:.*have no way to")
+@pytest.mark.filterwarnings("ignore:.*have no path to")
 def test_after_every_change_of_the_world_the_layers_are_those_of_a_fresh_plan() -> None:
     sim = simulate(hall(), "west", "east", "bar")
     for event in CHANGES:
@@ -127,7 +127,7 @@ def test_after_every_change_of_the_world_the_layers_are_those_of_a_fresh_plan() 
         sim.step()
 
 
-@pytest.mark.filterwarnings("ignore:.*have no way to")
+@pytest.mark.filterwarnings("ignore:.*have no path to")
 def test_a_closed_door_takes_the_way_and_an_open_one_gives_it_back() -> None:
     sim = simulate(hall(), "west")
     before = distances(sim.ground, 0).copy()
@@ -200,7 +200,7 @@ def test_an_exit_that_is_on_fire_is_used_again_when_the_fire_is_out() -> None:
     fire = Hazard(inner=2.2, position=(7.8, 3.0), replan=True, until=4.0)
     world = hall(hazards={"fire": fire}, walls=[])
     people = Group("people", count=6, goal="east", region=shapely.box(0, 0, 3, 4.8))
-    with pytest.warns(UserWarning, match="6 of 6 agents have no way to 'east' as the world is now"):
+    with pytest.warns(UserWarning, match="6 of 6 agents have no path to 'east' as the world is now"):
         sim = Simulation(world, people, planning=PathPlans(), local=Lattice(), dt=0.2, seed=1)
     sim.run(until=3.8)
     assert len(sim.agents) == 6

@@ -1,4 +1,4 @@
-"""Competition of behaviours: which of them are switched on, by the stable fixed point of GAME eq. 10.
+"""Competition of behaviours: which of them are switched on, from the stable fixed point of GAME eq. 10.
 
     w_i' = a_i w_i (1 - w_i²) - sum over j ≠ i of g_ji w_j² w_i
 
@@ -11,7 +11,7 @@ linear function of y_tar,
     y_tar = 0 (target off)        is stable when G(0) < 0
     0 < y_tar ≤ 1, G(y_tar) = 0   is stable where G falls                  y_c = max(0, 1 - g_tar,c y_tar / a_c)
 
-which for one class is the table of GAME (with A1² = a2 (a1 - g12) / (a1 a2 - g12 g21) for both on). Where the target
+For one class this is the table of GAME (with A1² = a2 (a1 - g12) / (a1 a2 - g12 g21) if both are on). Where the target
 may be on as well as off (bistability), it stays on the side it was on; from in between, it goes where the equation
 flows.
 """
@@ -23,18 +23,18 @@ import math
 from tropel._kernels.compile import inlined_kernel, kernel
 from tropel._kernels.fast_math import fast_exp
 
-#: How strongly the target pushes obstacles out (gamma_tar,obs of GAME eq. 11).
+#: How strongly the target suppresses obstacles (gamma_tar,obs of GAME eq. 11).
 TARGET_ON_OBSTACLES = 0.05
 
 _FLOW_STEPS = 400
 
-#: Squared weights do not sink below this in the flow: noise keeps all behaviours ready to come back.
+#: Lower bound of the squared weights in the flow: noise keeps all behaviours ready to return.
 _LEAST = 1e-6
 
 
 @inlined_kernel
 def target_advantage(y, a_target, a_class, g_class, count):
-    """G(y): above zero the target grows stronger, below it fades."""
+    """G(y): above zero the target grows stronger, below zero it fades."""
     total = a_target * (1.0 - y)
     for c in range(count):
         if a_class[c] > 0.0:
@@ -44,9 +44,9 @@ def target_advantage(y, a_target, a_class, g_class, count):
 
 @inlined_kernel
 def fixed_point(a_target, a_class, g_class, count, was_target, weights):
-    """Turn the weights of the obstacle classes from the last step's into the stable ones; returns that of the target.
+    """Replace the last weights of the obstacle classes by the stable ones; returns the weight of the target.
 
-    `a_class[c]` and `g_class[c]` (how class c acts on the target) are given for `count` classes, `was_target` is the
+    `a_class[c]` and `g_class[c]` (how class c acts on the target) are given for `count` classes. `was_target` is the
     target's weight in the last step.
     """
     y = _largest_stable(a_target, a_class, g_class, count)
@@ -63,10 +63,10 @@ def fixed_point(a_target, a_class, g_class, count, was_target, weights):
 
 @inlined_kernel
 def fixed_point_of_one(a_target, a_class, g_class, was_target, weights):
-    """`fixed_point` for one class, where it takes no loops. `a_class[0]` is above zero."""
+    """`fixed_point` for one class, without loops. `a_class[0]` is above zero."""
     a, g = a_class[0], g_class[0]
     if a <= TARGET_ON_OBSTACLES:
-        # G does not fall below zero before y = 1; below a_tar < g the target may be off just as well.
+        # G does not fall below zero before y = 1; if a_tar < g, the target may also be off.
         y = 1.0
         if a_target < g and (was_target < 1e-3 or not _flows_on(a_target, a_class, g_class, 1, was_target, weights, y)):
             y = 0.0
@@ -102,7 +102,7 @@ def _largest_stable(a_target, a_class, g_class, count):
 
 @inlined_kernel
 def _grown(y, a, rate, time):
-    """Where y' = 2 y (rate - a y) leads in a time, in closed form."""
+    """The value of y after a time under y' = 2 y (rate - a y), in closed form."""
     change = 2.0 * rate * time
     if abs(change) < 1e-6:
         return y / (1.0 + 2.0 * a * y * time)
@@ -116,17 +116,17 @@ def _grown(y, a, rate, time):
 def _flows_on(a_target, a_class, g_class, count, was_target, weights, upper):
     """Bistable: whether the equation flows from the last weights to the target being on, at `upper`.
 
-    The classes' weights stay between what they are and where they would settle, and they settle lower the stronger the
-    target is. So a target that gains against the higher of the two goes on gaining, and one below `upper` that loses
-    against the lower goes on losing: the equation is integrated only until one of them is so, mostly for no step. A
-    step moves the classes half, the target, and the classes again, each in closed form, which is stable however strong
-    the classes are.
+    The weights of the classes stay between their present values and the values at which they would settle, and they
+    settle lower the stronger the target is. So a target that gains against the higher of the two keeps gaining, and a
+    target below `upper` that loses against the lower keeps losing. The equation is integrated only until one of these
+    holds, which mostly takes no step at all. A step moves the classes by half a step, then the target, then the classes
+    again, each in closed form. This is stable however strong the classes are.
     """
     y = was_target * was_target
     fastest = a_target
     for c in range(count):
         fastest = max(fastest, a_class[c])
-        weights[c] = max(weights[c] * weights[c], _LEAST)  # from here on the squares; the caller overwrites them
+        weights[c] = max(weights[c] * weights[c], _LEAST)  # squares from here on; the caller overwrites them
     h = 0.7 / (fastest + 1e-12)
     for _ in range(_FLOW_STEPS):
         least = most = a_target * (1.0 - y)
@@ -135,7 +135,7 @@ def _flows_on(a_target, a_class, g_class, count, was_target, weights, upper):
                 settled = max(0.0, 1.0 - TARGET_ON_OBSTACLES * y / a_class[c])
                 least -= g_class[c] * max(weights[c], settled)
                 most -= g_class[c] * min(weights[c], settled)
-        # At the upper point itself, where most stay, rounding decides the sign.
+        # At the upper point itself, where most agents stay, rounding decides the sign.
         if least >= -1e-12:
             return True
         if most < 0.0 and y < upper:

@@ -1,4 +1,4 @@
-"""Steering by nonlinear dynamical systems whose attractors and repellers compete.
+"""Steering by nonlinear dynamical systems with competing attractors and repellers.
 
 Goldenstein, Large & Metaxas, "Dynamic autonomous agents: game applications" (GAME, 1998), and Goldenstein et al.,
 "Scalable nonlinear dynamical systems for agent steering and crowd simulation" (LAYERS, 2001):
@@ -12,30 +12,31 @@ Goldenstein, Large & Metaxas, "Dynamic autonomous agents: game applications" (GA
     P_tar = sgn(f_tar') exp(c1 |f_tar|),  P_c = (sum of W) sgn(f_c') exp(c1 |f_c|)       (GAME eq. 13, 14)
 
 In 3D (LAYERS §4.3) each contribution is an angular velocity along the normal of the plane of heading and object, and
-the vectors add; slopes are taken by turning the heading about the normal of the target's plane. The same code runs in
-2D, where all normals are the z axis.
+these vectors add up. Slopes are found by turning the heading about the normal of the target's plane. The same code runs
+in 2D, where all normals are the z axis.
 
-The forward speed follows one of three laws (GAME §2.2, LAYERS eq. 6), d1 from the agent's courage:
+The forward speed follows one of three laws (GAME §2.2, LAYERS eq. 6), with d1 from the agent's courage:
 
     constant          v = v0
-    time_to_contact   v = min(v0, (r_min - d1) / t2c)      over what is in front; negative means retreat
+    time_to_contact   v = min(v0, (r_min - d1) / t2c)      r_min of what is in front; negative means retreat
     derivative        v = v0 / (1 + max(0, slope) + |phi'|)  slope = d phi' / d phi: steep or repelling parts slow down
 
-Personality (LAYERS §4.4, `agents/personality.py`): agility and mass filter turn rate and forward speed, courage sets d0
-and d1.
+Personality (LAYERS §4.4, `agents/personality.py`): agility and mass filter turn rate and forward speed, and courage
+sets d0 and d1.
 
 Added to the papers' model, each with a switch in `DynamicalParameters` (in brackets the papers' value):
 
 * `crowding="ahead"` ("all"): D is summed with the weight W, so that only what is ahead competes with the target. With
-  the print's sum a_tar falls to 1e-7 in a crowd of one person per square metre, and the target is lost for good.
-* `anticipation` (0): the angle x is taken between the object and the motion relative to it, v0 h - anticipation · v_j,
-  and the distance is that to be covered at one's own speed before meeting, r v0 / |v0 h - anticipation · v_j|. For what
-  stands still both are the papers'. So one turns away from those one would meet, not from those who walk along.
-* `weight_memory` (0): weights follow the fixed point with a time constant, not at once. Where the target lies at a
-  right angle behind somebody, the sign of f_tar' flips with every step, and the target would be switched on and off so
-  fast that the heading stays there for ever.
-* What is further off than six d0 is not felt (D < 2.5e-3).
-* `solid_bodies` (off): moves that would end inside another body are shortened (`bodies.py`).
+  the sum as printed, a_tar falls to 1e-7 in a crowd of one person per square metre, and the target is lost for good.
+* `anticipation` (0): the angle x is taken between the object and the motion relative to it, v0 h - anticipation · v_j.
+  The distance is the one that the agent covers at its own speed before they meet, r v0 / |v0 h - anticipation · v_j|.
+  For standing objects both equal the papers' values. So agents turn away from those they would meet, not from those
+  that walk along with them.
+* `weight_memory` (0): weights follow the fixed point with a time constant, not at once. If the target lies at a right
+  angle behind a neighbour, the sign of f_tar' flips with every step. Without the time constant, the target would then
+  be switched on and off so fast that the heading never changes.
+* Objects farther away than six d0 have no effect (D < 2.5e-3).
+* `solid_bodies` (off): moves that would end inside another body are shortened (`contact/bodies.py`).
 """
 
 from __future__ import annotations
@@ -74,14 +75,14 @@ from tropel.local.dynamical.sums import (
     sum_over_walls,
 )
 
-#: Agents per unit of parallel work, each with scratch memory of its own.
+#: Agents per unit of parallel work; each unit has its own scratch memory.
 _CHUNK = 256
 
 _CONSTANT, _TIME_TO_CONTACT = 0, 1
 
 
 class AgentColumns(NamedTuple):
-    """Columns as kernels see them."""
+    """Columns as kernels read them."""
 
     id: NDArray[np.int64]
     position: NDArray[np.float64]
@@ -100,7 +101,7 @@ class AgentColumns(NamedTuple):
 
 
 class Fresh(NamedTuple):
-    """Where kernels write."""
+    """The arrays that kernels write."""
 
     velocity: NDArray[np.float64]
     heading: NDArray[np.float64]
@@ -111,11 +112,11 @@ class Fresh(NamedTuple):
 
 
 class Pace(NamedTuple):
-    """What depends on the time step alone."""
+    """Values that depend on the time step alone."""
 
     dt: float
-    noise: float  #: standard deviation of the turn rate's noise in a step [rad/s]
-    weight_gain: float  #: how far weights go towards the fixed point
+    noise: float  #: standard deviation of the noise of the turn rate in one step [rad/s]
+    weight_gain: float  #: share of the distance to the fixed point that weights cover in one step
 
 
 class _Desk(NamedTuple):
@@ -130,7 +131,7 @@ class _Desk(NamedTuple):
 
 @inlined_kernel
 def _compete(scratch, weights, was_target, f_target, slope_target, m, rules, a_class, g_class):
-    """Weights of the target (returned) and of the classes (into `weights`, which holds the last ones)."""
+    """Weights of the target (returned) and of the classes (written to `weights`, which holds the last ones)."""
     if not rules.competition:
         for c in range(rules.classes):
             weights[c] = 1.0
@@ -159,14 +160,14 @@ def _compete(scratch, weights, was_target, f_target, slope_target, m, rules, a_c
 
 @inlined_kernel
 def _tanh(x):
-    """For x ≥ 0."""
+    """tanh(x) for x ≥ 0."""
     shrunk = fast_exp(-2.0 * x)
     return (1.0 - shrunk) / (1.0 + shrunk)
 
 
 @inlined_kernel
 def _axis_of_slopes(h, e, tx, ty, tz, length, dim, key, agent, step):
-    """Unit normal of the plane of heading and target; any perpendicular when they are parallel."""
+    """Unit normal of the plane of heading and target; any perpendicular vector if they are parallel."""
     if dim == 2:
         return 0.0, 0.0, 1.0
     if length > 1e-9:
@@ -182,7 +183,7 @@ def _axis_of_slopes(h, e, tx, ty, tz, length, dim, key, agent, step):
 
 @inlined_kernel
 def _cos_sin(angle):
-    """Cosine and sine; most turns of a step are small, for which a few terms of the series are exact."""
+    """Cosine and sine. Most turns in a step are small; for those a few terms of the series are exact."""
     if abs(angle) > 0.25:
         return math.cos(angle), math.sin(angle)
     q = angle * angle
@@ -238,7 +239,7 @@ def _steer_one(i, crowd, directions, near, discs, walls, rules, pace, step, desk
     h = (crowd.heading[i, 0], crowd.heading[i, 1], crowd.heading[i, 2] if dim == 3 else 0.0)
     x, y = crowd.position[i, 0], crowd.position[i, 1]
     z = crowd.position[i, 2] if dim == 3 else 0.0
-    # The target's turn: -a sin(phi - psi) about the normal of target and heading, that is a (h x e).
+    # The turn towards the target: -a sin(phi - psi) about the normal of target and heading, that is a (h x e).
     cos_t = h[0] * e[0] + h[1] * e[1] + h[2] * e[2]
     tx, ty, tz = h[1] * e[2] - h[2] * e[1], h[2] * e[0] - h[0] * e[2], h[0] * e[1] - h[1] * e[0]
     sin_t = math.sqrt(tx * tx + ty * ty + tz * tz)
@@ -301,7 +302,7 @@ def _steer_one(i, crowd, directions, near, discs, walls, rules, pace, step, desk
 
 @allocating_kernel
 def _steer_some(rows, first, last, crowd, directions, near, discs, walls, rules, pace, step, fresh):
-    # A function of its own: what is allocated in the body of a parallel loop would be shared by its iterations.
+    # A separate function: arrays allocated in the body of a parallel loop would be shared by its iterations.
     classes = rules.classes
     desk = _Desk(np.empty(TABLE), np.zeros((classes, SUMS)), np.zeros(classes), np.zeros(classes), np.zeros(classes))
     _steer_each(rows, first, last, crowd, directions, near, discs, walls, rules, pace, step, desk, fresh)
@@ -328,7 +329,7 @@ _VIEW_ANGLE = Column(
     unit="rad",
     low=0.0,
     high=2.0 * math.pi,
-    about="what lies outside this cone is not seen",
+    about="objects outside this cone are not seen",
 )
 
 
@@ -343,16 +344,16 @@ class Dynamical(Model):
         self.declares = ModelDeclaration(
             columns=(*PERSONALITY, _VIEW_ANGLE),
             memory=(
-                Column(name="forward_speed", unit="m/s", about="along the heading; negative backwards"),
+                Column(name="forward_speed", unit="m/s", about="speed along the heading; negative when backing up"),
                 Column(name="turn_rate", vector=True, unit="rad/s", about="filtered; in 2D the first number only"),
                 Column(name="weight_target", default=1.0, about="how far the target is switched on"),
-                Column(name="weights", width=self._rules.classes, about="how far the classes of obstacles are"),
+                Column(name="weights", width=self._rules.classes, about="how far each obstacle class is switched on"),
             ),
             solid_bodies=self.parameters.solid_bodies,
         )
 
     def prepare(self, moment: Moment) -> None:
-        """Called once before the first step."""
+        """Read the seed and the obstacle types, once before the first step."""
         self._key = random_key(moment.seed, "dynamical")
         self._types = moment.world.obstacles.types
         self._rules = rules_of(self.parameters, self._key, self._types)
@@ -361,12 +362,12 @@ class Dynamical(Model):
         """Write velocity, heading and memory of the members into `out`."""
         state, near, dt = moment.state, moment.near, moment.dt
         if self._rules.row_of_type.size < len(self._types):
-            # An event has brought in a type of obstacles that was not there before.
+            # An event has added an obstacle type that was not there before.
             self._rules = rules_of(self.parameters, self._key, self._types)
         if state.weights.shape[1] < self._rules.classes:
             raise ModelError(
-                f"the agents remember {state.weights.shape[1]} classes of obstacles, this model has "
-                f"{self._rules.classes}; build the simulation with it, so that it can declare its memory"
+                f"the agents store weights for {state.weights.shape[1]} classes of obstacles, but this model has "
+                f"{self._rules.classes}; build the simulation with this model, so that it can declare its memory"
             )
         memory, noise = self.parameters.weight_memory, self.parameters.noise
         pace = Pace(float(dt), float(noise) / math.sqrt(dt), 1.0 - math.exp(-dt / memory) if memory > 0.0 else 1.0)

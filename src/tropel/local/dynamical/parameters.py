@@ -1,4 +1,4 @@
-"""Parameters of the dynamical model, as users give them and as kernels see them."""
+"""Parameters of the dynamical model, as users give them and as kernels read them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tropel.errors import ParameterError, named_parameters, suggest
 from tropel.foundation.arguments import CHECKED_ELSEWHERE
 from tropel.foundation.quantities import number
 
-#: Rows of the parameters of types of obstacles; named types of round obstacles come after them.
+#: Rows of the parameters per obstacle type; named types of round obstacles follow.
 AGENTS, OBSTACLES, WALLS = 0, 1, 2
 _TYPES = ("agents", "obstacles", "walls")
 
@@ -31,58 +31,58 @@ class Repulsion:
     margin: float = number(0.8, above=0.0, below=math.pi, unit="rad", about="safety margin delta of the window")
 
 
-#: Files give it as a table.
+#: Scenario files give it as a table.
 _Told = Annotated[Repulsion, CHECKED_ELSEWHERE]
 
 
 @named_parameters
 @dataclass(frozen=True, kw_only=True)
 class DynamicalParameters:
-    """Parameters of `Dynamical`; the papers' values where they give any."""
+    """Parameters of `Dynamical`; the defaults are the papers' values where they give any."""
 
     attraction: float = number(1.0, above=0.0, unit="1/s", about="a of GAME eq. 2")
-    d0_base: float = number(0.3, above=0.0, unit="m", about="distance at which obstacles are felt, for courage ½")
+    d0_base: float = number(0.3, above=0.0, unit="m", about="distance at which obstacles start to repel, for courage ½")
     agents: _Told = field(default_factory=Repulsion)
-    obstacles: _Told = field(default_factory=Repulsion)  #: round ones, if nothing is said for their type
+    obstacles: _Told = field(default_factory=Repulsion)  #: round obstacles whose type has no entry in `types`
     walls: _Told = field(default_factory=Repulsion)
     types: Mapping[str, _Told] = field(default_factory=dict)  #: round obstacles by their `type`, such as "fire"
-    #: What competes with the target together: all as "one", each type "apart", or lists of types, as in
+    #: Which types compete with the target together: all as "one", each type "apart", or lists of types, as in
     #: [["agents"], ["walls", "obstacles"], ["fire"]]
     classes: Literal["one", "apart"] | Sequence[Sequence[str]] = "one"
-    competition: bool = True  #: off: all weights are 1
-    crowding: Literal["ahead", "all"] = "ahead"  #: "all" is the print's sum of D
+    competition: bool = True  #: if false, all weights are 1
+    crowding: Literal["ahead", "all"] = "ahead"  #: "all" is the sum of D as printed
     c1: float = number(1.0, above=0.0, about="c1 of GAME")
     c2: float = number(2.5, above=0.0, about="c2 of GAME")
     speed_law: Literal["constant", "time_to_contact", "derivative"] = "time_to_contact"
-    time_to_contact: float = number(1.0, above=0.0, unit="s", about="t2c, kept to what is in front")
-    front: float = number(1.0, above=0.0, about="width of what counts as in front, as a share of the two bodies")
+    time_to_contact: float = number(1.0, above=0.0, unit="s", about="t2c, time kept to what is in front")
+    front: float = number(1.0, above=0.0, about="width of what counts as in front, relative to both bodies")
     safety: float | None = number(
-        None, unit="m", about="d0vel of LAYERS eq. 10, for courage up to ½; d0_base when left out"
+        None, unit="m", about="d0vel of LAYERS eq. 10, for courage up to ½; d0_base if left out"
     )
-    speed_factor: float = number(1.0, low=0.0, about="on the result of the speed law (0.8 in GAME figure 6)")
-    retreat: float = number(0.5, low=0.0, about="fastest way backwards, as a share of the desired speed")
-    noise: float = number(0.05, low=0.0, unit="rad/√s", about="of the heading")
-    anticipation: float = number(1.0, low=0.0, about="share of others' velocity that is reckoned with, 0 to 1")
+    speed_factor: float = number(1.0, low=0.0, about="factor on the result of the speed law (0.8 in GAME figure 6)")
+    retreat: float = number(0.5, low=0.0, about="highest speed backwards, as a share of the desired speed")
+    noise: float = number(0.05, low=0.0, unit="rad/√s", about="noise of the heading")
+    anticipation: float = number(1.0, low=0.0, about="share of the others' velocity that is anticipated, 0 to 1")
     weight_memory: float = number(0.5, low=0.0, unit="s", about="how long weights take to follow the fixed point")
-    solid_bodies: bool = True  #: whether bodies never push into each other
+    solid_bodies: bool = True  #: whether bodies are kept from overlapping
 
     def __post_init__(self) -> None:
         for name in _TYPES:
             object.__setattr__(self, name, _repulsion(name, getattr(self, name)))
         for name in self.types:
             if name in _TYPES:
-                raise ParameterError(f"Dynamical: types has '{name}', which is a parameter of its own")
+                raise ParameterError(f"Dynamical: types has '{name}', which has its own parameter; set that one")
         types = {name: _repulsion(f"types.{name}", given) for name, given in self.types.items()}
         object.__setattr__(self, "types", types)
         self.class_of_types()
 
     @property
     def all_types(self) -> tuple[str, ...]:
-        """All types of obstacles that have parameters, in the order of the kernels' rows."""
+        """All obstacle types that have parameters, in the order of the kernels' rows."""
         return (*_TYPES, *self.types)
 
     def class_of_types(self) -> list[int]:
-        """The number of the class of every type, in the order of `all_types`."""
+        """The class number of every type, in the order of `all_types`."""
         if self.classes == "one":
             return [0] * len(self.all_types)
         if self.classes == "apart":
@@ -93,44 +93,44 @@ class DynamicalParameters:
                 if name not in self.all_types:
                     raise ParameterError(f"Dynamical: classes names '{name}'; {suggest(name, self.all_types)}")
                 if name in number:
-                    raise ParameterError(f"Dynamical: classes names '{name}' twice")
+                    raise ParameterError(f"Dynamical: classes names '{name}' twice; put it into one class only")
                 number[name] = place
         missing = [name for name in self.all_types if name not in number]
         if missing:
-            raise ParameterError(f"Dynamical: classes leaves out '{missing[0]}'; put it into one of them")
+            raise ParameterError(f"Dynamical: classes leaves out '{missing[0]}'; put it into one of the classes")
         return [number[name] for name in self.all_types]
 
 
 def _repulsion(name: str, given: Any) -> Repulsion:
-    """A table of a scenario file, such as { strength = 2.0 }, as what it means."""
+    """Turn a table of a scenario file, such as { strength = 2.0 }, into a `Repulsion`."""
     if isinstance(given, Repulsion):
         return given
     if not isinstance(given, Mapping) or not all(isinstance(key, str) for key in given):
-        raise ParameterError(f"Dynamical: {name} is a Repulsion or a table such as {{ strength = 2.0 }}, not {given!r}")
+        raise ParameterError(f"Dynamical: {name} must be a Repulsion or a table {{ strength = 2.0 }}, not {given!r}")
     return Repulsion(**given)
 
 
 class Rules(NamedTuple):
-    """Parameters as kernels see them."""
+    """Parameters as kernels read them."""
 
     attraction: float
     d0_base: float
-    strength: NDArray[np.float64]  #: of every type of obstacles
+    strength: NDArray[np.float64]  #: per obstacle type
     reach: NDArray[np.float64]  #: likewise
     cos_margin: NDArray[np.float64]
     sin_margin: NDArray[np.float64]
     class_of: NDArray[np.int64]  #: class of every type
-    row_of_type: NDArray[np.int64]  #: row of every type of obstacles, as the world numbers them
+    row_of_type: NDArray[np.int64]  #: row of every obstacle type, by the world's numbering
     classes: int
     competition: bool
-    all_round: float  #: 1 when what is behind counts in the sum of D, else 0
+    all_round: float  #: 1 if objects behind the agent count in the sum of D, else 0
     c1: float
     c2: float
     law: int
     time_to_contact: float
     front: float
     safety: float
-    brakes: float  #: nobody slows down for what is further off than this [m]
+    brakes: float  #: agents do not slow down for anything farther away than this [m]
     speed_factor: float
     retreat: float
     noise: float
@@ -140,7 +140,7 @@ class Rules(NamedTuple):
 
 
 def rules_of(parameters: DynamicalParameters, key: np.uint64, types: Sequence[str] = ()) -> Rules:
-    """The parameters in the form that kernels take; `types` are those of the obstacles in the world, by number."""
+    """The parameters in the form that kernels take; `types` are the obstacle types of the world, by number."""
     p = parameters
     repulsion = [getattr(p, name) for name in _TYPES] + list(p.types.values())
     class_of = p.class_of_types()

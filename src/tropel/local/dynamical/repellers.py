@@ -5,12 +5,13 @@
         A = min(2 dpsi, pi - delta), B = A + delta, h1 = 4 / (cos A - cos B)
     D = exp(-r / d0)                                                how near it is
 
-`dpsi` is the half-angle under which the object appears once grown by the agent's own radius, `r` the free distance
-between the surfaces. The print lacks the absolute value in R, without which the repeller explodes on one side, and its
-h1 divides by zero at contact, which A cures.
+`dpsi` is the half-angle that the object subtends once grown by the agent's own radius. `r` is the free distance between
+the surfaces. The formulas as printed lack the absolute value in R, without which the repeller explodes on one side, and
+their h1 divides by zero at contact, which A prevents.
 
-All functions take x ≥ 0 and mean: turn away from the object, about the normal of the plane of object and heading. So
-one code serves 2D and 3D. They have no branches, so that loops over objects become vector instructions.
+All functions take x ≥ 0. Their result means: turn away from the object, about the normal of the plane of object and
+heading. So the same code serves 2D and 3D. They have no branches, so that loops over objects become vector
+instructions.
 """
 
 from __future__ import annotations
@@ -20,17 +21,17 @@ import math
 from tropel._kernels.compile import inlined_kernel, kernel
 from tropel._kernels.fast_math import fast_atan, fast_exp
 
-#: Smallest half-angle (its sine); an object of no size still repels.
+#: Smallest half-angle (its sine); an object without size still repels.
 LEAST_ANGLE = 1e-3
 #: Below this argument the window is closed: ½ (tanh(-7) + 1) = 8e-7.
 _WINDOW_END = -7.0
-#: Objects further off than this many d0 count for nothing: exp(-6) = 2.5e-3.
+#: Objects farther away than this many d0 have no effect: exp(-6) = 2.5e-3.
 REACH_IN_D0 = 6.0
 
 
 @inlined_kernel
 def repeller(cos_x, sin_x, dpsi, cos_2dpsi, sin_2dpsi, cos_delta, sin_delta):
-    """R W, its derivative by x, and W, for an object at the angle x in [0, pi] from the heading."""
+    """R W, its derivative with respect to x, and W, for an object at the angle x in [0, pi] from the heading."""
     cos_a = max(cos_2dpsi, -cos_delta)
     sin_a = sin_2dpsi if cos_2dpsi > -cos_delta else sin_delta
     cos_b = cos_a * cos_delta - sin_a * sin_delta
@@ -38,7 +39,7 @@ def repeller(cos_x, sin_x, dpsi, cos_2dpsi, sin_2dpsi, cos_delta, sin_delta):
     inside = h1 * (cos_x - cos_b)
     w = 1.0 / (1.0 + fast_exp(-2.0 * inside))
     w = w if inside > _WINDOW_END else 0.0
-    # x by its half-angle: never divided by zero, and exact for small x.
+    # x from its half-angle: never divides by zero, and exact for small x.
     acute = 2.0 * fast_atan(sin_x / (1.0 + abs(cos_x)))
     x = acute if cos_x >= 0.0 else math.pi - acute
     per_dpsi = 1.0 / dpsi
@@ -50,14 +51,14 @@ def repeller(cos_x, sin_x, dpsi, cos_2dpsi, sin_2dpsi, cos_delta, sin_delta):
 
 @inlined_kernel
 def _sine(contact, per_distance):
-    """Of half the angle under which a disk of radius `contact` appears."""
+    """Sine of half the angle that a disk of radius `contact` subtends."""
     return min(max(contact * per_distance, LEAST_ANGLE), 1.0)
 
 
 @inlined_kernel
 def subtended(contact, per_distance):
-    """How a disk of radius `contact` appears at a distance, given as its inverse: half of the angle, cosine and sine of
-    all of it, and of the half. A right angle for who is inside."""
+    """How a disk of radius `contact` appears at a distance, given as its inverse: the half-angle, cosine and sine of
+    the full angle, and of the half. Inside the disk the half-angle is a right angle."""
     sine = _sine(contact, per_distance)
     cosine = math.sqrt(1.0 - sine * sine)
     return 2.0 * fast_atan(sine / (1.0 + cosine)), 1.0 - 2.0 * sine * sine, 2.0 * sine * cosine, cosine, sine
@@ -65,17 +66,17 @@ def subtended(contact, per_distance):
 
 @inlined_kernel
 def in_view(ahead, sine, cosine, cos_view, sin_view):
-    """Whether any part of an object of that half-angle is in the cone of view; `ahead` is the cosine of its angle."""
+    """Whether any part of an object with that half-angle is in the cone of view; `ahead` is the cosine of its angle."""
     return (ahead >= cos_view * cosine - sin_view * sine) | (cos_view <= -cosine)
 
 
 @kernel
 def wall_interval(x, y, x0, y0, x1, y1, radius, reach):
     """The part of a wall within reach as a body at (x, y) sees it, grown by its radius: middle direction (two numbers),
-    half-angle, free distance, and cosine and sine of twice the half-angle, which counts as half a turn at most. The
-    free distance is infinite when nothing of it is within reach.
+    half-angle, free distance, and cosine and sine of twice the half-angle, which is capped at half a turn. The free
+    distance is infinite if no part of the wall is within reach.
 
-    Angles are added up as rotations of unit vectors; only the half-angle itself takes an arctangent.
+    Angles are added as rotations of unit vectors; only the half-angle itself needs an arctangent.
     """
     dx, dy = x1 - x0, y1 - y0
     length2 = dx * dx + dy * dy
@@ -97,7 +98,7 @@ def wall_interval(x, y, x0, y0, x1, y1, radius, reach):
     sin_a, sin_b = _sine(radius, per_a), _sine(radius, per_b)
     cos_a, cos_b = math.sqrt(1.0 - sin_a * sin_a), math.sqrt(1.0 - sin_b * sin_b)
     free = max(away - radius, 0.0)
-    # Seen end-on, the disk of the nearer end hides that of the further one.
+    # Seen end-on, the disk at the nearer end hides the one at the farther end.
     more_sin, more_cos = sin_a * cos_b - cos_a * sin_b, cos_a * cos_b + sin_a * sin_b
     over_sin, over_cos = more_sin * cos_turn, more_cos * sin_turn
     if over_sin > over_cos and more_cos * cos_turn + more_sin * sin_turn > 0.0:

@@ -1,10 +1,11 @@
-"""What an agent of the dynamical model feels of round bodies, others and obstacles: the sums of GAME eq. 8, 12 and 14.
+"""The sums of GAME eq. 8, 12 and 14: the effect of other agents, round obstacles and walls on an agent.
 
-Bodies near an agent are first listed in a small table, column by column, and then weighed all together, which the
-compiler turns into vector instructions. A list that is longer than the table is weighed in parts.
+Round bodies near an agent are first collected in a small table, column by column, and then evaluated all together,
+which the compiler turns into vector instructions. A list longer than the table is evaluated in parts. Walls and closed
+doors (2D only) come at the end of the file.
 
-Per class of obstacles six numbers are summed up: the angular velocity (three numbers, in 2D only the last), its slope,
-the nearness D and the window W.
+For each class of obstacles six numbers are summed: the angular velocity (three numbers, in 2D only the last one), its
+slope, the nearness D and the window W.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from tropel.local.dynamical.repellers import REACH_IN_D0, in_view, repeller, sub
 #: Columns of the sums of a class.
 SLOPE, NEARNESS, WINDOW, SUMS = 3, 4, 5, 6
 
-#: Bodies in the table; the list is filled up to a multiple of _LANES with bodies that are too far off to be felt.
+#: Bodies in the table; the list is padded to a multiple of _LANES with bodies too far away to have an effect.
 _ROOM, _LANES = 64, 4
 _NOWHERE = 1e12
 #: Where the columns of the table begin: constants, so that the compiler sees that they do not overlap.
@@ -38,7 +39,7 @@ TABLE = 14 * _ROOM
 _ZERO, _ONE = np.uint64(0), np.uint64(1)
 _FULL = np.uint64(_ROOM) - BLOCK
 
-#: What is in front further off than this does not slow anybody down [m].
+#: Objects in front that are farther away than this do not slow agents down [m].
 _FREE = 1e300
 
 
@@ -56,7 +57,7 @@ def _weigh_in_plane(table, count, h, own_speed, anticipation, d0, kind, front, c
         per_away = 1.0 / away
         ux, uy = dx * per_away, dy * per_away
         ahead = hx * ux + hy * uy
-        # In front is what the body would run into if it went straight on.
+        # In front means: the body would run into it if it went straight on.
         aside, width = hx * dy - hy * dx, front * contact
         dpsi, cos_2dpsi, sin_2dpsi, cosine, sine = subtended(contact, per_away)
         seen = in_view(ahead, sine, cosine, cos_view, sin_view) & (away > 0.0)
@@ -69,7 +70,7 @@ def _weigh_in_plane(table, count, h, own_speed, anticipation, d0, kind, front, c
         free = max(away - contact, 0.0) * (own_speed * per_relative) * per_d0
         n = ux * ry - uy * rx
         turn, slope, w = repeller(rx * ux + ry * uy, abs(n), dpsi, cos_2dpsi, sin_2dpsi, cos_delta, sin_delta)
-        # Who moves along with us comes no nearer.
+        # A body that moves along with the agent comes no nearer.
         felt = seen & (relative2 >= slowest2) & (free <= REACH_IN_D0)
         near = fast_exp(-free)
         table[_TURN + k] = math.copysign(turn * near * strength, n) if felt else 0.0
@@ -120,7 +121,7 @@ def _weigh_in_space(table, count, h, m, own_speed, anticipation, d0, kind, front
         nx *= per_sin
         ny *= per_sin
         nz *= per_sin
-        # Turning about m changes x only by the part of m along n; the rest turns the plane of heading and object.
+        # Turning about m changes x only by the component of m along n; the rest turns the plane of heading and object.
         aligned = nx * mx + ny * my + nz * mz
         aligned = aligned * aligned if sin_x > 1e-12 else 1.0
         table[_TURN + k] = turn * nx if felt else 0.0
@@ -133,7 +134,7 @@ def _weigh_in_space(table, count, h, m, own_speed, anticipation, d0, kind, front
 
 @kernel
 def _weigh(table, listed, spatial, h, m, own_speed, anticipation, d0, kind, front, cos_view, all_round, sums, gap):
-    """Add the listed bodies to the sums of their class; returns the least free distance in front so far."""
+    """Add the listed bodies to the sums of their class; returns the smallest free distance in front so far."""
     count = listed
     while count % np.uint64(_LANES) != _ZERO:
         table[_DX + count] = table[_DY + count] = table[_DZ + count] = _NOWHERE
@@ -168,14 +169,14 @@ def _weigh(table, listed, spatial, h, m, own_speed, anticipation, d0, kind, fron
 
 @inlined_kernel
 def sum_over_agents(i, x, y, z, h, m, own_speed, d0, cos_view, crowd, near, rules, table, scratch, gap):
-    """Add all others within the sense radius to the sums; returns the least free distance in front."""
+    """Add all others within the sense radius to the sums; returns the smallest free distance in front."""
     spatial = near.position.shape[0] == 3
     sums = scratch[rules.class_of[AGENTS]]
     kind = (rules.strength[AGENTS], rules.cos_margin[AGENTS], rules.sin_margin[AGENTS])
     d0 = d0 * rules.reach[AGENTS]
     position, velocity = near.met_position, near.met_velocity
     reach, radius = crowd.sense_radius[i], crowd.radius[i]
-    # Who cannot be met within this time is not felt. Among people who walk the same way that is most of them.
+    # Agents that cannot be met within this time have no effect. In a crowd that walks in one direction that is most.
     horizon = REACH_IN_D0 * d0 / own_speed
     view = view_of(near, i, x, y, z, reach)
     listed = _ZERO
@@ -192,7 +193,7 @@ def sum_over_agents(i, x, y, z, h, m, own_speed, d0, cos_view, crowd, near, rule
                 if spatial:
                     table[_DZ + listed], table[_VZ + listed] = position[2, k] - z, velocity[2, k]
                 table[_CONTACT + listed] = radius + near.met_radius[k]
-                # Oneself is overwritten by the next.
+                # The next entry overwrites the agent itself.
                 listed += np.uint64(near.met[k] != i)
             if listed > _FULL:
                 gap = _weigh(table, listed, spatial, h, m, own_speed, rules.anticipation, d0, kind, rules.front,
@@ -206,7 +207,7 @@ def sum_over_agents(i, x, y, z, h, m, own_speed, d0, cos_view, crowd, near, rule
 
 @kernel
 def sum_over_obstacles(i, x, y, z, h, m, own_speed, d0, cos_view, crowd, discs, rules, table, scratch, gap):
-    """Add the round obstacles whose surface is within the sense radius, each by the rules of its type."""
+    """Add the round obstacles with their surface within the sense radius, each by the parameters of its type."""
     spatial = crowd.position.shape[1] == 3
     cell = disc_cell(crowd.position, i, discs)
     begin, end = discs.start[cell], discs.start[cell + 1]
@@ -235,12 +236,12 @@ def sum_over_obstacles(i, x, y, z, h, m, own_speed, d0, cos_view, crowd, discs, 
     return gap
 
 
-# What an agent of the dynamical model feels of walls and closed doors, in 2D.
+# Walls and closed doors, in 2D.
 
 
 @kernel
 def sum_over_walls(i, x, y, hx, hy, d0, cos_view, crowd, walls, rules, scratch, gap):
-    """Add the walls within the sense radius to the sums; returns the least free distance in front."""
+    """Add the walls within the sense radius to the sums; returns the smallest free distance in front."""
     sums = scratch[rules.class_of[WALLS]]
     d0 = d0 * rules.reach[WALLS]
     radius, sense_radius = crowd.radius[i], crowd.sense_radius[i]
@@ -254,7 +255,7 @@ def sum_over_walls(i, x, y, hx, hy, d0, cos_view, crowd, walls, rules, scratch, 
         if free > REACH_IN_D0 * d0:
             continue
         cos_x = min(max(hx * ux + hy * uy, -1.0), 1.0)
-        # Seen as soon as any part of it is.
+        # A wall is seen as soon as any part of it is.
         if cos_view > -1.0 and not in_view(
             cos_x, math.sin(dpsi), math.cos(dpsi), cos_view, math.sqrt(1.0 - cos_view * cos_view)
         ):
@@ -268,14 +269,14 @@ def sum_over_walls(i, x, y, hx, hy, d0, cos_view, crowd, walls, rules, scratch, 
         sums[SLOPE] += slope * near * rules.strength[WALLS]
         sums[NEARNESS] += near * max(w, rules.all_round)
         sums[WINDOW] += w
-        # What slows down is the wall straight ahead, not the one walked along.
+        # Agents slow down for the wall straight ahead, not for the one they walk along.
         gap = min(gap, _ray_hits(x, y, hx, hy, x0, y0, x1, y1) - radius)
     return gap
 
 
 @kernel
 def _ray_hits(x, y, ex, ey, x0, y0, x1, y1):
-    """How far along the unit vector e a wall is met; infinite when it is not."""
+    """Distance along the unit vector e to a wall; infinite if the ray misses it."""
     dx, dy = x1 - x0, y1 - y0
     det = ex * dy - ey * dx
     if det == 0.0:

@@ -1,21 +1,21 @@
-"""What a flock sums up over a run of neighbours, eight of them at a time in vectors.
+"""The sums of a flock over runs of neighbours, eight neighbours at a time, in vector instructions.
 
-Sums of rounded numbers depend on their order, so the compiler may not turn a loop that adds up into vector
-instructions. Here each of eight lanes adds up every eighth of a run, in the order of the run, and the lanes are added
-together at the end. Who does not count is masked: a plain loop with a branch for every
-candidate, of whom a third count, takes over half as long again.
+Sums of rounded numbers depend on their order, so the compiler may not vectorise a loop that adds up. Here each of eight
+lanes sums every eighth agent of a run, in the order of the run, and the lanes are added together at the end. Agents
+that do not count are masked: a plain loop with a branch for every candidate, of which a third count, takes over half as
+long again.
 
-All runs of neighbours that a boid meets are summed up at once, in registers. What it finds is a row of numbers, FOUND
-of them, vectors as three numbers (of which 2D leaves the last alone):
+All runs of neighbours of a boid are summed in one call, in registers. The result is a row of FOUND numbers. Vectors
+take three of them; in 2D the last one is not used:
 
 | columns | over | sum of |
 |---|---|---|
-| MATES | flock mates | 1, oneself too |
+| MATES | flock mates | 1, including the boid itself |
 | MIDDLE | flock mates | x_j - x_i |
 | HEADED | flock mates | v_j - v_i |
 | CROWDED | flock mates nearer than s | (x_j - x_i) (1 / r² - 1 / s²) |
-| SHUNNED | those avoided | (x_j - x_i) (1 / r² - 1 / R²), R the sense radius |
-| FLED, PREY | | are for `local/flocking/sums.py` |
+| SHUNNED | avoided agents | (x_j - x_i) (1 / r² - 1 / R²), R the sense radius |
+| FLED, PREY | | filled in by `local/flocking/sums.py` |
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ from numba.core import types
 
 from tropel._kernels.simd import everywhere, intrinsic, vector_at
 
-#: Numbers in a vector; whole vectors are read, also past the end of a run.
+#: Numbers in a vector; whole vectors are read, even past the end of a run.
 LANES = 8
-#: Columns of what a boid finds.
+#: Columns of the sums of a boid.
 MATES, MIDDLE, HEADED, CROWDED, SHUNNED, FLED, PREY, FOUND = 0, 1, 4, 7, 10, 13, 16, 19
 
 _NUMBER, _WORD = ir.DoubleType(), ir.IntType(64)
 _VECTOR, _WORDS, _HALVES = (ir.VectorType(kind, LANES) for kind in (_NUMBER, _WORD, ir.IntType(32)))
-#: Squared distances below this count as this: who is at the very same place is pushed nowhere.
+#: Smaller squared distances are raised to this: an agent in exactly the same place pushes in no direction.
 _TINY = 1e-290
 
 
@@ -66,7 +66,7 @@ def _among(builder: Any, groups: Any, numbers: Any) -> Any:
 
 
 def _adder(dim: int, *, view: bool, groups: bool) -> Callable[..., Any]:
-    """Code that sums up over runs; what is not asked for is not there."""
+    """Generate code that sums over runs; terms that are not requested are left out of it."""
     columns = [MATES, *(begin + axis for begin in (MIDDLE, HEADED, CROWDED) for axis in range(dim))]
     if groups:
         columns += [SHUNNED + axis for axis in range(dim)]
@@ -79,7 +79,7 @@ def _adder(dim: int, *, view: bool, groups: bool) -> Callable[..., Any]:
         numbers = [everywhere(builder, value, _VECTOR) for value in arguments[11 + dim :]]
         own, (limit, close2, cone) = numbers[:dim], numbers[dim:]
         one, tiny = _constant(1.0), _constant(_TINY)
-        # Who sees nothing at all avoids nobody: infinity times an offset of zero would be no number.
+        # A boid that sees nothing at all avoids no one: infinity times an offset of zero would be nan.
         seen2 = builder.select(builder.fcmp_ordered(">", limit, tiny), limit, tiny)
         per_close2, per_limit = builder.fdiv(one, close2), builder.fdiv(one, seen2)
 
@@ -205,12 +205,12 @@ def sum_runs_2d(
     count: Any, row: Any, joined: Any, avoided: Any, x: Any, y: Any, vx: Any, vy: Any, limit: Any, close2: Any,
     cone: Any,
 ) -> Any:  # fmt: skip
-    """Sum up over runs of sorted agents for who is at (x, y) with velocity v, into a row of `found`.
+    """Sum over runs of sorted agents for a boid at (x, y) with velocity v, into a row of `found`.
 
-    There are `count` runs: numbers of their first and one past their last agent in `runs`, and three numbers in
-    `shifts` by which to move one's own point. Seen are those whose squared distance is at most `limit`; all of them are
-    mates. `close2` is s². Coordinates of the next axis lie `stride` later. `group`, `joined`, `avoided` and `cone` are
-    for the two variants below.
+    There are `count` runs. `runs` has the number of their first agent and of one past their last, and `shifts` three
+    numbers by which to shift the boid's own point. Agents at a squared distance of at most `limit` are in sight, and
+    all of them are mates. `close2` is s². Coordinates of the next axis lie `stride` later. `group`, `joined`, `avoided`
+    and `cone` are for the two variants below.
     """
     return _signature(2, position, velocity, group, runs, shifts, found), _adder(2, view=False, groups=False)
 
@@ -221,7 +221,7 @@ def sum_runs_in_view_2d(
     count: Any, row: Any, joined: Any, avoided: Any, x: Any, y: Any, vx: Any, vy: Any, limit: Any, close2: Any,
     cone: Any,
 ) -> Any:  # fmt: skip
-    """The same for those within an angle of one's velocity whose cosine is c; `cone` is c · |c| · v²."""
+    """The same for agents within an angle to the boid's velocity, with cosine c; `cone` is c · |c| · v²."""
     return _signature(2, position, velocity, group, runs, shifts, found), _adder(2, view=True, groups=False)
 
 
@@ -231,7 +231,7 @@ def sum_runs_of_groups_2d(
     count: Any, row: Any, joined: Any, avoided: Any, x: Any, y: Any, vx: Any, vy: Any, limit: Any, close2: Any,
     cone: Any,
 ) -> Any:  # fmt: skip
-    """The same; mates are those whose group's bit is set in `joined`, and those with one in `avoided` are avoided."""
+    """The same by groups: those with their bit set in `joined` are mates, those with it in `avoided` are avoided."""
     return _signature(2, position, velocity, group, runs, shifts, found), _adder(2, view=True, groups=True)
 
 

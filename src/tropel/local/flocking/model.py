@@ -1,29 +1,33 @@
-"""Flocks: boids that keep apart, keep together and fly alike, follow leaders, and steer around what is in the way.
+"""Flocks: boids that separate, cohere and align, follow leaders, and steer around obstacles.
 
 Reynolds, "Flocks, herds, and schools: a distributed behavioral model" (1987) and "Steering behaviors for autonomous
 characters" (1999), with the leader, goal and obstacle rules of Zhou's thesis (GROUPS, 2006, §3.1). The force on a boid
-[m/s²] is the sum of its rules, d = x_j - x_i and r = |d| for those in sight:
+[m/s²] is the sum of its rules, with d = x_j - x_i and r = |d| for those in sight:
 
     separation           - w s sum of d (1/r² - 1/s²)     mates nearer than s, the separation distance
     cohesion               w mean of d / R                mates; R the sense radius
     alignment              w mean of (v_j - v_i) / v0     mates; v0 the desired speed, which is the top speed
     avoidance            - w R sum of d (1/r² - 1/R²)     of groups that are avoided
-    flight               - w f sum of d (1/r² - 1/f²)     of groups fled from, within the flee radius f, all round
+    flight               - w f sum of d (1/r² - 1/f²)     of groups fled from, within the flee radius f, all around
     pursuit                w d / r                        the nearest of groups that are chased
-    leader                 w d / max(r, R)                one's leader, wherever it is
-    goal                   w · planned direction          zero for who has no goal
+    leader                 w d / max(r, R)                the boid's leader, wherever it is
+    goal                   w · planned direction          zero without a goal
     obstacles              `local/flocking/obstacles.py`
 
     v' = v + dt · force,   |force| ≤ max_force,   least_speed · v0 ≤ |v'| ≤ v0
 
-In sight is who is within the sense radius and not in the blind cone behind one's velocity. With `nearest`, mates are
-only so many of them, the nearest, ties going to the lower id. Instead of the sum, `combine="priorities"` grants each
-rule what it wants in turn, until the cap is used up: obstacles, flight, separation, avoidance, alignment, cohesion,
-pursuit, leader, goal (Reynolds 1987; the goal last as in GROUPS §4.3).
+Agents are in sight if they are within the sense radius and not in the blind cone behind the velocity. With `nearest`,
+only this many of them count as mates: the nearest ones, ties going to the lower id. `combine="priorities"` replaces the
+sum: it grants each rule what it wants in turn, until the cap is used up. The order is obstacles, flight, separation,
+avoidance, alignment, cohesion, pursuit, leader, goal (Reynolds 1987; the goal last as in GROUPS §4.3).
 
-Mates are one's own group and all other groups steered by the same model, unless `join`, `avoid`, `ignore`, `chase` or
-`flee` say otherwise; groups steered by other models are avoided. Bodies of a flock are not solid among themselves;
-`integrate` keeps them out of walls and obstacles. Who stands still and feels nothing sets off in a random direction.
+Mates are the boid's own group and all other groups steered by the same model, unless `join`, `avoid`, `ignore`, `chase`
+or `flee` give another relation. Groups steered by other models are avoided. Bodies of a flock are not solid among
+themselves; `integrate` keeps them out of walls and obstacles. A boid that stands still without any force on it sets off
+in a random direction.
+
+The first half of the file prepares what the kernels need: traits that differ between agents, relations and leaders
+(`Roster`), and the order of neighbours. The model follows.
 """
 
 from __future__ import annotations
@@ -57,10 +61,10 @@ from tropel.local.flocking.parameters import (
 from tropel.local.flocking.step import Boids, Flight, steer_flock
 from tropel.local.flocking.sums import ALL_ROUND, BY_GROUP, IN_VIEW, room_for_runs
 
-# Who is there, as a flock needs to know it: groups, leaders, traits that differ, and the order of neighbours.
+# Inputs of the kernels: groups, leaders, traits that differ, and the order of neighbours.
 
 
-#: In the column `leader`, and among rows of leaders.
+#: Means "none", in the column `leader` and among the rows of leaders.
 NO_LEADER = -1
 
 #: Numbers per unit of parallel work.
@@ -73,7 +77,7 @@ _ALL_PLACES = np.empty(0, dtype=np.uint32)
 
 @kernel
 def _differ(words, first, last):
-    """Whether any of some words differs from the first of all; a branch for each would be slower."""
+    """Whether any of some words differs from the first of all; a branch for each word would be slower."""
     odd = np.uint64(0)
     for k in range(np.uint64(first), np.uint64(last)):
         odd |= words[k] ^ words[0]
@@ -104,7 +108,7 @@ def all_same(column: NDArray[np.float64] | NDArray[np.int64]) -> bool:
 
 
 def trait_of(state: AgentState, trait: Quantity, of_model: float | None) -> Floats:
-    """A trait of all agents, as one number when all have the same; what is not theirs is the model's."""
+    """A trait of all agents, as one number if all have the same. Agents without a value get the model's."""
     column = state.columns[trait.name]
     open_value = math.nan if of_model is None else float(of_model)
     if all_same(column) and len(column):
@@ -115,7 +119,7 @@ def trait_of(state: AgentState, trait: Quantity, of_model: float | None) -> Floa
         return np.array([value])
     values = np.where(np.isnan(column), open_value, column) if np.isnan(column).any() else column
     above = -math.inf if trait.above is None else trait.above
-    # Where nothing is said at all values are nan, and none of this holds.
+    # Where no value is given, values are nan, and none of these comparisons holds.
     wrong = np.flatnonzero((values < trait.low) | (values > trait.high) | (values <= above))
     if len(wrong):
         row = int(wrong[0])
@@ -134,7 +138,7 @@ def _find_places(order, is_member, places):
 
 
 def places_of(order: NDArray[np.uint32], members: NDArray[np.int64], count: int) -> NDArray[np.uint32]:
-    """Places of the members among the sorted agents, ascending; empty when all agents are members."""
+    """Places of the members among the sorted agents, ascending; empty if all agents are members."""
     if len(members) == count:
         return _ALL_PLACES
     is_member = np.zeros(count, dtype=np.bool_)
@@ -145,7 +149,7 @@ def places_of(order: NDArray[np.uint32], members: NDArray[np.int64], count: int)
 
 
 class Roster:
-    """Remembers what changes seldom: which groups a model steers, and who leads whom."""
+    """Caches what changes seldom: the groups that a model steers, and the leader of each agent."""
 
     def __init__(self, parameters: FlockingParameters) -> None:
         self._parameters = parameters
@@ -156,7 +160,7 @@ class Roster:
         self._leader = self._leader_rows = _NO_ROWS
 
     def relations(self, state: AgentState, own: tuple[int, ...]) -> tuple[Relations, bool]:
-        """How the groups stand to each other, of which the model steers its `own`, and whether all are mates of all."""
+        """The relations between groups, for a model that steers its `own`, and whether all groups are mates."""
         if self._groups != own:
             groups = list(state.group_names) or [""] * (max(own) + 1)
             self._relations = relations_of(self._parameters, groups, list(own))
@@ -166,7 +170,7 @@ class Roster:
         return self._relations, self._all_mates and not np.count_nonzero(state.dead)
 
     def leaders(self, state: AgentState) -> NDArray[np.int64]:
-        """The row of everybody's leader, NO_LEADER for who has none that is there; empty where nobody has one."""
+        """The row of each agent's leader, NO_LEADER if it has none in the crowd; empty if no agent has one."""
         leader = state.columns["leader"]
         if all_same(leader) and leader[0] == NO_LEADER:
             return _NO_ROWS
@@ -180,7 +184,7 @@ class Roster:
 
 
 def with_dead_apart(near: Neighbours, state: AgentState) -> Neighbours:
-    """The same neighbours with the dead in a group of their own."""
+    """The same neighbours with the dead in a separate group."""
     if not np.count_nonzero(state.dead):
         return near
     group, met = _padded(near.group), _padded(near.met_group)
@@ -190,13 +194,13 @@ def with_dead_apart(near: Neighbours, state: AgentState) -> Neighbours:
 
 
 def _padded(column: NDArray[np.int32]) -> NDArray[np.int32]:
-    """A copy behind which whole vectors can be read."""
+    """A copy with padding, so that whole vectors can be read past its end."""
     room = np.zeros(len(column) + LANES, dtype=column.dtype)
     room[: len(column)] = column
     return room[: len(column)]
 
 
-#: Stands for a trait of a rule that nobody follows now.
+#: Stands in for a trait of a rule that no agent follows now.
 _UNUSED = np.zeros(1)
 
 
@@ -228,7 +232,7 @@ class Flocking(Model):
         self._widest = 0.0  #: radius of the widest body so far [m]
 
     def prepare(self, moment: Moment) -> None:
-        """Called once before the first step."""
+        """Check groups, relations and traits, once before the first step."""
         state = moment.state
         self._key = random_key(moment.seed, "flocking")
         self._roster = Roster(self.parameters)
@@ -240,14 +244,14 @@ class Flocking(Model):
     def steer(self, moment: Moment, out: Steered) -> None:
         """Write velocity and heading of the members into `out`."""
         state, near, members = moment.state, moment.near, moment.members
-        # Only ever wider, so that what lists obstacles is kept while people come and go.
+        # This only ever grows, so that the obstacle lists are kept while agents come and go.
         self._widest = max(self._widest, moment.reduce.largest(state.radius))
         if len(members) == 0:
             return
         p, directions = self.parameters, moment.directions
         relations, all_mates = self._roster.relations(state, moment.groups)
         leaders = self._roster.leaders(state)
-        # Whether a rule is followed at all is decided for the whole flock: adding nothing may change a zero's sign.
+        # Whether a rule applies at all is decided for the whole flock: adding zero may change the sign of a zero.
         if moment.reduce.any(len(leaders) > 0) and not len(leaders):
             leaders = np.full(len(state), NO_LEADER)
         around, obstacles = obstacles_around(near, self._widest)
@@ -282,11 +286,11 @@ class Flocking(Model):
                     out.heading)  # fmt: skip
 
     def _farthest(self, state: AgentState, traits: Traits) -> NDArray[np.float64]:
-        """How far each looks for those it flees from or chases."""
+        """How far each agent looks for agents that it flees from or chases."""
         return np.maximum(state.sense_radius, np.nan_to_num(traits.flee_radius, nan=0.0))
 
     def in_force(self, state: AgentState, name: str) -> NDArray[np.float64]:
-        """A trait of all agents with the value that holds for them, where they have none of their own."""
+        """The value of a trait that applies to each agent: its own, or else the model's."""
         own: float | None = getattr(self.parameters, name)
         if own is None:
             follows = {"separation_distance": 0.5 * state.sense_radius, "flee_radius": state.sense_radius}
@@ -294,7 +298,7 @@ class Flocking(Model):
         return np.where(np.isnan(state.columns[name]), own, state.columns[name])
 
     def _traits(self, state: AgentState, flight: Flight, *, avoids: bool) -> Traits:
-        """The traits of the rules that anybody follows now."""
+        """The traits of the rules that at least one agent follows now."""
         followed = {
             "avoidance": avoids,
             "obstacle_repulsion": flight.obstacles,

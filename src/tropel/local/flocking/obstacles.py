@@ -1,21 +1,21 @@
-"""Obstacles and walls, as a boid feels them: repelled the more the nearer, and steering around what is ahead.
+"""How boids react to obstacles and walls: repulsion that grows with nearness, and steering around what is ahead.
 
-Repulsion sums over everything with a gap g to one's own body of less than the sense radius R, u the direction to its
-nearest point:
+Repulsion is a sum over everything with a gap g to the boid's body of less than the sense radius R, with u the direction
+to its nearest point:
 
     - sum of u (1 - g / R)²
 
-Steering looks along the velocity, as far as one gets within `look_ahead` and sees. If a body with twice the radius
-would touch something there, after the way f of L, it looks for the smallest turn that is free, to both sides of the
-obstacle (in 3D four), and otherwise takes the one that leads furthest:
+Steering checks the path along the velocity, up to the distance L that the boid covers within `look_ahead` and can see.
+If a body with twice the radius would touch something there after a distance f, the boid takes the smallest turn that is
+free, to either side of the obstacle (in 3D four sides). If none is free, it takes the turn that leads farthest:
 
     (1 - f / L) · side            side: unit vector across the velocity
 
-Of sides that are as free it takes the one away from the middle of the obstacle ahead; walls in 2D have no middle, and
-before them it turns right.
+Between sides that are equally free, it takes the one away from the centre of the obstacle ahead. Walls in 2D have no
+centre; in front of them it turns right.
 
-Who has a planned direction turns to that side if it is free: the smallest turn may lead back, and would keep a boid
-before a gap that its planner wants it to pass.
+A boid with a planned direction turns to that side if it is free: the smallest turn may lead back, and could keep a boid
+for ever in front of a gap that its planner wants it to pass.
 """
 
 from __future__ import annotations
@@ -31,28 +31,28 @@ from tropel._kernels.discs import DiscGrid, disc_cell
 from tropel._kernels.walls import WallGrid, cell_at, free_of_walls, nearest_on_segment
 from tropel.contracts import Near
 
-#: Cosines and sines of the turns that are looked at: 20, 40, 60 and 80 degrees.
+#: Cosines and sines of the turns that are tried: 20, 40, 60 and 80 degrees.
 _TURNS = tuple((math.cos(math.radians(a)), math.sin(math.radians(a))) for a in (20.0, 40.0, 60.0, 80.0))
-#: What is ahead is seen from a body this much wider, so that one does not graze it.
+#: The check ahead uses a body wider by this factor, so that boids do not graze obstacles.
 _GROWN = 2.0
 
 
 class ObstaclesAround(NamedTuple):
-    """What stands in the way."""
+    """Obstacles as kernels read them."""
 
     discs: DiscGrid
     walls: WallGrid
-    faces: NDArray[np.float64]  #: (2, 3): low and high faces of a box in 3D, infinite where there are none
+    faces: NDArray[np.float64]  #: (2, 3): low and high faces of a box in 3D, infinite where it has none
 
 
 _NO_FACES = np.array([[-math.inf] * 3, [math.inf] * 3])
 
 
 def obstacles_around(near: Near, widest: float) -> tuple[ObstaclesAround, bool]:
-    """What of a neighbourhood stands in the way, and whether anything does; no body has a larger radius than `widest`.
+    """The obstacles of a neighbourhood, and whether there are any; no body has a larger radius than `widest`.
 
-    Gaps begin at the surface of a body, and one looks ahead from a wider one. So more is listed than is within the
-    sense radius of anybody's middle.
+    Gaps start at the surface of a body, and the check ahead uses a wider one. So the lists hold more than what is
+    within the sense radius of a centre.
     """
     world = near.world
     reach = near.reach + _GROWN * widest
@@ -66,7 +66,7 @@ def obstacles_around(near: Near, widest: float) -> tuple[ObstaclesAround, bool]:
 
 @inlined_kernel
 def _pushed(px, py, pz, dx, dy, dz, away, gap, reach):
-    """A repulsion with that of one more thing, at the offset d."""
+    """A repulsion plus that of one more object, at the offset d."""
     if gap >= reach or away == 0.0:
         return px, py, pz
     share = 1.0 - max(gap, 0.0) / reach
@@ -76,7 +76,7 @@ def _pushed(px, py, pz, dx, dy, dz, away, gap, reach):
 
 @inlined_kernel
 def anything_near(position, i, radius, reach, around):
-    """Whether anything may be within reach of agent i; where nothing is, which is mostly so, the rest is left out."""
+    """Whether anything may be within reach of agent i. Mostly nothing is, and the other functions can be skipped."""
     discs, walls = around.discs, around.walls
     if discs.radius.size > 0:
         cell = disc_cell(position, i, discs)
@@ -87,7 +87,7 @@ def anything_near(position, i, radius, reach, around):
             return False
         cell = cell_at(position[i, 0], position[i, 1], walls.origin, walls.inverse_cell, walls.shape)
         return walls.start[cell] < walls.start[cell + 1]
-    # Bodies twice as wide look ahead.
+    # The check ahead uses bodies twice as wide.
     far = reach + _GROWN * radius
     for axis in range(3):
         if position[i, axis] - far <= around.faces[0, axis] or position[i, axis] + far >= around.faces[1, axis]:
@@ -133,7 +133,7 @@ def repulsion(position, i, radius, reach, around):
 
 @kernel
 def _first_disc(x, y, z, ex, ey, ez, body, most, discs, begin, end):
-    """How far a body gets along the unit vector e before it touches a round obstacle, and which; -1 for none."""
+    """How far a body can move along the unit vector e before it touches a round obstacle, and which; -1 for none."""
     free, first = most, -1
     for k in range(begin, end):
         m = discs.items[k]
@@ -152,7 +152,7 @@ def _first_disc(x, y, z, ex, ey, ez, body, most, discs, begin, end):
 
 @kernel
 def _first_face(x, y, z, ex, ey, ez, body, most, around):
-    """The same for the faces of a box: the axis of the first that is touched, or -1."""
+    """The same for the faces of a box: the distance and the axis of the first contact, or -1."""
     free, first = most, -1
     for axis in range(3):
         p = x if axis == 0 else (y if axis == 1 else z)
@@ -169,7 +169,7 @@ def _first_face(x, y, z, ex, ey, ez, body, most, around):
 
 @kernel
 def _free_way(x, y, z, ex, ey, ez, body, most, around, begin, end, spatial):
-    """How far a body gets along the unit vector e, at most `most`."""
+    """How far a body can move along the unit vector e, at most `most`."""
     free, _ = _first_disc(x, y, z, ex, ey, ez, body, most, around.discs, begin, end)
     if spatial:
         return _first_face(x, y, z, ex, ey, ez, body, free, around)[0]
@@ -178,7 +178,7 @@ def _free_way(x, y, z, ex, ey, ez, body, most, around, begin, end, spatial):
 
 @inlined_kernel
 def _across(nx, ny, nz, ex, ey, ez, spatial):
-    """The part of n across the unit vector e, as a unit vector; where there is none, any vector across."""
+    """The component of n across the unit vector e, as a unit vector; any vector across if it is zero."""
     along = nx * ex + ny * ey + nz * ez
     nx, ny, nz = nx - along * ex, ny - along * ey, nz - along * ez
     length = math.sqrt(nx * nx + ny * ny + nz * nz)
@@ -193,7 +193,7 @@ def _across(nx, ny, nz, ex, ey, ez, spatial):
 
 @kernel
 def steering(position, i, radius, vx, vy, vz, sight, wish, around):
-    """Which way to turn, and how hard (up to 1), for agent i with velocity v that looks as far as `sight`.
+    """The direction and strength (up to 1) of the turn of agent i, which has velocity v and looks as far as `sight`.
 
     `wish` is the planned direction, zero for none.
     """
@@ -218,7 +218,7 @@ def steering(position, i, radius, vx, vy, vz, sight, wish, around):
     if spatial:
         nearer, axis = _first_face(x, y, z, ex, ey, ez, body, free, around)
         if axis >= 0:
-            # Away from the face, which is where one flies to.
+            # Away from the face, against the direction of flight.
             nx = -ex if axis == 0 else 0.0
             ny = -ey if axis == 1 else 0.0
             nz = -ez if axis == 2 else 0.0
@@ -246,7 +246,7 @@ def steering(position, i, radius, vx, vy, vz, sight, wish, around):
                 ux, uy, uz = -ux, -uy, -uz
             way = _free_way(x, y, z, cosine * ex + sine * ux, cosine * ey + sine * uy, cosine * ez + sine * uz, body,
                             sight, around, begin, end, spatial)  # fmt: skip
-            # A hair further: where both sides are as free, the side away from the obstacle's middle is taken.
+            # Only if clearly farther: if both sides are equally free, the one away from the obstacle's centre is taken.
             if way > best + 1e-9 * sight:
                 best, sx, sy, sz = way, ux, uy, uz
         if best >= sight:

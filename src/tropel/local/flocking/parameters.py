@@ -1,4 +1,4 @@
-"""Parameters of flocks: of a model, of single agents, and how groups stand to each other."""
+"""Parameters of flocks: of a model and of single agents, and the relations between groups."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from tropel.agents.state import Column
 from tropel.errors import ParameterError, named_parameters, suggest
 from tropel.foundation.quantities import Quantity, number, quantity_of
 
-#: Groups are bits of a word; the last bit is for those who are nobody's mates, such as the dead.
+#: Groups are bits of a word; the last bit is for agents that are mates of no group, such as the dead.
 MOST_GROUPS = 63
 NOBODY = 63
 
 _RELATIONS = ("join", "avoid", "ignore", "chase", "flee")
 
 
-#: Weights and lengths beyond this would overflow when they are multiplied.
+#: Larger weights and lengths would overflow when they are multiplied.
 _LARGEST = 1e9
 
 
@@ -32,47 +32,47 @@ def _weight(default: float, of: str) -> Any:
 @named_parameters
 @dataclass(frozen=True, kw_only=True)
 class FlockingParameters:
-    """Parameters of `Flocking`. Those of the first part can be set for a group or an agent, as `parameters` of its
-    group or by the event `SetParameter`, and hold here for all others."""
+    """Parameters of `Flocking`. Those of the first part can also be set for a group or an agent, in the `parameters` of
+    the group or with the event `SetParameter`. The values here apply to all others."""
 
-    separation: float = _weight(1.0, "keeping off mates that are close")
-    cohesion: float = _weight(0.6, "going to the middle of the mates in sight")
-    alignment: float = _weight(1.2, "flying as mates do")
-    avoidance: float = _weight(2.0, "keeping off groups that are avoided")
-    obstacle_repulsion: float = _weight(2.0, "keeping off obstacles and walls, the more the nearer")
+    separation: float = _weight(1.0, "separation from mates that are close")
+    cohesion: float = _weight(0.6, "cohesion towards the centre of the mates in sight")
+    alignment: float = _weight(1.2, "alignment with the velocity of mates")
+    avoidance: float = _weight(2.0, "avoidance of groups to avoid")
+    obstacle_repulsion: float = _weight(2.0, "repulsion from obstacles and walls, which grows with nearness")
     obstacle_steering: float = _weight(4.0, "turning to the freer side when an obstacle is ahead")
     goal_pull: float = _weight(0.8, "the planned direction")
-    leader_pull: float = _weight(0.8, "going to one's leader")
-    flight: float = _weight(4.0, "getting away from groups that are fled from")
-    pursuit: float = _weight(2.0, "going to the nearest of the groups that are chased")
+    leader_pull: float = _weight(0.8, "the pull towards the leader")
+    flight: float = _weight(4.0, "flight from groups to flee from")
+    pursuit: float = _weight(2.0, "pursuit of the nearest agent of the groups to chase")
     separation_distance: float | None = number(
         None,
         above=0.0,
         high=_LARGEST,
         unit="m",
-        about="mates nearer than this are close; half the sense radius",
+        about="mates nearer than this are close; half the sense radius if left out",
     )
     flee_radius: float | None = number(
-        None, low=0.0, high=_LARGEST, unit="m", about="how near those fled from may come; the sense radius if open"
+        None, low=0.0, high=_LARGEST, unit="m", about="boids flee within this distance; the sense radius if left out"
     )
     blind_angle: float = number(
-        0.0, low=0.0, high=2.0 * math.pi, unit="rad", about="opening of the cone behind in which nobody is seen"
+        0.0, low=0.0, high=2.0 * math.pi, unit="rad", about="opening of the blind cone behind the boid"
     )
     max_force: float = number(4.0, low=0.0, high=_LARGEST, unit="m/s²", about="cap on all rules together")
     least_speed: float = number(
-        0.5, low=0.0, high=1.0, about="share of the desired speed, which is the top speed, below which nobody flies"
+        0.5, low=0.0, high=1.0, about="lowest speed, as a share of the desired speed, which is the top speed"
     )
 
     nearest: int | None = number(
-        None, whole=True, low=1, high=1000, about="only so many mates, the nearest ones, are heeded; all if left out"
+        None, whole=True, low=1, high=1000, about="only this many mates count, the nearest ones; all if left out"
     )
-    combine: Literal["sum", "priorities"] = "sum"  #: "priorities": what is urgent goes first, the goal comes last
+    combine: Literal["sum", "priorities"] = "sum"  #: "priorities": urgent rules go first, the goal comes last
     look_ahead: float = number(
-        1.5, low=0.0, unit="s", about="obstacles that would be hit within this time are steered around"
+        1.5, low=0.0, unit="s", about="boids steer around obstacles that they would hit within this time"
     )
-    join: Sequence[str] | None = None  #: groups flown with besides one's own; those of this model if left out
-    avoid: Sequence[str] | None = None  #: groups kept off; all that nothing else is said of if left out
-    ignore: Sequence[str] = ()  #: groups that are not there for this model's
+    join: Sequence[str] | None = None  #: groups to fly with besides its own; all groups of this model if left out
+    avoid: Sequence[str] | None = None  #: groups to avoid; all without another relation if left out
+    ignore: Sequence[str] = ()  #: groups that boids of this model do not see
     chase: Sequence[str] = ()  #: prey
     flee: Sequence[str] = ()  #: predators
 
@@ -87,10 +87,10 @@ class FlockingParameters:
 
 
 class Traits(NamedTuple):
-    """Values of all agents as kernels see them: arrays with one value per agent, or with one for all of them.
+    """Values of all agents as kernels read them: arrays with one value per agent, or one value for all of them.
 
-    An agent's value is `array[min(row, array.size - 1)]`. Where everybody has the same, which is the rule, nothing is
-    fetched from far away in memory. Optional ones that are left open are nan.
+    An agent's value is `array[min(row, array.size - 1)]`. Usually all agents have the same value, and nothing is
+    fetched from distant memory. Optional values that are not given are nan.
     """
 
     separation: NDArray[np.float64]
@@ -116,18 +116,18 @@ def _traits() -> tuple[Quantity, ...]:
     return tuple(trait for name in Traits._fields if (trait := declared.get(name)) is not None)
 
 
-#: The parameters that may differ from agent to agent, in the order of `Traits`.
+#: The parameters that may differ between agents, in the order of `Traits`.
 TRAITS = _traits()
 
 
 def column_of(trait: Quantity) -> Column:
-    """The column by which agents have a trait of their own; nan, which nobody gives, means that they have none."""
+    """The column with the agents' own values of a trait; nan, which users cannot set, means that there is none."""
     told = {name: getattr(trait, name) for name in ("name", "unit", "low", "high", "above")}
-    return Column(default=math.nan, about=f"{trait.about}; nan: as the model says", **told)
+    return Column(default=math.nan, about=f"{trait.about}; nan: the model's value", **told)
 
 
 class Relations(NamedTuple):
-    """How each group that a model steers stands to all groups: words with a bit per group, by the group's number."""
+    """The relation of each group that a model steers to all groups: words with a bit per group, by group number."""
 
     joined: NDArray[np.uint64]
     avoided: NDArray[np.uint64]
@@ -136,19 +136,19 @@ class Relations(NamedTuple):
 
     @property
     def avoids(self) -> bool:
-        """Whether anybody is avoided."""
+        """Whether any group is avoided."""
         return bool(np.count_nonzero(self.avoided))
 
     @property
     def hunts(self) -> bool:
-        """Whether anybody is chased or fled from."""
+        """Whether any group is chased or fled from."""
         return bool(np.count_nonzero(self.chased) or np.count_nonzero(self.fled))
 
 
 def check_groups(parameters: FlockingParameters, groups: Sequence[str]) -> None:
-    """Raise when a relation names a group that is not there."""
+    """Raise if a relation names a group that does not exist."""
     if len(groups) > MOST_GROUPS:
-        raise ParameterError(f"Flocking knows at most {MOST_GROUPS} groups, and there are {len(groups)}")
+        raise ParameterError(f"Flocking supports at most {MOST_GROUPS} groups, and this world has {len(groups)}")
     for relation in _RELATIONS:
         names = getattr(parameters, relation)
         for name in () if names is None else names:
@@ -157,7 +157,7 @@ def check_groups(parameters: FlockingParameters, groups: Sequence[str]) -> None:
 
 
 def relations_of(parameters: FlockingParameters, groups: Sequence[str], own: Sequence[int]) -> Relations:
-    """The relations of all groups, of which a model steers those with the numbers `own`."""
+    """The relations of all groups, for a model that steers those with the numbers `own`."""
     p = parameters
     count = max(len(groups), 1)
     words = Relations(*(np.zeros(count, dtype=np.uint64) for _ in Relations._fields))

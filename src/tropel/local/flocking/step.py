@@ -1,8 +1,8 @@
-"""One step of a flock: the rules of every boid put together, and its new velocity.
+"""One step of a flock: the rules of every boid combined, and its new velocity.
 
-Boids are visited in the order of their cells, in chunks small enough that what is found for them stays in the nearest
-cache: first how far each looks, then one loop per kind of rule, then the new velocities. One loop over boids with all
-rules in it was several times slower. Nothing but a boid's own row is written.
+Boids are visited in the order of their cells, in chunks small enough that their results stay in the nearest cache:
+first the range and cone of sight of each, then one loop per kind of rule, then the new velocities. One loop over boids
+with all rules in it was several times slower. A boid writes only its own row.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from tropel.local.flocking.lanes import CROWDED, FLED, FOUND, HEADED, MATES, MID
 from tropel.local.flocking.obstacles import ObstaclesAround, anything_near, repulsion, steering
 from tropel.local.flocking.sums import ALL_ROUND, meet, place_at, sum_up_all, sum_up_nearest
 
-#: Boids for which one rule after the other is worked out, and per unit of parallel work, for which memory is made once.
+#: Boids for which one rule after another is evaluated, and boids per unit of parallel work, which allocates once.
 _CHUNK = 128
 _BLOCK = 2048
-#: Into so many units at least a flock is divided, or threads would wait for the last one.
+#: A flock is divided into at least this many units, or threads would wait for the last one.
 _UNITS = 16
 #: Speeds below this have no direction [m/s].
 _STILL = 1e-100
@@ -32,7 +32,7 @@ _ONE = np.uint64(1)
 
 
 class Flight(NamedTuple):
-    """What of the step and the model is the same for all."""
+    """Values of the step and the model that are the same for all boids."""
 
     dt: float
     step: int
@@ -41,12 +41,12 @@ class Flight(NamedTuple):
     nearest: int  #: 0 for all mates
     priorities: bool
     look_ahead: float
-    obstacles: bool  #: whether anything stands in the way
-    goals: bool  #: whether anybody wants to go anywhere
-    leaders: bool  #: whether anybody has a leader
-    hunts: bool  #: whether anybody chases or flees
-    waits: bool  #: whether anybody has not started yet
-    room: int  #: most runs of cells that anybody meets
+    obstacles: bool  #: whether anything is in the way
+    goals: bool  #: whether any boid has a planned direction
+    leaders: bool  #: whether any boid has a leader
+    hunts: bool  #: whether any boid chases or flees
+    waits: bool  #: whether any boid has not started yet
+    room: int  #: largest number of runs of cells for a boid
 
 
 class Boids(NamedTuple):
@@ -55,8 +55,8 @@ class Boids(NamedTuple):
     id: NDArray[np.int64]
     position: NDArray[np.float64]
     radius: NDArray[np.float64]
-    waiting: NDArray[np.bool_]  #: who has not started yet; empty where nobody waits
-    leader: NDArray[np.int64]  #: rows of the leaders, -1 for none; empty where nobody has one
+    waiting: NDArray[np.bool_]  #: whether an agent has not started yet; empty if none waits
+    leader: NDArray[np.int64]  #: rows of the leaders, -1 for none; empty if no agent has one
     directions: NDArray[np.float64]
 
 
@@ -68,7 +68,7 @@ def _of(trait, i):
 
 @inlined_kernel
 def _with_rule(force, used, weight, rule, most, priorities):
-    """The force with one more rule, and how much of the cap is used up when what comes first takes what it needs."""
+    """The force with one more rule, and how much of the cap is used if earlier rules take what they need."""
     fx, fy, fz = force
     rx, ry, rz = weight * rule[0], weight * rule[1], weight * rule[2]
     if priorities:
@@ -93,7 +93,7 @@ def _length(vector):
 
 @inlined_kernel
 def _to_leader(i, boids, period, reach):
-    """To the leader by the nearest way: as far as it is away, in sense radii, and 1 from there on."""
+    """The offset to the leader by the shortest path, in sense radii, with a length of at most 1."""
     j = boids.leader[i]
     if j < 0:
         return 0.0, 0.0, 0.0
@@ -113,7 +113,7 @@ def _to_leader(i, boids, period, reach):
 
 @inlined_kernel
 def _any_direction(boids, i, flight, spatial):
-    """A random unit vector, for who has no direction at all."""
+    """A random unit vector, for a boid without any direction."""
     a, b = normal_pair(flight.key, boids.id[i], flight.step, 0)
     c = normal_pair(flight.key, boids.id[i], flight.step, 1)[0] if spatial else 0.0
     length = math.sqrt(a * a + b * b + c * c)
@@ -123,23 +123,23 @@ def _any_direction(boids, i, flight, spatial):
 
 
 class Desk(NamedTuple):
-    """Room for what is found for the boids of a chunk."""
+    """Scratch memory for the boids of a chunk."""
 
     close: NDArray[np.float64]  #: separation distance of each
-    cone: NDArray[np.float64]  #: its view, as `flock_lanes` takes it
+    cone: NDArray[np.float64]  #: its cone of view, in the form that `local/flocking/lanes.py` takes
     alarm: NDArray[np.float64]  #: its flee radius
     reach: NDArray[np.float64]  #: its sense radius
     found: NDArray[np.float64]  #: (boids, FOUND)
-    barred: NDArray[np.float64]  #: (boids, 6): repulsion and steering of obstacles
-    runs: NDArray[np.uint64]  #: of neighbours of one boid: first and last of each
-    shifts: NDArray[np.float64]  #: by which it is moved to see them
-    table: NDArray[np.float64]  #: of the nearest mates
+    barred: NDArray[np.float64]  #: (boids, 6): repulsion and steering from obstacles
+    runs: NDArray[np.uint64]  #: runs of neighbours of one boid: first and last of each
+    shifts: NDArray[np.float64]  #: shift of the boid's point for each run
+    table: NDArray[np.float64]  #: the nearest mates
     chosen: NDArray[np.uint64]
 
 
 @kernel
 def _look(places, first, last, near, traits, flight, desk):
-    """How far and where each boid of a chunk looks."""
+    """Range and cone of sight of each boid of a chunk."""
     spatial = near.position.shape[0] == 3
     for n in range(np.uint64(last - first)):
         k = place_at(places, first, n)
@@ -152,7 +152,7 @@ def _look(places, first, last, near, traits, flight, desk):
             vz = near.velocity[2, k] if spatial else 0.0
             blind = _of(traits.blind_angle, i)
             cosine = -math.cos(0.5 * blind)
-            # Nothing is outside of a full view, whatever the rounding.
+            # Nothing may be outside of a full view, whatever the rounding.
             desk.cone[n] = (cosine * abs(cosine) if blind > 0.0 else -2.0) * (vx * vx + vy * vy + vz * vz)
         if flight.hunts:
             alarm = _of(traits.flee_radius, i)
@@ -187,7 +187,7 @@ def _vector(table, n, column, spatial):
 
 @inlined_kernel
 def _force(i, n, reach, top, most, boids, period, traits, flight, avoids, desk):
-    """All rules of agent i, the n-th of its chunk, the urgent ones first."""
+    """All rules of agent i, the n-th of its chunk, urgent ones first."""
     in_turn, found, spatial = flight.priorities, desk.found, boids.position.shape[1] == 3
     force, used = (0.0, 0.0, 0.0), 0.0
     if flight.obstacles:
@@ -274,7 +274,7 @@ def _steer_chunk(places, first, last, boids, near, hunted, around, traits, relat
 @allocating_kernel
 def _steer_some(places, first, last, boids, near, hunted, discs, walls, faces, traits, relations, flight,
                 out_velocity, out_heading):  # fmt: skip
-    # A function of its own: what is allocated in the body of a parallel loop would be shared by its iterations.
+    # A separate function: arrays allocated in the body of a parallel loop would be shared by its iterations.
     numbers = np.empty((4, _CHUNK))
     runs, shifts = np.empty(2 * flight.room, dtype=np.uint64), np.empty(3 * flight.room)
     table, chosen = np.empty((flight.nearest, 4)), np.empty(flight.nearest, dtype=np.uint64)
@@ -290,9 +290,9 @@ def _steer_some(places, first, last, boids, near, hunted, discs, walls, faces, t
 @parallel_kernel
 def steer_flock(places, count, boids, near, hunted, discs, walls, faces, traits, relations, flight, out_velocity,
                 out_heading):  # fmt: skip
-    """Write velocity and heading of the boids at the given places among the sorted agents; of all if none are given.
+    """Write velocity and heading of the boids at the given places among the sorted agents, or of all if none are given.
 
-    `hunted` are neighbours as far as anybody flees or chases.
+    `hunted` are the neighbours within the largest distance at which boids flee or chase.
     """
     size = min(_BLOCK, max(_CHUNK, count // _UNITS))
     for block in numba.prange((count + size - 1) // size):

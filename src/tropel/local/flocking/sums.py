@@ -1,8 +1,8 @@
-"""What a boid sums up over those in sight: its mates, those it avoids, predators and prey.
+"""The sums of a boid over the agents in sight: mates, avoided agents, predators and prey.
 
-Mates are summed up in vectors (`local/flocking/lanes.py`), in the order of cells and then of ids. With `nearest` mates
-a boid first finds the k nearest, by distance and then by id, and sums over them in that order. Positions beyond the
-seam of periodic space are met by moving one's own point by a period.
+Mates are summed in vectors (`local/flocking/lanes.py`), in the order of cells and then of ids. With `nearest` mates, a
+boid first finds the k nearest, by distance and then by id, and sums over them in that order. Neighbours beyond the seam
+of periodic space are found by shifting the boid's own point by a period.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ from tropel.local.flocking.lanes import (
     sum_runs_of_groups_3d,
 )
 
-#: Whom a boid tells apart: nobody, those in and out of its view, and groups too.
+#: What a boid distinguishes: nothing, agents inside and outside its view, or groups as well.
 ALL_ROUND, IN_VIEW, BY_GROUP = 0, 1, 2
 
-#: Squared distances below this count as this, as in `flock_lanes`.
+#: Smaller squared distances are raised to this, as in `local/flocking/lanes.py`.
 _TINY = 1e-290
 _ZERO, _ONE = np.uint64(0), np.uint64(1)
 
 
 def room_for_runs(cells: Neighbours) -> int:
-    """How many runs of neighbours a boid may meet at most."""
+    """The largest number of runs of neighbours for a boid."""
     widest = float(cells.sense_radius.max(initial=0.0))
     rows = [min(2.0 * widest * cells.inverse_cell + 3.0, float(count) + 2.0) for count in cells.shape[1:]]
     return int(rows[0]) * int(rows[1]) * (3 if cells.period[0] > 0.0 else 1)
@@ -66,7 +66,7 @@ def _list_run(runs, shifts, count, first, last, shift_x, shift_y, shift_z):
 
 @inlined_kernel
 def _list_runs(near, i, x, y, z, reach, wraps, runs, shifts):
-    """List the runs of neighbours of agent i and by how much to move it for each; returns how many there are."""
+    """List the runs of neighbours of agent i and the shift of its point for each; returns their number."""
     count = _ZERO
     if not (wraps or near.list_start.size > 0):
         level = z if near.position.shape[0] == 3 else np.float64(near.level[i])
@@ -86,9 +86,9 @@ def _list_runs(near, i, x, y, z, reach, wraps, runs, shifts):
 @kernel
 def sum_up_all(places, first, last, near, close, cone, relations, told_apart, runs, shifts, found, out_velocity,
                out_heading):  # fmt: skip
-    """Sums over everybody within reach, of the boids at some places; `close` and `cone` have a number for each.
+    """Sums over all agents within reach, for the boids at some places; `close` and `cone` have a number for each.
 
-    What will be written of each boid is asked for meanwhile, because rows of neighbours lie anywhere in memory.
+    Rows of neighbours can be anywhere in memory, so each boid's outputs are prefetched meanwhile.
     """
     position, velocity, group = near.met_position, near.met_velocity, near.met_group
     spatial = position.shape[0] == 3
@@ -113,7 +113,7 @@ def sum_up_all(places, first, last, near, close, cone, relations, told_apart, ru
             else:
                 sum_runs_of_groups_2d(position, velocity, group, runs, shifts, found, stride, count, n, joined, avoided,
                                       x, y, vx, vy, limit, close2, cone[n])  # fmt: skip
-            # Oneself is only counted where one's own group is among the mates.
+            # The boid itself is counted only if its own group is among the mates.
             found[n, MATES] -= 1.0 if _is_among(joined, near.group[k]) else 0.0
             continue
         if told_apart == IN_VIEW:
@@ -134,14 +134,14 @@ def sum_up_all(places, first, last, near, close, cone, relations, told_apart, ru
 
 @inlined_kernel
 def _in_view(dx, dy, dz, away2, v, cone):
-    """The test of `flock_lanes`, in the same operations."""
+    """The test of `local/flocking/lanes.py`, with the same operations."""
     ahead = dx * v[0] + dy * v[1] + dz * v[2]
     return (-ahead * ahead if ahead < 0.0 else ahead * ahead) >= cone * away2
 
 
 @inlined_kernel
 def _enter(found, many, table, chosen, away2, k, dx, dy, dz, met, ids):
-    """Put a candidate into its place among the nearest found so far, by distance and then by id; returns how many."""
+    """Insert a candidate among the nearest found so far, by distance and then by id; returns their number."""
     place = found
     while place > 0:
         other = place - 1
@@ -163,7 +163,7 @@ def _enter(found, many, table, chosen, away2, k, dx, dy, dz, met, ids):
 
 @kernel
 def sum_up_nearest(places, first, last, near, ids, close, cone, relations, told_apart, table, chosen, found):
-    """The sums over the nearest mates in view, as many as `chosen` has room for, of the boids at some places."""
+    """Sums over the nearest mates in view, as many as `chosen` has room for, for the boids at some places."""
     spatial = near.position.shape[0] == 3
     many = chosen.size
     for n in range(np.uint64(last - first)):
@@ -220,10 +220,10 @@ def _sum_up_chosen(n, count, table, chosen, velocity, vx, vy, vz, close, found):
 
 @kernel
 def meet(places, first, last, near, ids, reach, cone, groups, fleeing, found):
-    """Meet the groups that the boids at some places flee from, or else chase; `groups` has a word for each own group.
+    """Find the agents that the boids at some places flee from or chase; `groups` has a word for each own group.
 
-    Written are FLED, the sum of d (1 / r² - 1 / reach²) all round, or PREY, the offset d of the nearest in view, of two
-    as near that with the lower id; zero where nobody is.
+    Writes FLED, the sum of d (1 / r² - 1 / reach²) in all directions, or PREY, the offset d of the nearest agent in
+    view (the lower id of two that are equally near). Both are zero if there is none.
     """
     spatial = near.position.shape[0] == 3
     column = FLED if fleeing else PREY

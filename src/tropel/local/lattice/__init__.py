@@ -1,4 +1,4 @@
-"""Lattice: people on square cells, one each (CROWD)."""
+"""Lattice: agents on square cells, one each (CROWD)."""
 
 from tropel.local.lattice.model import Lattice
 

@@ -1,16 +1,17 @@
-"""Bonds between people of a lattice crowd: families keep together, followers keep to their leader's way.
+"""Bonds between agents of a lattice crowd: families stay together, followers stay close to their leader's path.
 
-A bond is a layer of its own for those it binds, worth most on a short line and less with the distance d from it:
+A bond changes the value of cells for the agents it binds. The value is highest on a short line and falls with the
+distance d from it:
 
     max(least, 1 - d / reach)^strength
 
 For a family the line is a point, the centroid of its members. For followers it is an axis on the leader, along the
-leader's heading; all places of one worth lie around it like an ellipse. (Section 9 of the paper names both as
-future work: "a sink of values sloping in toward the centroid", "an ellipsoid filter attached to the leader, and sloping
+leader's heading; places of equal value lie around it like an ellipse. (Section 9 of the paper names both as future
+work: "a sink of values sloping in toward the centroid", "an ellipsoid filter attached to the leader, and sloping
 in toward the major axis".) `least` is positive, so that a bond never vetoes a cell.
 
-A cell nearer to the family must be worth more than a cell nearer to the goal: strength · cell > -log(gamma) · reach.
-With weaker bonds a family that is divided between two exits comes to rest where both pull alike, and never leaves.
+A cell nearer to the family must have a higher value than one nearer to the goal: strength · cell > -log(gamma) · reach.
+With weaker bonds, a family that is divided between two exits comes to rest where both pull equally, and never leaves.
 """
 
 from __future__ import annotations
@@ -25,30 +26,30 @@ from numpy.typing import NDArray
 from tropel._kernels.compile import inlined_kernel, kernel, parallel_kernel
 from tropel.agents.state import AgentState, Column
 
-#: What a place out of reach is worth to those bound, at strength 1.
+#: The value of a place out of reach to the agents bound, at strength 1.
 _LEAST = 0.05
-#: Steps per metre in which places of families are added up: sums of whole numbers are the same in any order.
+#: Steps per metre in which positions of families are summed: sums of integers are the same in any order.
 _STEPS_PER_METRE = 2.0**20
-#: A family or leader of nobody.
+#: No family, or no leader.
 _NONE = -1
 
-#: How agents say whom they are bound to.
+#: The columns with the bonds of agents.
 BOND_COLUMNS = (
     Column(
         name="family",
         dtype="int32",
         default=_NONE,
         low=_NONE,
-        about="agents with the same number keep together; -1 for none",
+        about="agents with the same number stay together; -1 for none",
     ),
     Column(name="leader", dtype="int64", default=_NONE, low=_NONE, about="id of the agent to follow; -1 for none"),
 )
 
 
 class Bonds(NamedTuple):
-    """Bonds, and who has which."""
+    """Bonds, and which agents have them."""
 
-    of: NDArray[np.int64]  #: (agents, 2): numbers of an agent's bonds, -1 for none; no rows where nobody has any
+    of: NDArray[np.int64]  #: (agents, 2): numbers of an agent's bonds, -1 for none; no rows if no agent is bound
     line: NDArray[np.float64]  #: (bonds, 4): x0, y0, x1, y1 [m]
     reach: NDArray[np.float64]  #: (bonds,) [m]
     strength: NDArray[np.float64]  #: (bonds,)
@@ -59,7 +60,7 @@ NO_BONDS = Bonds(np.empty((0, 2), dtype=np.int64), np.empty((0, 4)), np.empty(0)
 
 @inlined_kernel
 def worth_of_bonds(i, x, y, bonds):
-    """Logarithm of what the place (x, y) is worth to agent i by its bonds."""
+    """Logarithm of the value of the place (x, y) to agent i by its bonds."""
     worth = 0.0
     for k in range(2):
         b = bonds.of[i, k]
@@ -94,10 +95,10 @@ def _is_anybody_bound(family, leader):
 
 
 class BondFinder:
-    """Finds the bonds of all agents in each step, among those who are alive and there.
+    """Finds the bonds of all agents in each step, among those that are alive and present.
 
-    Who is bound to whom is looked up only after somebody has come, gone or been bound anew. A family of one and a
-    leader who has died bind nobody: their strength is zero.
+    The bonds are looked up only after agents have come, left or been bound differently. A family of one and a leader
+    that has died bind no agents: their strength is zero.
     """
 
     def __init__(
@@ -115,7 +116,7 @@ class BondFinder:
         self._known: tuple[NDArray[np.int64], ...] = ()
 
     def bonds(self, state: AgentState) -> Bonds:
-        """Everybody's bonds by the frozen state; none at all where nobody is bound."""
+        """The bonds of all agents in the frozen state; `NO_BONDS` if no agent is bound."""
         if not _is_anybody_bound(state.family, state.leader):
             return NO_BONDS
         if not self._is_known(state):
@@ -149,7 +150,7 @@ class BondFinder:
         self._rows = np.flatnonzero(state.family >= 0)
         numbers, self._family = np.unique(state.family[self._rows], return_inverse=True)
         self._families = len(numbers)
-        # Nobody follows itself; who has left is not found among the ids.
+        # Agents do not follow themselves; leaders that have left are not found among the ids.
         followers = np.flatnonzero((state.leader >= 0) & (state.leader != state.id))
         place = state.row_of(state.leader[followers])
         there = place >= 0

@@ -1,8 +1,8 @@
-"""The ground of a lattice crowd as kernels see it: map and layers, where agents stand, and which cells are taken.
+"""The ground of a lattice crowd as kernels read it: filters by tile, map and path plans, agents and occupied cells.
 
-Cells are numbered row by row. The layers that are looked at around a cell (who stands there, who wants to go where)
-have a border of two cells, so that nobody has to ask whether a neighbour exists; `padded` numbers are those with it.
-Agents keep their cell as a place, row and column in one word, because divisions would cost more than decisions.
+Cells are numbered row by row. Arrays that are read around a cell (occupied cells, claims on cells) have a border of two
+cells, so that no loop has to check whether a neighbour exists; `padded` numbers include it. Agents store their cell as
+a place, row and column in one word, because divisions would cost more than decisions.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 from tropel._kernels.compile import inlined_kernel, kernel, parallel_kernel
 from tropel.world.ground import Filter
 
-# Sub-layers for the lattice crowd's kernels: which of them matter where.
+# Filters by tile.
 #
-# The map is cut into tiles, and each tile lists the filters that reach into it or right beside it. Most tiles have
+# The map is cut into tiles, and each tile lists the filters that reach into it or right next to it. Most tiles have
 # none, and their agents pay for one comparison.
 
 
@@ -30,14 +30,14 @@ _TILE = 1 << TILE_BITS
 
 
 class FilterTiles(NamedTuple):
-    """Filters, and for each tile which of them matter there."""
+    """Filters, and a list of those that matter for each tile."""
 
     across: int  #: tiles in a row
     start: NDArray[np.int64]  #: (tiles + 1,): where a tile's list begins in `items`
     items: NDArray[np.int64]
     low: NDArray[np.int64]  #: (filters, 2): first row and column
     size: NDArray[np.int64]  #: (filters, 2): rows and columns
-    group: NDArray[np.int64]  #: (filters,): whom it concerns, -1 for everybody
+    group: NDArray[np.int64]  #: (filters,): the group it applies to, -1 for all
     spares_inside: NDArray[np.uint8]  #: (filters,)
     offset: NDArray[np.int64]  #: (filters,): where its values begin
     log_value: NDArray[np.float64]
@@ -49,7 +49,7 @@ def filter_tiles(filters: Iterable[Filter], shape: Sequence[int]) -> FilterTiles
     rows, columns = (-(-n // _TILE) for n in shape)
     corners = np.array([(f.row, f.column) for f in all_filters], dtype=np.int64).reshape(-1, 2)
     sizes = np.array([f.log_value.shape for f in all_filters], dtype=np.int64).reshape(-1, 2)
-    # Agents one cell beside a filter step into it.
+    # Agents one cell outside a filter can step into it.
     first = np.maximum(corners - 1, 0) // _TILE
     across = np.minimum(corners + sizes, np.array(shape) - 1) // _TILE + 1 - first
     tiles = across.prod(axis=1)
@@ -88,7 +88,7 @@ def _value(f, row, column, tiles):
 
 @inlined_kernel
 def worth_of_filters(row, column, to_row, to_column, group, tile, tiles):
-    """Sum over a tile's filters of what another cell is worth to an agent of a group that stands on a cell."""
+    """Sum over a tile's filters of the value of another cell to an agent of a group that stands on a cell."""
     worth = 0.0
     for k in range(tiles.start[tile], tiles.start[tile + 1]):
         f = tiles.items[k]
@@ -100,9 +100,9 @@ def worth_of_filters(row, column, to_row, to_column, group, tile, tiles):
     return worth
 
 
-#: Cells around the map in the layers that have a border.
+#: Cells around the map in the arrays that have a border.
 BORDER = 2
-#: Nothing is there.
+#: No cell, or no plan.
 NOWHERE = -1
 
 #: Agents per unit of parallel work.
@@ -110,7 +110,7 @@ CHUNK = 256
 
 
 class GroundArrays(NamedTuple):
-    """The map and its layers as kernels see them."""
+    """The map, path plans and weights as kernels read them."""
 
     x: float  #: low corner [m]
     y: float
@@ -118,12 +118,12 @@ class GroundArrays(NamedTuple):
     rows: int
     columns: int
     free: NDArray[np.bool_]  #: (cells,)
-    moves: NDArray[np.uint8]  #: (cells,): bit m is set when move m is allowed
-    lengths: NDArray[np.uint32]  #: (margin + plans · cells + margin,): length of the way to each goal, short
-    margin: int  #: of the cells around those of the first and last row
-    plan_of_goal: NDArray[np.int64]  #: by goal - NO_GOAL; NOWHERE when there is none
-    path_weight: float  #: logarithm of what a unit of a short way makes a cell worth
-    crowd_weight: float  #: logarithm of what a neighbour makes a cell worth
+    moves: NDArray[np.uint8]  #: (cells,): bit m is set if move m is allowed
+    lengths: NDArray[np.uint32]  #: (margin + plans · cells + margin,): length of the path to each goal, short
+    margin: int  #: padding for the cells around those of the first and last row
+    plan_of_goal: NDArray[np.int64]  #: by goal - NO_GOAL; NOWHERE if it has none
+    path_weight: float  #: logarithm of the factor on the value of a cell per unit of short path length
+    crowd_weight: float  #: logarithm of the factor on the value of a cell per neighbour
 
 
 class CellAgents(NamedTuple):
@@ -132,7 +132,7 @@ class CellAgents(NamedTuple):
     id: NDArray[np.int64]
     position: NDArray[np.float64]
     desired_speed: NDArray[np.float64]
-    waiting: NDArray[np.bool_]  #: who has not started yet; empty where nobody waits
+    waiting: NDArray[np.bool_]  #: whether an agent has not started yet; empty if none waits
     goal: NDArray[np.int32]
     group: NDArray[np.int32]
     credit: NDArray[np.float64]
@@ -156,7 +156,7 @@ def padded(row, column, columns):
 
 @inlined_kernel
 def length_at(plan, cell, ground):
-    """Where in `ground.lengths` the length of the way from a cell stands."""
+    """Index in `ground.lengths` of the length of the path from a cell."""
     return ground.margin + plan * ground.rows * ground.columns + cell
 
 
@@ -167,7 +167,7 @@ def _locate_some(rows, first, last, position, ground, places):
         i = rows[n]
         ix = math.floor((position[i, 0] - ground.x) / ground.cell)
         iy = math.floor((position[i, 1] - ground.y) / ground.cell)
-        # Written so that it is false for what is not a number.
+        # Written so that it is false for nan.
         inside = ix >= 0.0 and ix < ground.columns and iy >= 0.0 and iy < ground.rows
         place = place_of(np.int64(iy), np.int64(ix)) if inside else np.int64(NOWHERE)
         moved += np.int64(places[n] != place)
@@ -177,7 +177,7 @@ def _locate_some(rows, first, last, position, ground, places):
 
 @parallel_kernel
 def locate(rows, position, ground, places):
-    """Write the place of each agent (NOWHERE outside the map); returns how many are not where they were thought."""
+    """Write the place of each agent (NOWHERE outside the map); returns how many are not where they were expected."""
     moved = 0
     for chunk in numba.prange((rows.size + CHUNK - 1) // CHUNK):
         moved += _locate_some(rows, chunk * CHUNK, min((chunk + 1) * CHUNK, rows.size), position, ground, places)
@@ -192,9 +192,9 @@ def _tile_number(place, across):
 
 @kernel
 def sort_by_tile(rows, places, across, tally, out_rows, out_places):
-    """Write rows and their places in the order of tiles, so that neighbours on the ground are looked at together.
+    """Write rows and their places in the order of tiles, so that neighbours on the ground are processed together.
 
-    `tally` has a zero for each tile and one more; `across` is the number of tiles in a row.
+    `tally` has one zero for each tile and one more; `across` is the number of tiles in a row.
     """
     for n in range(rows.size):
         tally[_tile_number(places[n], across) + 1] += 1
@@ -209,7 +209,7 @@ def sort_by_tile(rows, places, across, tally, out_rows, out_places):
 
 @parallel_kernel
 def mark(places, columns, occupied):
-    """Mark the places that agents stand on in the occupancy layer, which has a border."""
+    """Mark the places of agents in the occupancy map, which has a border."""
     for n in numba.prange(places.size):
         if places[n] >= 0:
             row, column = row_and_column(places[n])
@@ -218,9 +218,9 @@ def mark(places, columns, occupied):
 
 @kernel
 def mark_bodies(rows, position, velocity, radius, dt, ground, occupied):
-    """Mark the cells that others' bodies reach: those where somebody of a cell's width would overlap them.
+    """Mark the cells that the bodies of others reach: those where a body as wide as a cell would overlap them.
 
-    Either where they are, or on the way that they make within dt if they go on like that.
+    A body counts where it is and along the path it takes within dt if it keeps its velocity.
     """
     half = 0.5 * ground.cell
     for n in range(rows.size):

@@ -1,4 +1,4 @@
-"""Which of the cells around an agent of a lattice crowd is worth most."""
+"""The neighbouring cell with the highest value: vector instructions for the comparison, and the values it compares."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from tropel.local.lattice.cells import BORDER, length_at, padded, tile_of, worth
 
 # Vector instructions for decisions on square cells: the eight neighbours of a cell are eight lanes.
 #
-# Like `simd.py`, this writes LLVM vectors down and checks nothing.
+# Like `_kernels/simd.py`, this emits LLVM vectors and checks nothing.
 
 
 _INDEX, _BYTE, _WORD, _NUMBER = ir.IntType(32), ir.IntType(8), ir.IntType(64), ir.DoubleType()
 _EIGHT = 8
-#: Set in the byte of a cell that nobody may enter.
+#: Set in the byte of a cell that no agent may enter.
 TAKEN = 128
 
 
@@ -33,7 +33,7 @@ def _constants(kind: Any, value: Any) -> Any:
 
 
 def _by_move(builder: Any, rows: list[Any], width: int) -> Any:
-    """One lane per move, out of the rows below, beside and above, of which the first three lanes are columns."""
+    """One lane per move, from the rows below, beside and above; the first three lanes of each are columns."""
     low = builder.shuffle_vector(rows[0], rows[1], _lanes(range(2 * width)))
     high = builder.shuffle_vector(rows[2], rows[2], _lanes(range(2 * width)))
     wanted = [(int(dy) + 1) * width + int(dx) + 1 for dx, dy in zip(MOVE_X, MOVE_Y, strict=True)]
@@ -58,13 +58,13 @@ def best_of_eight(
     typing_context: Any, lengths: Any, below: Any, beside: Any, above: Any, around_below: Any, around_beside: Any,
     around_above: Any, moves: Any, here: Any, path_weight: Any, crowd_weight: Any, extra: Any,
 ) -> Any:  # fmt: skip
-    """Bits of the moves to those neighbours of a cell that are worth most, none when all are vetoed; uint64.
+    """Bits of the moves to the neighbours of a cell with the highest value, none if all are vetoed; uint64.
 
-    A neighbour is worth path_weight · way + crowd_weight · around, and its part of `extra`, a tuple of eight numbers by
-    move or of none. The ways of the row below, the same and the row above are three numbers each (four are read) of
-    the short `lengths`, from the given places, and count by their difference to `here`. How many are around is in the
-    lowest three bytes of three words, where TAKEN vetoes. Vetoed are also moves that are not among the bits of `moves`,
-    and NO_WAY.
+    The value of a neighbour is path_weight · length + crowd_weight · around, plus its part of `extra`, a tuple of eight
+    numbers by move, or an empty one. The path lengths of the row below, the same row and the row above are three
+    numbers each (four are read) of the short `lengths`, from the given places, and count by their difference to `here`.
+    The number of agents around is in the lowest three bytes of three words, where TAKEN vetoes. Moves that are not
+    among the bits of `moves` and neighbours with NO_PATH are also vetoed.
     """
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -92,7 +92,7 @@ def best_of_eight(
                 more = builder.insert_element(more, each, ir.Constant(_INDEX, lane))
             worth = builder.fadd(worth, more)
         worth = builder.select(allowed, worth, _constants(_NUMBER, -math.inf))
-        # What is worth minus infinity is vetoed, too.
+        # A value of minus infinity is a veto, too.
         allowed = builder.fcmp_ordered(">", worth, _constants(_NUMBER, -math.inf))
         best = builder.and_(allowed, builder.fcmp_ordered("==", worth, _largest(builder, worth)))
         return builder.zext(builder.bitcast(best, _BYTE), _WORD)
@@ -114,13 +114,13 @@ def _three(word):
 
 @inlined_kernel
 def _taken(word):
-    """TAKEN in the bytes of those columns, of the middle three, where somebody stands; bytes of `word` are 0 or 1."""
+    """TAKEN in the bytes of those of the middle three columns that are occupied; bytes of `word` are 0 or 1."""
     return (word >> np.uint64(8)) << np.uint64(7)
 
 
 @kernel
 def _ways_out(x, y, row, column, plan, ground, walls):
-    """Moves, as bits, that lead out of a cell that is not free: somebody is caught under a closed door or in rubble."""
+    """Moves, as bits, that lead out of a cell that is not free: an agent is caught under a closed door or in rubble."""
     bits = 0
     for m in range(8):
         to_row, to_column = row + MOVE_Y[m], column + MOVE_X[m]
@@ -146,7 +146,7 @@ def _special_worth(m, i, row, column, group, ground, tile, tiles, bonds):
 
 @kernel
 def _special_worths(i, row, column, group, ground, tile, tiles, bonds):
-    """What filters and bonds make the eight cells around agent i worth more or less."""
+    """What filters and bonds add to the values of the eight cells around agent i."""
     return (
         _special_worth(0, i, row, column, group, ground, tile, tiles, bonds),
         _special_worth(1, i, row, column, group, ground, tile, tiles, bonds),
@@ -161,10 +161,10 @@ def _special_worths(i, row, column, group, ground, tile, tiles, bonds):
 
 @inlined_kernel
 def best_moves(i, row, column, plan, crowd, ground, walls, occupied, tiles, bonds):
-    """Moves (as bits) to those of the neighbouring cells that are worth most and not vetoed.
+    """Moves (as bits) to the neighbouring cells with the highest value that are not vetoed.
 
-    k, the number of agents around a cell, is the sum of nine bytes of the occupancy layer. Five words hold the five
-    rows around the agent, from two cells to its left; sums of bytes give k of all eight neighbours at once.
+    k, the number of agents around a cell, is the sum of nine bytes of the occupancy map. Five words hold the five rows
+    around the agent, starting two cells to its left; sums of bytes give k for all eight neighbours at once.
     """
     across = np.uint64(ground.columns + 2 * BORDER)
     corner = np.uint64(padded(row, column, ground.columns) - BORDER) - across - across
@@ -183,7 +183,7 @@ def best_moves(i, row, column, plan, crowd, ground, walls, occupied, tiles, bond
     left = np.uint64(length_at(plan, cell, ground)) - _ONE
     here = ground.lengths[left + _ONE]
     if here == NO_PATH and moves != 0:
-        # Not free: any of the ways out will do to compare the others with.
+        # The agent's cell is not free: any of the cells outside will do as the reference for the others.
         m = trailing_zeros(moves)
         here = ground.lengths[length_at(plan, cell + MOVE_Y[m] * ground.columns + MOVE_X[m], ground)]
     tile = tile_of(row, column, tiles)
@@ -198,7 +198,7 @@ def best_moves(i, row, column, plan, crowd, ground, walls, occupied, tiles, bond
 
 @inlined_kernel
 def one_of(bits, word):
-    """One of the set bits, all with the same chance, by a random word of 32 bits."""
+    """One of the set bits, all with equal chance, from a random word of 32 bits."""
     count = 0
     rest = bits
     while rest:

@@ -1,39 +1,44 @@
-"""The lattice crowd: people on square cells, one each, who step where the layers of the ground are worth most.
+"""The lattice crowd: agents on square cells, one each, that step to the cell with the highest value.
 
 Banerjee, Abukmail & Kraemer, "Layered intelligence for agent-based crowd simulation", SIMULATION 85 (2009), 621–633.
-Numbers in brackets are the paper's equations. All layers are logarithms, so that products are sums.
+Numbers in brackets are the paper's equations. The paper speaks of layers of the terrain (path-plan layer, occupancy
+layer and others). All values are logarithms, so that products become sums.
 
-An agent looks at the eight cells around it and takes the one where the product of all layers is largest (1):
+An agent compares the eight cells around it and takes the one where the product of all values is largest (1):
 
-- the path-plan layer of its goal, gamma^(length of the way);
-- the occupancy layer (2): 0 where somebody stands, else separation^k with k agents in the nine cells around it
-  (`separation` is ½ in the paper). Its own cell counts as occupied: it stays only when all others are vetoed, for
-  otherwise the crowd freezes;
-- the filters that reach there: hazards, congestions, layers of the user's own (`world/ground.py`);
+- the path plan of its goal, gamma^(length of the path);
+- the occupancy map (2): 0 where an agent stands, else separation^k with k agents in the nine cells around it
+  (`separation` is ½ in the paper). The agent's own cell counts as occupied: it stays only if all others are vetoed.
+  Otherwise the crowd freezes;
+- the filters that reach there: hazards, congestion, value maps (`world/ground.py`);
 - its bonds to family or leader (`bonds.py`).
 
-Of equally good cells the nearer ones count, and of those one is drawn at random. (The paper draws among all. Then
-people zigzag towards wide goals, to which neighbouring cells are equally near, and need up to a sixth longer.)
+Among cells of equal value the nearer ones are preferred, and among those one is drawn at random. (The paper draws among
+all. Then agents zigzag towards wide goals, to which neighbouring cells are equally near, and take up to a sixth more
+time.)
 
-**Time.** Agents have real speeds in m/s. Each keeps a time credit, which grows by dt a step; a move costs its length
-over the agent's speed, and what is left is kept. Who is blocked saves up no more than one move. So dt times the largest
-speed must not exceed a cell. Along the lattice's eight directions ways are true; between them the shortest way over
-cells is up to 8 % longer than the straight line, which no model on such cells can avoid.
+**Time.** Agents have real speeds in m/s. Each keeps a time credit, which grows by dt per step. A move costs its length
+divided by the agent's speed, and the rest of the credit is kept. A blocked agent saves up credit for one move at most.
+So dt times the largest speed must not exceed a cell. Along the eight directions of the lattice, path lengths are exact.
+Between them, the shortest path over cells is up to 8 % longer than the straight line, which no model on such cells can
+avoid.
 
-**Conflicts.** All agents decide by the same frozen occupancy, and only for cells that are free in it. So nobody enters
-a cell in the step in which it is left, two can never swap places, and the decision does not depend on the order of
-agents. Where several want one cell, or two want to cross each other's diagonal way, each draws a random number, a
-function of seed, agent and step alone: whoever has the lowest among all it is in conflict with goes, the others stay.
-Nobody has an advantage from its number, place, direction, thread or an earlier draw, so each of n has the chance 1/n:
-that is what makes it fair. (Random sequential updates are as fair, but not parallel; a fixed order is neither.)
+**Conflicts.** All agents decide by the same frozen occupancy, and only for cells that are free in it. So no agent
+enters a cell in the step in which another leaves it, two agents never swap places, and decisions do not depend on the
+order of agents. If several agents want the same cell, or two want to cross each other's diagonal move, each draws a
+random number, a function of seed, agent and step alone. The agent with the lowest draw among all that it is in conflict
+with goes, the others stay. An agent gains no advantage from its id, place, direction, thread or an earlier draw, so
+each of n agents has the chance 1/n: that makes it fair. (Random sequential updates are equally fair, but not parallel;
+a fixed order is neither.)
 
-**Others.** Agents of other models are bodies, not cells: where somebody of a cell's width would overlap them, or the
-way they make in this step if they go on like that, a cell counts as occupied. The same holds for the dead and for
-moving obstacles. This crowd moves before the others do (`run/phases.py`), who then keep clear of it.
+**Others.** Agents of other models are bodies, not cells. A cell counts as occupied if a body as wide as the cell would
+overlap them, either where they are or along the path they take in this step if they keep their velocity. The same holds
+for the dead and for moving obstacles. This crowd moves before the others do (`run/phases.py`), which then keep clear of
+it.
 
-**Velocity.** Positions jump from cell to cell. `velocity` does not: from one move on it is the agent's speed in the
-direction of that move, and when the time for the next has come and there is none, it is zero. So each move counts for
-its true time, and velocities add up to the way.
+**Velocity.** Positions jump from cell to cell. `velocity` does not: after a move it is the agent's speed in the
+direction of that move. It becomes zero when the time for the next move has come and none is possible. So each move
+counts for its true duration, and velocities add up to the path.
 """
 
 from __future__ import annotations
@@ -77,7 +82,7 @@ from tropel.world.goals import GoalArrays
 from tropel.world.ground import Ground
 from tropel.world.raster import Raster
 
-#: After so many steps agents are sorted by place again, unless somebody came or went before.
+#: Agents are sorted by place again after this many steps, or earlier if agents have come or left.
 _SORT_EVERY = 32
 
 
@@ -88,23 +93,25 @@ class LatticeParameters:
 
     cell: float = number(0.4, above=0.0, unit="m", about="length of a cell's edge")
     separation: float = number(
-        0.5, above=0.0, high=1.0, about="what a cell is worth less per agent around it; 1 for no regard to others"
+        0.5, above=0.0, high=1.0, about="factor on the value of a cell per agent around it; 1 to ignore others"
     )
     family_reach: float = number(
-        6.0, above=0.0, unit="m", about="how far from the middle of their family people are drawn to it"
+        6.0, above=0.0, unit="m", about="distance from the centre of their family within which agents are drawn to it"
     )
-    family_strength: float = number(9.0, low=0.0, about="exponent of the family's layer; 0 for no regard to it")
+    family_strength: float = number(9.0, low=0.0, about="exponent of the family's bond; 0 to ignore the family")
     leader_length: float = number(
-        3.0, above=0.0, unit="m", about="half of the axis that a leader has along its heading"
+        3.0, above=0.0, unit="m", about="half the length of the leader's axis, which lies along its heading"
     )
-    leader_width: float = number(5.0, above=0.0, unit="m", about="how far from that axis followers are drawn to it")
-    leader_strength: float = number(8.0, low=0.0, about="exponent of the leader's layer; 0 for no regard to it")
+    leader_width: float = number(
+        5.0, above=0.0, unit="m", about="distance from that axis within which followers are drawn to it"
+    )
+    leader_strength: float = number(8.0, low=0.0, about="exponent of the leader's bond; 0 to ignore the leader")
 
 
 class Lattice(Model):
-    """People on cells who step where the layers of the ground are worth most; needs a planner that lays them.
+    """Agents on cells that step to the cell with the highest value; needs a planner that publishes a ground.
 
-    Give all groups that share a world the same `Lattice`.
+    Use the same `Lattice` for all groups that share a world.
     """
 
     def __init__(self, **parameters: Any) -> None:
@@ -120,17 +127,17 @@ class Lattice(Model):
             solid_bodies=True,
             placing=OnCells(self.parameters.cell),
         )
-        self.behaviours: Behaviours = Behaviours("separation", "bonds")  #: what can be switched off while it runs
+        self.behaviours: Behaviours = Behaviours("separation", "bonds")  #: what can be switched off during a run
         self.decisions = 0  #: how many agents decided in the last step
         self.moves = 0  #: how many moved
         self._world: World | None = None
         self._ids: NDArray[np.int64] | None = None
-        self._rows: NDArray[np.int64] = np.empty(0, dtype=np.int64)  #: members by where they stand
+        self._rows: NDArray[np.int64] = np.empty(0, dtype=np.int64)  #: members, ordered by where they stand
         self._places: NDArray[np.int64] = np.empty(0, dtype=np.int64)
         self._age = 0  #: steps since rows were sorted
-        self._others_marked = False  #: whether the occupancy layer has bodies that move without telling
+        self._others_marked = False  #: whether the occupancy map has bodies that move without notice
         self._ground: GroundArrays | None = None
-        self._parts: tuple[Any, ...] = ()  #: of the ground that the arrays were made of
+        self._parts: tuple[Any, ...] = ()  #: the parts of the ground that the arrays were made from
         self._counts: tuple[int, ...] = ()
         self._tiles: FilterTiles | None = None
         self._tiles_of: tuple[int, Any] = (-1, None)
@@ -144,11 +151,11 @@ class Lattice(Model):
 
     @property
     def longest_step(self) -> float:
-        """Nobody jumps over a cell."""
+        """One cell: agents never jump over one."""
         return self.parameters.cell
 
     def prepare(self, moment: Moment) -> None:
-        """Take over the ground that the planner has laid."""
+        """Take over the ground that the planner has published."""
         self._world = moment.world
         self._key = random_key(moment.seed, "lattice")
         self.behaviours.begin()
@@ -159,9 +166,9 @@ class Lattice(Model):
         rows, columns = published.raster.shape
         around = (rows + 2 * BORDER) * (columns + 2 * BORDER)
         # Words of eight bytes are read from two cells to the left of an agent.
-        self.occupied = np.zeros(around + 8, dtype=np.uint8)  #: the occupancy layer, with a border of two cells
-        self._claim = np.zeros(around + 8, dtype=np.uint8)  # the move that who stands there wants to make, and 1
-        self._lots = np.zeros(around, dtype=np.uint32)  # the draws of those who are in conflict
+        self.occupied = np.zeros(around + 8, dtype=np.uint8)  #: the occupancy map, with a border of two cells
+        self._claim = np.zeros(around + 8, dtype=np.uint8)  # the move that the agent on a cell wants to make, plus 1
+        self._lots = np.zeros(around, dtype=np.uint32)  # the draws of agents in conflict
 
     def steer(self, moment: Moment, out: Steered) -> None:
         """Write position, velocity, heading and credit of the members into `out`."""
@@ -188,16 +195,16 @@ class Lattice(Model):
             goes, out.position, out.velocity, out.heading, credit)  # fmt: skip
         if hasty:
             fastest = float(state.desired_speed[members].max())
-            longest = math.floor(1e4 * self.parameters.cell / fastest) / 1e4  # rounded up it would be too long again
+            longest = math.floor(1e4 * self.parameters.cell / fastest) / 1e4  # rounded up, it would be too long again
             raise ModelError(
-                f"a step of dt = {dt:g} s is too long for {hasty} agents on cells of {self.parameters.cell:g} m, of "
-                f"whom the fastest walks {fastest:g} m/s; dt must be at most {longest:g} s"
+                f"a step of dt = {dt:g} s is too long for {hasty} agents on cells of {self.parameters.cell:g} m; "
+                f"the fastest walks {fastest:g} m/s, so dt must be at most {longest:g} s"
             )
         if arrived:
             self._step_into_goals(state, np.sort(self._rows[choice == ARRIVED]), dt, out)
 
     def set_behaviour(self, name: str, on: bool) -> None:
-        """Without "separation" people mind no longer how many stand around a cell."""
+        """Without "separation", agents ignore how many others stand around a cell; without "bonds", their bonds."""
         self.behaviours.switch(name, on)
 
     def state(self) -> dict[str, NDArray[Any]]:
@@ -215,26 +222,26 @@ class Lattice(Model):
         return raster
 
     def _occupied_cells(self) -> NDArray[np.bool_]:
-        """The occupancy layer without its border."""
+        """The occupancy map without its border."""
         rows, columns = (length + 2 * BORDER for length in self._raster().shape)
         around = self.occupied[: rows * columns].reshape(rows, columns)
         return np.asarray(around[BORDER:-BORDER, BORDER:-BORDER] != 0)
 
-    # What is kept from step to step -----------------------------------------------------------------------------
+    # Caches between steps ---------------------------------------------------------------------------------------
 
     def _published_ground(self, moment: Moment) -> Ground:
         ground = moment.guidance.ground
         if ground is None:
-            raise ParameterError("Lattice reads layers of the ground; use a planner that lays them, such as PathPlans")
+            raise ParameterError("Lattice needs a ground; use a planner that publishes one, such as PathPlans")
         if abs(ground.raster.cell - self.parameters.cell) > 1e-12:
             raise ParameterError(
                 f"Lattice has cells of {self.parameters.cell:g} m, but its planner has {ground.raster.cell:g} m; "
-                f"give both the same"
+                f"set both to the same size"
             )
         return ground
 
     def _current_arrays(self, ground: Ground) -> GroundArrays:
-        """What kernels see of the ground, put together anew only after its planner has laid something else."""
+        """The ground as kernels read it, rebuilt only after its planner has published another one."""
         parts = ground.raster, ground.moves, ground.short_lengths(), ground.plan_of_goal
         counts = len(ground.plan_of_goal), len(self._known_world().goal_numbers), self.behaviours["separation"]
         if self._ground is None or self._counts != counts or not all(map(operator.is_, parts, self._parts)):
@@ -268,7 +275,7 @@ class Lattice(Model):
         return self._world
 
     def _keep_occupancy(self, state: AgentState, members: NDArray[np.int64], ground: GroundArrays, dt: float) -> None:
-        """Bring the occupancy layer up to date where it is not: after somebody came or went, or others moved."""
+        """Update the occupancy map where needed: after agents have come or left, or bodies of other models moved."""
         self._age += 1
         if self._ids is not state.id or len(self._rows) != len(members):
             self._renew_rows(state, members, ground)
@@ -291,7 +298,7 @@ class Lattice(Model):
         self._others_marked = others
 
     def _renew_rows(self, state: AgentState, members: NDArray[np.int64], ground: GroundArrays) -> None:
-        """List members after somebody came or went. A few who left move the others' rows by little: no need to sort."""
+        """List members after agents came or left. If few left, the order of the others stays good enough, unsorted."""
         fewer = len(self._rows) - len(members)
         if len(members) == len(state) and 0 <= fewer < len(members) // 8 and self._age <= _SORT_EVERY:
             self._rows = self._rows[self._rows < len(members)]
@@ -303,7 +310,7 @@ class Lattice(Model):
             self._sort(state, members, ground)
 
     def _sort(self, state: AgentState, members: NDArray[np.int64], ground: GroundArrays) -> None:
-        """Have members looked at in the order of tiles of the ground. The order changes times, not results."""
+        """Order members by tiles of the ground. The order changes times, not results."""
         places = np.full(len(members), NOWHERE, dtype=np.int64)
         locate(members, state.position, ground, places)
         rows, columns = ground.rows >> TILE_BITS, ground.columns >> TILE_BITS
@@ -314,7 +321,7 @@ class Lattice(Model):
 
     def _filters(self, ground: Ground) -> FilterTiles:
         if self._tiles is None or self._tiles_of != (ground.version, ground):
-            # Sums of floats depend on their order, and that in which filters were added is lost over a resume.
+            # Sums of floats depend on their order, and the order in which filters were added is lost on a resume.
             self._tiles = filter_tiles([ground.filters[name] for name in sorted(ground.filters)], ground.raster.shape)
             self._tiles_of = (ground.version, ground)
         return self._tiles
@@ -323,10 +330,10 @@ class Lattice(Model):
         return self._bonds.bonds(state) if self.behaviours["bonds"] else NO_BONDS
 
     def _step_into_goals(self, state: AgentState, rows: NDArray[np.int64], dt: float, out: Steered) -> None:
-        """Who stands on the last cell of its way, but outside of an exit smaller than a cell, steps into it."""
+        """Agents on the last cell of their path, but outside an exit smaller than a cell, step into the exit."""
         goals = self._known_world().goals()
         goal = _number_of_goal(state.position[rows], state.goal[rows], goals)
-        # A closed exit lets nobody in, and who stood in it would share its cell with others.
+        # A closed exit admits no agents, and an agent standing in it would share its cell with others.
         lets_in = (goal == NEAREST_EXIT) | ((goal >= 0) & ((goals.absorbs & goals.usable)[np.maximum(goal, 0)] > 0))
         rows, goal = rows[lets_in], goal[lets_in]
         if not rows.size:
@@ -344,7 +351,7 @@ class Lattice(Model):
 
 
 def _number_of_goal(position: NDArray[np.float64], goal: NDArray[np.int32], goals: GoalArrays) -> NDArray[np.int32]:
-    """Goals with the nearest target by its number, since some targets take people in and others do not."""
+    """Goals with "nearest target" replaced by its number, since some targets absorb agents and others do not."""
     meant = goal.copy()
     targets = np.flatnonzero((goals.is_exit == 0) & (goals.usable == 1))
     rows = np.flatnonzero(goal == NEAREST_TARGET)

@@ -17,12 +17,12 @@ from tropel.errors import SpawnError
 from tropel.world import World
 from tropel.world.raster import Raster, cells_now, take_cells
 
-#: Who was put where there is no room looks for a cell up to this far away [cells].
+#: An agent placed where there is no room searches for a cell up to this far away [cells].
 _FARTHEST = 12
 
 
 class OnCells(Placing):
-    """On the cells of a world, one agent each, whose body is the cell."""
+    """Placing on the cells of a world, one agent each; its body is the cell."""
 
     def __init__(self, cell: float) -> None:
         self.cell = cell
@@ -50,7 +50,7 @@ class OnCells(Placing):
 
 
 class CellRoom:
-    """The cells of a world on which agents may be put: free, and out of the reach of everybody there already."""
+    """The cells of a world on which agents may be placed: free, and not overlapped by agents that are already there."""
 
     def __init__(
         self, world: World, *, cell: float, taken: NDArray[np.float64], taken_radius: NDArray[np.float64]
@@ -62,13 +62,13 @@ class CellRoom:
         self._take(taken, taken_radius)
 
     def _take(self, position: NDArray[np.float64], radius: NDArray[np.float64]) -> None:
-        """Cells where somebody of a cell's width would overlap these bodies are not vacant."""
+        """Cells where a body as wide as a cell would overlap these bodies are not vacant."""
         take_cells(position, radius, self.raster, self.vacant)
 
     def spawn(
         self, *, count: int, region: Any, seed: int, who: str, first_draw: int, partial: bool
     ) -> NDArray[np.float64]:
-        """Centres of `count` vacant cells of a region, drawn at random; with `partial` fewer when there are no more."""
+        """Centres of `count` vacant cells of a region, drawn at random; with `partial`, fewer if there are no more."""
         index = self._inside(region, who)
         if len(index) < count and not partial:
             cells = len(index)
@@ -93,7 +93,7 @@ class CellRoom:
         return index[shapely.contains_xy(area, centres[:, 0], centres[:, 1])]
 
     def settle(self, positions: NDArray[np.float64], *, who: str) -> NDArray[np.float64]:
-        """Put each agent on the vacant cell nearest to its place, on its side of all walls, in their order."""
+        """Put each agent on the vacant cell nearest to its position, on its side of all walls, in their order."""
         index = self.raster.index_of(positions)
         settled = np.empty_like(positions)
         for row, (iy, ix) in enumerate(index.tolist()):
@@ -112,6 +112,6 @@ class CellRoom:
             if not chord_blocked(place[0], place[1], centres[k, 0], centres[k, 1], walls):
                 return int(index[k, 0]), int(index[k, 1])
         raise SpawnError(
-            f"group '{who}': there is no vacant cell of {self.raster.cell:g} m near {place.tolist()}; "
-            f"move it to a free place"
+            f"group '{who}': no vacant cell of {self.raster.cell:g} m near {place.tolist()}; "
+            f"move the agent to a free place"
         )

@@ -1,7 +1,7 @@
 """A step of the lattice crowd, as kernels: propose moves, settle conflicts, move.
 
-Every loop gathers: an agent writes its own row and the cell it stands on, and at last the cell it goes to, which is its
-alone. So nothing depends on threads or on the order of agents.
+Every loop gathers: an agent writes its own row and the cell it stands on, and finally the cell it moves to, which no
+other agent writes. So nothing depends on threads or on the order of agents.
 """
 
 from __future__ import annotations
@@ -25,30 +25,30 @@ STAYS, ARRIVED = 8, 9
 #: Values of `goes`.
 NO, YES, CONTESTED = 0, 1, 2
 
-#: How many agents ahead their surroundings, and before that their columns, are asked for. Here and below unsigned
-#: numbers count and point: before each access with a signed one the compiler asks whether it is negative.
+#: How many agents ahead their surroundings, and before that their columns, are prefetched. Here and below, unsigned
+#: numbers count and index: before each access with a signed one, the compiler checks whether it is negative.
 _AHEAD, _FAR_AHEAD = np.uint64(16), np.uint64(48)
-#: Share of a move's time by which credit may fall short of it: rounding must not cost a step.
+#: Share of a move's time by which the credit may fall short of it: rounding must not cost a step.
 _ALMOST = 1e-9
 
 _ONE = np.uint64(1)
 #: The bits of moves that are not diagonal.
 _STRAIGHT_MOVES = np.uint64(15)
 _ALL_BUT_ONE_BIT, _HIGH_BITS = np.uint64(0x7F7F7F), np.uint64(0x808080)
-#: The claims (numbers of moves and 1) that lead to a cell from the row below, its own and the row above; by column.
-#: From the cell itself none does.
+#: The claims (move number plus 1) that lead to a cell from the row below, its own row and the row above, by column.
+#: No claim leads there from the cell itself.
 _FROM_BELOW, _FROM_BESIDE, _FROM_ABOVE = np.uint64(0x060205), np.uint64(0x030F01), np.uint64(0x070408)
 
 
 @inlined_kernel
 def _credit(i, dt, straight, crowd):
-    """Time that agent i has for a move. Who walked slower before, or not at all, may have saved up many moves."""
+    """Time that agent i has for a move. The cap matters if it was slower before, or stood, and saved up many moves."""
     return min(crowd.credit[i], math.sqrt(2.0) * straight) + dt
 
 
 @inlined_kernel
 def _ask_for_agent(i, crowd, out_velocity, out_credit):
-    """Have what is asked first about an agent, and what will be written of it, brought into the cache."""
+    """Prefetch the columns that are read first about an agent, and those that will be written."""
     prefetch(crowd.goal, i)
     prefetch(crowd.desired_speed, i)
     prefetch(crowd.credit, i)
@@ -59,7 +59,7 @@ def _ask_for_agent(i, crowd, out_velocity, out_credit):
 
 @inlined_kernel
 def _ask_for_ground(i, place, crowd, ground, occupied, claim):
-    """Have what an agent will look at brought into the cache: on large maps, waiting for it took half of the time."""
+    """Prefetch the surroundings that an agent will read: on large maps, waiting for them took half of the time."""
     row, column = row_and_column(max(place, 0))
     plan = max(ground.plan_of_goal[crowd.goal[i] - NO_GOAL], 0)
     here = padded(row, column, ground.columns)
@@ -67,7 +67,7 @@ def _ask_for_ground(i, place, crowd, ground, occupied, claim):
     prefetch(ground.moves, cell)
     prefetch(claim, here)
     for step in range(-1, 2):
-        # The four numbers that are read of a row may lie on two lines of the cache.
+        # The four numbers that are read from a row may lie on two cache lines.
         left = length_at(plan, cell, ground) + step * ground.columns - 1
         prefetch(ground.lengths, left)
         prefetch(ground.lengths, left + 3)
@@ -109,7 +109,7 @@ def _propose_some(rows, first, last, places, crowd, ground, walls, occupied, til
         bits = best_moves(i, row, column, plan, crowd, ground, walls, occupied, tiles, bonds)
         bits = bits & _STRAIGHT_MOVES if bits & _STRAIGHT_MOVES else bits
         m = trailing_zeros(bits) if bits & (bits - _ONE) == 0 else one_of(bits, words(key, crowd.id[i], step, 0)[1])
-        # From here on without branches, which nothing could foretell.
+        # No branches from here on: they could not be predicted.
         waits = (m >= 4) & (credit < math.sqrt(2.0) * straight * (1.0 - _ALMOST)) & (bits != 0)
         out_credit[i] = credit if waits else min(credit, straight)
         out_velocity[i, 0] = crowd.velocity[i, 0] if waits else 0.0
@@ -123,7 +123,7 @@ def _propose_some(rows, first, last, places, crowd, ground, walls, occupied, til
 
 @inlined_kernel
 def _claimants(word, wanted):
-    """For each of the lowest three bytes of a word, 1 if it is the one wanted; all of them are below 128."""
+    """For each of the lowest three bytes of a word, 1 if it equals the wanted one; all bytes are below 128."""
     return (~((word ^ wanted) + _ALL_BUT_ONE_BIT) & _HIGH_BITS) >> np.uint64(7)
 
 
@@ -135,7 +135,7 @@ def _is_lower(q, here, lots):
 
 @kernel
 def _draws_lowest(here, there, m, across, claim, lots):
-    """Whether nobody with a lower draw wants the same cell, or to cross the way to it."""
+    """Whether no agent with a lower draw wants the same cell, or wants to cross the move to it."""
     for other in range(8):
         q = there - MOVE_Y[other] * across - MOVE_X[other]
         if claim[q] == other + 1 and _is_lower(q, here, lots):
@@ -149,7 +149,7 @@ def _draws_lowest(here, there, m, across, claim, lots):
 
 @kernel
 def _settle_some(rows, first, last, places, crowd, key, step, columns, claim, lots, choice, goes):
-    """Who is alone goes. The others, each of whom sees all that it is in conflict with, draw lots."""
+    """Agents without a conflict go. The others see everyone they are in conflict with, and draw lots."""
     across = columns + 2 * BORDER
     for n in range(np.uint64(first), np.uint64(last)):
         goes[n] = NO
@@ -159,13 +159,13 @@ def _settle_some(rows, first, last, places, crowd, key, step, columns, claim, lo
         row, column = row_and_column(places[n])
         here = padded(row, column, columns)
         there = here + MOVE_Y[m] * across + MOVE_X[m]
-        # Most are alone: then one of the nine cells around has a claim on the middle, which is their own.
+        # Most have no conflict: then only one of the nine cells around has a claim on the middle, the agent's own.
         count = _claimants(eight_bytes(claim, np.uint64(there - across - 1)), _FROM_BELOW)
         count += _claimants(eight_bytes(claim, np.uint64(there - 1)), _FROM_BESIDE)
         count += _claimants(eight_bytes(claim, np.uint64(there + across - 1)), _FROM_ABOVE)
         alone = count == _ONE or count == _ONE << np.uint64(8) or count == _ONE << np.uint64(16)
         if alone and m >= 4:
-            # Two diagonal moves cross when one begins beside the other and ends on its other side.
+            # Two diagonal moves cross if one begins next to the other and ends on its other side.
             beside, ahead = np.uint64(here + MOVE_X[m]), np.uint64(here + MOVE_Y[m] * across)
             alone = claim[beside] != (m ^ 1) + 1 and claim[ahead] != 12 - m
         goes[n] = YES if alone else CONTESTED
@@ -175,7 +175,7 @@ def _settle_some(rows, first, last, places, crowd, key, step, columns, claim, lo
 
 @kernel
 def _compare_some(first, last, places, columns, claim, lots, choice, goes):
-    """Of those who have drawn lots, whoever has the lowest among all it is in conflict with goes."""
+    """Among agents that have drawn lots, the one with the lowest draw in its conflicts goes."""
     across = columns + 2 * BORDER
     for n in range(np.uint64(first), np.uint64(last)):
         if goes[n] == CONTESTED:
@@ -188,7 +188,7 @@ def _compare_some(first, last, places, columns, claim, lots, choice, goes):
 
 @inlined_kernel
 def _ask_for_columns(i, crowd, out_position, out_velocity, out_heading, out_credit):
-    """Have what a move reads and writes of an agent brought into the cache."""
+    """Prefetch the columns of an agent that a move reads and writes."""
     prefetch(crowd.desired_speed, i)
     prefetch(crowd.credit, i)
     prefetch(out_credit, i)
@@ -235,7 +235,7 @@ def _move_some(rows, first, last, places, crowd, ground, dt, claim, choice, goes
 @parallel_kernel
 def step_on_cells(rows, places, crowd, ground, walls, occupied, tiles, bonds, key, step, dt, claim, lots, choice, goes,
                   out_position, out_velocity, out_heading, out_credit):  # fmt: skip
-    """Everybody decides and moves. Returns how many decided, have arrived, moved, and are too fast for dt."""
+    """All agents decide and move. Returns how many decided, have arrived, moved, and are too fast for dt."""
     count = rows.size
     chunks = (count + CHUNK - 1) // CHUNK
     decisions, arrived, hasty, moves = 0, 0, 0, 0
@@ -246,7 +246,7 @@ def step_on_cells(rows, places, crowd, ground, walls, occupied, tiles, bonds, ke
         decisions += decided
         arrived += there
         hasty += fast
-    # Settling and moving in one loop is slower on large maps: a short loop waits for many agents' cells at a time.
+    # Settling and moving in one loop is slower on large maps: a short loop waits for the cells of many agents at once.
     for chunk in numba.prange(chunks):
         _settle_some(rows, chunk * CHUNK, min((chunk + 1) * CHUNK, count), places, crowd, key, step, ground.columns,
                      claim, lots, choice, goes)  # fmt: skip

@@ -1,9 +1,11 @@
-"""Agents in cells that are kept up to date while they move one after the other.
+"""Agents in cells that stay up to date while agents move one after another, and vectorised sums over a cell.
 
-Each cell has a few slots more than agents, one after the other in memory, so that leaving a cell (its last agent takes
-the slot) and entering one takes constant time, and the agents of a cell are met with vector instructions. Linked lists
-were rejected: they need no spare slots, but every agent waits for the one before it in the list. When a cell is full
-everything is laid out anew and the step goes on.
+Each cell has a few more slots than agents, contiguous in memory. Leaving a cell (its last agent takes the free slot)
+and entering one takes constant time, and the agents of a cell are read with vector instructions. Linked lists were
+rejected: they need no spare slots, but every read waits for the one before it in the list. When a cell is full, all
+slots are laid out again and the step continues.
+
+The second half of the file sums over the agents in the slots of a cell, eight at a time.
 """
 
 from __future__ import annotations
@@ -30,17 +32,18 @@ class Slots(NamedTuple):
 
     first: NDArray[np.uint32]  #: (cells + 1,): where the slots of a cell begin
     taken: NDArray[np.uint32]  #: (cells,): how many of them are taken, from the first on
-    member: NDArray[np.uint32]  #: (slots,): who is in a slot
-    #: Positions and headings: those of a cell lie together, first all x, then all y and so on, each as long as the cell
-    #: has slots. A row of cells is then one stretch of memory. Longer than needed, so that a block can be read at once.
+    member: NDArray[np.uint32]  #: (slots,): the member in a slot
+    #: Positions and headings. The columns of a cell are contiguous: first all x, then all y and so on, each as long as
+    #: the cell has slots. A row of cells is then one stretch of memory. Padded at the end, so that a block can be read
+    #: at once.
     hot: NDArray[np.float64]
-    slot: NDArray[np.uint32]  #: (members,): the slot of a member, counted from the first of its cell
+    slot: NDArray[np.uint32]  #: (members,): the slot of a member, counted from the first one of its cell
     cell: NDArray[np.uint32]  #: (members,): its cell
 
 
 @inlined_kernel
 def cell_of(cells, x, y, z):
-    """The number of the cell of a point; z is ignored in 2D, where there is one cell along it."""
+    """The number of the cell of a point; z is ignored in 2D, where the grid has one cell along it."""
     cx = axis_cell(x, cells.origin[0], cells.inverse_cell, cells.shape[0])
     cy = axis_cell(y, cells.origin[1], cells.inverse_cell, cells.shape[1])
     cz = axis_cell(z, cells.origin[2], cells.inverse_cell, cells.shape[2])
@@ -57,7 +60,7 @@ def _count(place, cells, cell, taken):
 
 @kernel
 def _share_out(taken, first):
-    """Where the slots of each cell begin: room for half as many again and a few more."""
+    """Where the slots of each cell begin: room for half as many agents again, and a few more."""
     at = np.uint32(0)
     for c in range(taken.shape[0]):
         first[c] = at
@@ -69,7 +72,7 @@ def _share_out(taken, first):
 
 @inlined_kernel
 def stretch(c, columns, slots):
-    """Where the hot columns of a cell begin, and how far they are apart."""
+    """Where the hot columns of a cell begin, and the distance between them."""
     first = np.uint64(slots.first[c])
     return first * columns, np.uint64(slots.first[c + _ONE]) - first
 
@@ -94,7 +97,7 @@ def _fill(place, heading, slots):
 
 
 def laid_out(place: NDArray[np.float64], heading: NDArray[np.float64], cells: CellList) -> Slots:
-    """Slots for members at their places (members, dim), all inside the period where space has one."""
+    """Slots for members at their places (members, dim), all inside the period if space is periodic."""
     count, dim = place.shape
     cell_count = len(cells.cell_start) - 1
     cell = np.empty(count, dtype=np.uint32)
@@ -116,9 +119,9 @@ def laid_out(place: NDArray[np.float64], heading: NDArray[np.float64], cells: Ce
 
 @inlined_kernel
 def change_cell(m, to, columns, slots):
-    """Move a member to another cell, all but its hot columns; returns whether there was a slot left.
+    """Move a member to another cell, except for its hot columns. Returns whether a slot was free.
 
-    Without one nothing is changed.
+    If none was, nothing is changed.
     """
     into = np.uint64(to)
     room = slots.first[into + _ONE] - slots.first[into]
@@ -144,15 +147,15 @@ def change_cell(m, to, columns, slots):
     return True
 
 
-# Sums over the agents in the slots of a cell eight at a time, in vector instructions.
+# Sums over the agents in the slots of a cell, eight at a time, in vector instructions.
 #
-# See `simd.py` for how they are written down. Sums are kept in lanes, one for every eighth agent, and are added up at
-# last, always in the same order.
+# `_kernels/simd.py` explains how they are written. Sums are kept in lanes, one for every eighth agent. The lanes are
+# added up at the end, always in the same order.
 
 #: Agents in a block.
 LANES = 8
-#: Sums by number, the vectors with a number for each of three axes: how many are in sight, offsets to them, headings,
-#: and offsets to those that are near.
+#: Sums by number; vectors have one number for each of three axes. They are the count of agents in sight, offsets to
+#: them, their headings, and offsets to those that are too near.
 COUNT, OFFSETS, HEADINGS, NEAR, SUMS = 0, 1, 4, 7, 10
 
 
@@ -190,9 +193,10 @@ def _add_block(context: Any, builder: Any, signature: Any, arguments: Any, dim: 
 def add_block_2d(
     typing_context: Any, sums: Any, hot: Any, at: Any, apart: Any, left: Any, x: Any, y: Any, limit: Any, near: Any
 ) -> Any:
-    """Add to `sums` (SUMS · LANES) those of LANES agents, of whom the first `left` count, that are within sight.
+    """Add those of the first `left` of LANES agents that are in sight to `sums` (SUMS · LANES).
 
-    Their columns begin at `at` of the array `hot` and are `apart`; `limit` and `near` are squared distances to (x, y).
+    Their columns begin at `at` in the array `hot`, `apart` numbers apart. `limit` and `near` are squared distances to
+    (x, y).
     """
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:

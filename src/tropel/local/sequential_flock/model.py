@@ -1,25 +1,25 @@
-"""SequentialFlock: the flocking model of the public comparisons of agent-based frameworks, by their own rules.
+"""SequentialFlock: the flocking model of the public comparisons of agent-based frameworks, with their own rules.
 
 The rules are those of JuliaDynamics' ABMFrameworksComparison (Agents.jl, Mesa, NetLogo, MASON; "Flocking" and its
-DECLARATION.md), so that times and results can be compared on their terms. Agents are activated one by one, in a random
-order that is new in every step, and see those before them where they have gone already. Each of them
+DECLARATION.md), so that times and results can be compared on equal terms. Agents are activated one by one, in a random
+order that is new in every step, and see the agents before them at their new positions. Each agent
 
-1. finds the N others within its sight (`sense_radius`), d the offset to each of them and u its heading;
+1. finds the N others within its sight (`sense_radius`), with d the offset to each of them and u its heading;
 2. turns from its heading u0 to
 
-       u0 + (cohere Σ d  -  separate Σ' d  +  match Σ u) / max(N, 1)          made a unit vector
+       u0 + (cohere Σ d  -  separate Σ' d  +  match Σ u) / max(N, 1)          normalised to a unit vector
 
-   where Σ' is over those nearer than `separation`;
-3. goes on by `desired_speed` · dt in that direction.
+   where Σ' runs over those nearer than `separation`;
+3. moves by `desired_speed` · dt in that direction.
 
 The comparison has a speed of 1, a step of 1 and a space that repeats on both axes: `World.box((0, 0), (150, 150),
-periodic=True)` with dt = 1. It works in open and walled space too, and in 3D. Directions of planners are not followed.
-Who shares the model is one flock; agents of other models are not seen. For flocks of any other kind use `Flocking`,
-which is independent of the order of agents, runs on all cores and knows obstacles.
+periodic=True)` with dt = 1. The model also works in open and walled space, and in 3D. It does not follow planned
+directions. All agents of the model form one flock and do not see agents of other models. For any other kind of flock
+use `Flocking`, which does not depend on the order of agents, runs on all cores and avoids obstacles.
 
-The order of agents is a function of seed, step and ids (`random_order`). One agent after the other means one thread:
-results cannot depend on their number. It also means that of all models this one alone does not keep the promise of the
-frozen state: what an agent does depends on who else is in the flock and has moved before it.
+The order of agents is a function of seed, step and ids (`random_order`). Agents move one after another on one thread,
+so results cannot depend on the number of threads. For the same reason this is the only model that does not keep the
+promise of the frozen state: what an agent does depends on which members of the flock have moved before it.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ from tropel.local.sequential_flock.cells import (
     stretch,
 )
 
-# A new random order of agents for every step, by counter-based draws: a function of seed, step and ids alone.
+# A new random order of agents for every step, from counter-based draws: a function of seed, step and ids alone.
 
 
 _HALF = np.uint64(32)
@@ -69,7 +69,7 @@ def _draw(ids, key, step, shift, drawn, tally):
 
 @kernel
 def _arrange(ids, drawn, shift, tally, order):
-    """A counting sort by the first bits of what was drawn, of which there are about as many values as agents."""
+    """Counting sort by the first bits of the draws, which have about as many values as there are agents."""
     place = 0
     for k in range(tally.shape[0]):
         here = tally[k]
@@ -79,7 +79,7 @@ def _arrange(ids, drawn, shift, tally, order):
         k = drawn[m] >> shift
         order[tally[k]] = m
         tally[k] += 1
-    # Few share their first bits: the rest is for them. Equal draws are in the order of ids.
+    # Few draws share their first bits; an insertion sort orders these. Equal draws are in the order of ids.
     for at in range(1, order.shape[0]):
         m = order[at]
         before = at - 1
@@ -92,7 +92,7 @@ def _arrange(ids, drawn, shift, tally, order):
 
 
 def random_order(ids: NDArray[np.int64], *, key: np.uint64, step: int) -> NDArray[np.int64]:
-    """The numbers 0 to len(ids) - 1 in random order: each order is as likely, and it only depends on who is there."""
+    """The numbers 0 to len(ids) - 1 in random order. All orders are equally likely and depend only on the ids."""
     count = len(ids)
     bits = max(count - 1, 1).bit_length()
     shift = np.uint64(64 - bits)
@@ -110,18 +110,18 @@ _ZERO, _BLOCK = np.uint64(0), np.uint64(LANES)
 @named_parameters
 @dataclass(frozen=True, kw_only=True)
 class SequentialFlockParameters:
-    """Parameters of `SequentialFlock`; the numbers are those of the public comparison."""
+    """Parameters of `SequentialFlock`; the defaults are those of the public comparison."""
 
-    cohere: float = quantities.number(0.03, low=0.0, about="weight of the way to the others")
-    separate: float = quantities.number(0.015, low=0.0, about="weight of the way from those who are too near")
+    cohere: float = quantities.number(0.03, low=0.0, about="weight of the offsets to the others")
+    separate: float = quantities.number(0.015, low=0.0, about="weight of the offsets away from those too near")
     match: float = quantities.number(0.05, low=0.0, about="weight of the others' headings")
-    separation: float = quantities.number(1.0, low=0.0, unit="m", about="who is nearer than this is too near")
-    random_start: bool = True  #: newcomers begin in a random direction; without it, along their heading
+    separation: float = quantities.number(1.0, low=0.0, unit="m", about="agents nearer than this are too near")
+    random_start: bool = True  #: newcomers begin in a random direction; if false, along their heading
 
 
 @inlined_kernel
 def _wrapped(x, origin, period):
-    """A coordinate moved by whole periods into the box."""
+    """A coordinate shifted by whole periods into the box."""
     if period <= 0.0:
         return x
     inside = x - period * math.floor((x - origin) / period)
@@ -140,7 +140,7 @@ def _lane_sum(sums, number):
 
 @kernel
 def _see(x, y, z, dim, sight, separation, cells, slots, sums):
-    """Sum up everybody in sight, oneself too."""
+    """Sum over all agents in sight, including the agent itself."""
     limit, near = sight * sight, separation * separation
     columns = np.uint64(2 * dim)
     for number in range(np.uint64(SUMS * LANES)):
@@ -167,9 +167,11 @@ def _see(x, y, z, dim, sight, separation, cells, slots, sums):
 
 @kernel
 def _fly(order, begin, place, heading, stride, sight, waits, rules, cells, slots, sums, way):
-    """Let members fly one after the other, from number `begin` of the order on, until a cell is full. Returns how far.
+    """Move members one after another, from number `begin` of the order on, until a cell is full.
 
-    `place` (inside the period) and `heading` are kept as well as the slots; `way` is how far each has gone.
+    Returns the number at which it stopped.
+
+    `place` (inside the period) and `heading` are updated together with the slots; `way` is each member's displacement.
     """
     dim = place.shape[1]
     cohere, separate, match, separation = rules
@@ -182,7 +184,7 @@ def _fly(order, begin, place, heading, stride, sight, waits, rules, cells, slots
         share = 1.0 / max(_lane_sum(sums, COUNT) - 1.0, 1.0)
         length = 0.0
         for axis in range(dim):
-            # One's own heading is among those in sight.
+            # The agent's own heading is among those in sight.
             others = _lane_sum(sums, HEADINGS + axis) - heading[m, axis]
             pull = cohere * _lane_sum(sums, OFFSETS + axis) - separate * _lane_sum(sums, NEAR + axis) + match * others
             way[m, axis] = heading[m, axis] + share * pull
@@ -209,7 +211,7 @@ def _fly(order, begin, place, heading, stride, sight, waits, rules, cells, slots
 
 @kernel
 def _face_anywhere(ids, flying, key, heading):
-    """Turn those who do not fly yet into a random direction, each as likely."""
+    """Turn the members that do not fly yet in a random direction, all equally likely."""
     dim = heading.shape[1]
     for m in range(ids.shape[0]):
         if flying[m] != 0.0:
@@ -226,7 +228,7 @@ def _face_anywhere(ids, flying, key, heading):
 
 
 class SequentialFlock(Model):
-    """The flock of the public comparisons: agents decide and move one after the other, in random order."""
+    """The flock of the public comparisons: agents decide and move one after another, in random order."""
 
     declares = ModelDeclaration(
         memory=(Column(name="flying", about="1 once a member of a sequential flock has begun to fly"),),
@@ -243,7 +245,7 @@ class SequentialFlock(Model):
         self._start_key = random_key(moment.seed, "sequential flock: start")
 
     def steer(self, moment: Moment, out: Steered) -> None:
-        """Write position, heading and whether they fly of the members into `out`."""
+        """Write position, heading and `flying` of the members into `out`."""
         state, members, dt = moment.state, moment.members, moment.dt
         if len(members) == 0:
             return

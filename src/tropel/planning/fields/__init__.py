@@ -1,1 +1,1 @@
-"""Fields on a raster of the world, and the planners that follow them, whatever solves the field."""
+"""Fields on a raster of the world, and the planners that follow them, whatever solver made the field."""

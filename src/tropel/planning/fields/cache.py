@@ -1,10 +1,10 @@
-"""Plans kept on disk, so that a world is planned once: `load` and `store` by a digest of geometry and parameters.
+"""Plans cached on disk, so that a world is planned once: `load` and `store` by a digest of geometry and parameters.
 
-A plan is a NumPy .npz without pickle whose archive comment, the very end of the file, is a checksum of all bytes before
-it. A damaged file is a warning and a plan to be made again, never an error: the cache may be deleted at any time. Plans
-of other sources or packages are not found, because a changed solver may give other values.
+A plan is a NumPy .npz without pickle. Its archive comment, at the very end of the file, is a checksum of all bytes
+before it. A damaged file causes a warning and a new plan, never an error: the cache may be deleted at any time. Plans
+made by other sources or packages are not found, because a changed solver may give other values.
 
-The environment variable TROPEL_PLAN_CACHE is a folder to use instead of the user's cache directory, or "off".
+The environment variable TROPEL_PLAN_CACHE names a folder to use instead of the user's cache directory, or is "off".
 """
 
 from __future__ import annotations
@@ -31,26 +31,26 @@ from tropel.errors import ParameterError
 from tropel.foundation.files import LARGEST_CHECKPOINT, make_private, open_input, user_cache
 from tropel.foundation.stored_arrays import read_arrays
 
-#: What the variable says for no cache at all.
+#: Value of the variable that switches the cache off.
 OFF = "off"
 VARIABLE = "TROPEL_PLAN_CACHE"
-#: All plans together [bytes]; those not used for longest go first.
+#: Limit for all plans together [bytes]; the least recently used are deleted first.
 LARGEST_TOTAL = 1 << 30
 
 _MARK = b"tropel-plan blake2b="
 _CHECKSUM_LENGTH = 64
 _DIGEST = "[0-9a-f]{16,128}"
-#: Only files of these names are ever deleted: the folder may be one that holds other things too.
+#: Only files with these names are ever deleted: the folder may contain other files too.
 _PLAN = re.compile(rf"[0-9a-f]{{12}}-{_DIGEST}\.npz")
 _UNFINISHED = re.compile(rf"\.{_PLAN.pattern}\.\d+-\d+\.tmp")
-#: A file that somebody began to write so long ago [s] will not be finished.
+#: An unfinished file of this age [s] will not be finished.
 _ABANDONED = 3600.0
 _SOURCES = Path(__file__).parent
 _number = itertools.count()
 
 
 def folder() -> Path | None:
-    """Where plans are kept; None when they are not."""
+    """The folder of the cache; None if it is off."""
     told = os.environ.get(VARIABLE, "")
     if told.lower() == OFF:
         return None
@@ -61,7 +61,7 @@ def folder() -> Path | None:
 
 
 def load(digest: str) -> dict[str, NDArray[Any]] | None:
-    """The arrays stored under a digest, or None when there are none or they cannot be used."""
+    """The arrays stored under a digest, or None if there are none or they cannot be used."""
     path = _path(digest)
     if path is None:
         return None
@@ -71,12 +71,12 @@ def load(digest: str) -> dict[str, NDArray[Any]] | None:
             arrays = {} if damage else _arrays(file)
     except (FileNotFoundError, NotADirectoryError):
         return None
-    except OSError as error:  # too many open files, no permission, …: the plan itself may be whole
+    except OSError as error:  # too many open files, no permission, …: the plan itself may be intact
         warnings.warn(
             f"the cached plan {path} cannot be read ({error.strerror or error}); it is made again", stacklevel=2
         )
         return None
-    except Exception as error:  # archives and arrays that are made to break their readers break them in many ways
+    except Exception as error:  # archives and arrays crafted to break their readers break them in many ways
         damage = str(error) or type(error).__name__
     if damage:
         warnings.warn(f"the cached plan {path} is damaged ({damage}); it is made again", stacklevel=2)
@@ -89,7 +89,7 @@ def load(digest: str) -> dict[str, NDArray[Any]] | None:
 
 
 def store(digest: str, arrays: Mapping[str, NDArray[Any]], *, largest_total: int = LARGEST_TOTAL) -> None:
-    """Keep arrays under a digest. What cannot be written is a warning: a plan can always be made again."""
+    """Keep arrays under a digest. A write error is only a warning: a plan can always be made again."""
     path = _path(digest)
     if path is None or sum(array.nbytes for array in arrays.values()) > largest_total // 2:
         return
@@ -117,8 +117,8 @@ def _path(digest: str) -> Path | None:
         return None
     if fault := make_private(where):
         warnings.warn(
-            f"plans are not cached in {where} ({fault}); they are made anew until {VARIABLE} is a folder of your own",
-            stacklevel=1,  # one place for all plans, so that it is said once
+            f"plans are not cached in {where} ({fault}); set {VARIABLE} to a folder of your own to keep them",
+            stacklevel=1,  # one place for all plans, so that it is shown once
         )
         return None
     return where / f"{_made_with()}-{digest}.npz"
@@ -126,10 +126,10 @@ def _path(digest: str) -> Path | None:
 
 @functools.cache
 def _made_with() -> str:
-    """Digest of what a plan depends on besides its own digest."""
+    """Digest of everything that a plan depends on besides its own digest."""
     from importlib.metadata import version
 
-    # Numba's version is in the digest of the kernels. Not all that solves fields mentions kernels.
+    # Numba's version is in the digest of the kernels. Some modules that solve fields do not mention kernels.
     parts = (__version__, kernel_digest(), np.__version__, version("scipy"))
     digest = hashlib.sha256("\n".join(parts).encode())
     for source in sorted(_SOURCES.glob("*.py")):
@@ -151,7 +151,7 @@ def _write(file: IO[bytes], digest: str, arrays: Mapping[str, NDArray[Any]]) -> 
 
 
 def _damage(file: IO[bytes], digest: str) -> str:
-    """What is wrong with a file as a whole; nothing when it is as it was written, under this digest."""
+    """What is wrong with a file as a whole; empty if it is as it was written, under this digest."""
     end = file.seek(0, os.SEEK_END) - _CHECKSUM_LENGTH
     if end < len(_MARK):
         return "it is too short"
@@ -164,7 +164,7 @@ def _damage(file: IO[bytes], digest: str) -> str:
 
 
 def _checksum(file: IO[bytes], end: int, digest: str) -> bytes:
-    """Of the first `end` bytes and the digest they are stored under, so that a renamed file is found out too."""
+    """Checksum of the first `end` bytes and the digest they are stored under, so that renamed files are noticed too."""
     total = hashlib.blake2b(digest.encode(), digest_size=_CHECKSUM_LENGTH // 2)
     file.seek(0)
     left = end
@@ -180,9 +180,9 @@ def _arrays(file: IO[bytes]) -> dict[str, NDArray[Any]]:
 
 
 def _make_room(newest: Path, largest_total: int) -> None:
-    """Delete the plans that were not used for longest until the rest is small enough, and what nobody finished."""
+    """Delete the least recently used plans until the rest is small enough, and abandoned unfinished files."""
     plans = []
-    # Others may delete at the same time.
+    # Other processes may delete files at the same time.
     with contextlib.suppress(OSError):
         for entry in newest.parent.iterdir():
             with contextlib.suppress(OSError):

@@ -1,7 +1,8 @@
-"""A field on a raster: which way to the goal from every cell, and how near it is.
+"""A field on a raster: the direction to the goal from every cell, and how near it is.
 
-Whatever solved it, agents follow it alike: unit vectors are interpolated between free cells, never across a wall; who
-is pressed against a wall, where cells are not free, finds back to the nearest free cell on the same side.
+Agents follow all fields in the same manner, whatever solver made them: unit vectors are interpolated between free
+cells, never across a wall. An agent close to a wall, where cells are not free, heads for the nearest free cell on its
+side.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from tropel.world.raster import Raster
 
 @dataclass(frozen=True, kw_only=True)
 class Unreachable:
-    """Free places from which no way leads to the goal."""
+    """Free places from which no path leads to the goal."""
 
     cells: int
     area: float  #: [m²], or [m³] in 3D
@@ -36,7 +37,7 @@ class Unreachable:
         where = ", ".join("(" + ", ".join(f"{c:.4g}" for c in p) + f"): {n} cells" for p, n in self.pairs[:5])
         more = f" and {len(self.regions) - 5} more" if len(self.regions) > 5 else ""
         unit = "m²" if len(self.regions[0]) == 2 else "m³"
-        return f"no way to the goal from {self.cells} cells ({self.area:.4g} {unit}), around {where}{more}"
+        return f"no path to the goal from {self.cells} cells ({self.area:.4g} {unit}), around {where}{more}"
 
     @property
     def pairs(self) -> list[tuple[tuple[float, ...], int]]:
@@ -50,10 +51,10 @@ class GridField:
     raster: Raster
     goal: NDArray[np.bool_]  #: cells of the goal
     value: NDArray[np.float64]  #: logarithm: larger is nearer to the goal, -inf where it cannot be reached
-    vectors: NDArray[np.float64]  #: (*shape, dim): unit vectors (x first), zero on the goal and where there is no way
-    metres_per_value: float = 0.0  #: times the value, the length of the way [m]; 0 when that is not known
-    straighten: bool = False  #: whether agents aim ahead along the way instead of following it cell by cell; 2D
-    solver: Any = None  #: what made it keeps this for a repair
+    vectors: NDArray[np.float64]  #: (*shape, dim): unit vectors (x first), zero on the goal and where there is no path
+    metres_per_value: float = 0.0  #: times the value, the path length [m]; 0 if that is not known
+    straighten: bool = False  #: whether agents aim ahead along the path instead of following it cell by cell; 2D
+    solver: Any = None  #: kept by the solver for a repair
 
     def __post_init__(self) -> None:
         shape = self.raster.shape
@@ -67,22 +68,22 @@ class GridField:
 
     @property
     def reachable(self) -> NDArray[np.bool_]:
-        """Free cells from which a way leads to the goal, the goal included."""
+        """Free cells from which a path leads to the goal, including the goal."""
         return self.raster.free & (self.goal | (self.value > -np.inf))
 
     @property
     def length(self) -> NDArray[np.float64] | None:
-        """The way to the goal [m], inf where there is none; None when values do not tell."""
+        """Length of the path to the goal [m], inf where there is none; None if values do not give it."""
         return self.value * self.metres_per_value if self.metres_per_value else None
 
     @cached_property
     def arrays(self) -> FieldArrays:
-        """What kernels see, with three axes of cells."""
+        """The field as kernels read it, with three axes of cells."""
         shape = self.raster.shape if self.raster.dim == 3 else (1, *self.raster.shape)
         kind = np.where(self.raster.free, np.uint8(UNREACHABLE), np.uint8(BLOCKED))
         kind[self.reachable] = REACHABLE
         kind[self.raster.free & self.goal] = GOAL
-        # Sampling takes any vector for that of a free cell on the way.
+        # Sampling takes any nonzero vector as that of a free cell with a path.
         vectors = np.where((kind == REACHABLE)[..., None], self.vectors, np.float32(0.0)).astype(np.float32)
         return FieldArrays(
             kind=kind.reshape(shape),
@@ -98,7 +99,7 @@ class GridField:
 
     @cached_property
     def _straight(self) -> NDArray[np.float32]:
-        """Vectors to the furthest point of the way in sight; NaN where nobody has been yet."""
+        """Vectors to the farthest point of the path in sight; NaN in cells that no agent has visited yet."""
         kind = self.arrays.kind
         straight = np.zeros((*kind.shape, 2), dtype=np.float32)
         straight[kind == REACHABLE] = np.nan
@@ -106,20 +107,20 @@ class GridField:
 
     @cached_property
     def _steps(self) -> NDArray[np.int32]:
-        """From each cell to the next one of its way, as a difference of cell numbers."""
+        """From each cell to the next one of its path, as a difference of cell numbers."""
         steps = np.zeros(self.raster.free.size, dtype=np.int32)
         steps_uphill(self.arrays, steps)
         return steps
 
     def directions(self) -> NDArray[np.floating[Any]]:
-        """The unit vectors that agents follow, of every cell: `vectors`, or what straightening makes of them."""
+        """The unit vectors that agents follow, in every cell: `vectors`, or their straightened version."""
         if not self.straighten:
             return self.vectors
         straighten_all(self.arrays, self._steps, self._straight)
         return self._straight[0]
 
     def sample(self, positions: NDArray[np.float64], world: World) -> NDArray[np.float64]:
-        """Unit vectors at positions (N, dim), zero where there is no way; on goal cells zero too."""
+        """Unit vectors at positions (N, dim), zero where there is no path; also zero on goal cells."""
         positions = np.ascontiguousarray(positions, dtype=np.float64)
         out = np.empty_like(positions)
         rows = np.arange(len(positions), dtype=np.int64)
@@ -136,10 +137,10 @@ class GridField:
         sight: NDArray[np.int16] | None,
         out: NDArray[np.float64],
     ) -> None:
-        """Write unit vectors into the given rows of `out`, zero where there is no way.
+        """Write unit vectors into the given rows of `out`, zero where there is no path.
 
-        On goal cells they point straight to the nearest of the goals `numbers`; with `sight` (from `new_sight`) they
-        also do wherever such a goal is in clear sight.
+        On goal cells they point straight to the nearest of the goals `numbers`. With `sight` (from `new_sight`) they
+        also do so wherever such a goal is in clear sight.
         """
         look = sight is not None
         remembered = np.empty((0, 0, 0), dtype=np.int16) if sight is None else sight
@@ -152,11 +153,11 @@ class GridField:
             follow_field(positions, rows, self.arrays, *given, out)
 
     def new_sight(self) -> NDArray[np.int16]:
-        """An empty memory of which goal is seen from which cell."""
+        """An empty cache of the goal seen from each cell."""
         return np.full(self.arrays.kind.shape, UNKNOWN, dtype=np.int16)
 
     def unreachable(self) -> Unreachable:
-        """Where people could stand and not get to the goal."""
+        """Free places from which agents could not reach the goal."""
         from scipy import ndimage
 
         lost = self.raster.free & ~self.reachable
@@ -177,12 +178,12 @@ class GridField:
 
 
 def search_reach(raster: Raster) -> float:
-    """How far somebody pressed against a wall looks for a free cell [m]."""
+    """How far an agent close to a wall searches for a free cell [m]."""
     return 1.5 * raster.reach + 2.0 * raster.cell
 
 
 def _free_all_around(free: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Cells that are free and have only free cells around them; beyond the border nothing is free."""
+    """Cells that are free and have only free cells around them; nothing beyond the border is free."""
     wide = free.copy()
     for axis in range(free.ndim):
         before = np.moveaxis(wide, axis, 0)
@@ -195,7 +196,7 @@ def _free_all_around(free: NDArray[np.bool_]) -> NDArray[np.bool_]:
 
 
 def _steps_around(raster: Raster) -> NDArray[np.int64]:
-    """Steps (K, 3) along z, y and x to the cells within reach of the search, the nearest first."""
+    """Steps (K, 3) along z, y and x to the cells within reach of the search, nearest first."""
     most = math.ceil(search_reach(raster) / raster.cell)
     axes = [np.arange(-most, most + 1)] * raster.dim
     steps = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, raster.dim)

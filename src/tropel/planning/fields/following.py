@@ -1,7 +1,9 @@
 """Following a field of unit vectors on a raster: interpolated between cells, never across a wall.
 
-Arrays of cells have three axes here, [iz, iy, ix], with a single layer in 2D. Near a wall a cell may have two sides;
-there the agent looks for the nearest free centre that it can reach in a straight line, which settles the side.
+Arrays of cells have three axes here, [iz, iy, ix], with a single slice in 2D. Near a wall a cell may have two sides;
+there the agent searches for the nearest free centre that it can reach in a straight line, which decides the side.
+
+The file begins with lines of sight to the goal; the directions of agents follow.
 """
 
 from __future__ import annotations
@@ -17,21 +19,21 @@ from tropel._kernels.compile import inlined_kernel, kernel, parallel_kernel
 from tropel._kernels.predicates import inside_edges
 from tropel._kernels.walls import chord_blocked, nearest_on_segment
 
-# Who sees the goal: straight lines over a raster, as wide as three cells.
+# Lines of sight to the goal: straight lines over a raster, as wide as three cells.
 #
-# A line is clear when the cells under it and all cells beside them are free. Free cells hold no wall, so whoever stands
-# anywhere in the first cell has a clear line too, and pillars count like walls.
+# A line is clear if the cells under it and all cells next to them are free. Free cells contain no wall, so agents
+# anywhere in the first cell have a clear line too, and pillars count like walls.
 
 
-#: What is remembered of a cell besides the number of a goal.
+#: Values of the sight cache besides the numbers of goals.
 UNKNOWN, NOTHING_IN_SIGHT = -2, -1
-#: Goal cells have this kind, see `grid_follow`.
+#: Kinds of cells, as below; goal cells have the last.
 _FREE, _GOAL = 1, 3
 
 
 @kernel
 def aim_at(x, y, z, g, goals):
-    """The way from a point to what people aim at of goal g: zero inside an exit or within a target's radius."""
+    """The offset from a point to where agents aim in goal g: zero inside an exit or within a target's radius."""
     if not goals.is_exit[g]:
         dx, dy = goals.position[g, 0] - x, goals.position[g, 1] - y
         dz = goals.position[g, 2] - z if goals.position.shape[1] == 3 else 0.0
@@ -55,7 +57,7 @@ def aim_at(x, y, z, g, goals):
 
 @kernel
 def straight_on(x, y, z, goals, numbers):
-    """The nearest of the goals, as the crow flies."""
+    """The nearest of the goals, in a straight line."""
     best = math.inf
     nearest = np.int64(-1)
     for k in range(numbers.size):
@@ -71,8 +73,8 @@ def straight_on(x, y, z, goals, numbers):
 def line_is_clear(x, y, z, dx, dy, dz, field):
     """Whether the line from a point along (dx, dy, dz) is clear until it ends or enters a goal cell.
 
-    Looks at one point per cell. That is enough because cells are asked to be free all around; only close to both ends
-    of the line, which may be at a wall, it is enough that they are free themselves.
+    Checks one point per cell. That is enough because all cells around must be free. Close to the ends of the line,
+    which may be at a wall, only the cells themselves must be free.
     """
     nz, ny, nx = field.kind.shape
     distance = math.sqrt(dx * dx + dy * dy + dz * dz) * field.inverse_cell
@@ -95,14 +97,14 @@ def line_is_clear(x, y, z, dx, dy, dz, field):
 
 @kernel
 def goal_in_sight(iz, iy, ix, field, goals, numbers):
-    """The nearest of the goals that is in clear sight of a cell and no detour; NOTHING_IN_SIGHT when there is none.
+    """The nearest of the goals that is in clear sight of a cell and not a detour; NOTHING_IN_SIGHT if there is none.
 
-    Where the length of the way is known, a goal in sight that is further off than the one the field leads to is none.
+    If the path length is known, a goal in sight that is farther away than the one the field leads to does not count.
     """
     x = field.origin[0] + (ix + 0.5) * field.cell
     y = field.origin[1] + (iy + 0.5) * field.cell
     z = field.origin[2] + (iz + 0.5) * field.cell if field.kind.shape[0] > 1 else 0.0
-    # People aim at what is well inside an exit, a little further than its first cell.
+    # Agents aim at a point well inside an exit, slightly farther than its first cell.
     furthest = math.inf
     if field.metres_per_value != 0.0:
         furthest = field.value[iz, iy, ix] * field.metres_per_value + 4.0 * field.cell
@@ -121,51 +123,51 @@ def goal_in_sight(iz, iy, ix, field, goals, numbers):
 BLOCKED, UNREACHABLE, REACHABLE, GOAL = 0, 1, 2, 3
 #: Agents per unit of parallel work.
 _CHUNK = 256
-#: Vectors that cancel each other to less than this (on the line between two equally long ways) are not averaged.
+#: Vectors that cancel to less than this (on the line between two equally long paths) are not averaged.
 _CANCELLED = 0.3
 
 
 class FieldArrays(NamedTuple):
-    """A field as kernels see it. Only read in parallel loops."""
+    """A field as kernels read it. Parallel loops only read it."""
 
     kind: NDArray[np.uint8]  #: (nz, ny, nx)
-    wide: NDArray[np.bool_]  #: (nz, ny, nx): whether a cell and all around it are free
-    vectors: NDArray[np.float32]  #: (nz, ny, nx, dim): unit vectors, zero on the goal and where there is no way
+    wide: NDArray[np.bool_]  #: (nz, ny, nx): whether a cell and all cells around it are free
+    vectors: NDArray[np.float32]  #: (nz, ny, nx, dim): unit vectors, zero on the goal and where there is no path
     value: NDArray[np.float64]  #: (nz, ny, nx): larger is nearer to the goal
-    metres_per_value: float  #: times the value, the length of the way [m]; 0 when that is not known
+    metres_per_value: float  #: times the value, the path length [m]; 0 if that is not known
     origin: NDArray[np.float64]  #: (3,)
     cell: float
     inverse_cell: float
-    around: NDArray[np.int64]  #: (K, 3): steps to nearby cells along z, y, x, the nearest first
+    around: NDArray[np.int64]  #: (K, 3): steps to nearby cells along z, y, x, nearest first
 
 
 @inlined_kernel
 def _along(place, origin, inverse_cell, count):
-    """Where a coordinate is on an axis of the raster, in cells; what lies outside is moved to the border."""
+    """The position of a coordinate on an axis of the raster, in cells, clamped to the border."""
     at = (place - origin) * inverse_cell
-    # In this order, which takes what is not a number for zero.
+    # The comparisons are in this order so that nan becomes zero.
     at = at if at > 0.0 else 0.0
     return at if at < count else np.float64(count)
 
 
 @inlined_kernel
 def _cell_at(at, count):
-    # Cutting off is cheaper than rounding down, and the same for what is not negative.
+    # Truncating is cheaper than rounding down, and the same for numbers that are not negative.
     return min(np.int64(at), count - 1)
 
 
 @inlined_kernel
 def _next_to(at, i, count):
-    """How far a place on an axis is from the centre of its own cell i, in cells, and the neighbour on that side.
+    """The distance of a place on an axis to the centre of its own cell i, in cells, and the neighbour on that side.
 
-    Whole numbers instead of a comparison, which would be guessed wrong every other time.
+    Integer arithmetic instead of a comparison, which would mispredict every other time.
     """
     return abs(at - i - 0.5), min(max(2 * np.int64(at + 0.5) - 1 - i, 0), count - 1)
 
 
 @inlined_kernel
 def own_cell(x, y, z, field):
-    """Index of the cell that holds a point; points outside belong to the nearest cell of the border."""
+    """Index of the cell that contains a point; points outside belong to the nearest cell at the border."""
     nz, ny, nx = field.kind.shape
     iz = _cell_at(_along(z, field.origin[2], field.inverse_cell, nz), nz)
     iy = _cell_at(_along(y, field.origin[1], field.inverse_cell, ny), ny)
@@ -175,7 +177,7 @@ def own_cell(x, y, z, field):
 
 @inlined_kernel
 def beside(x, y, iy, ix, field):
-    """How far a point is from the centre of its own cell along y and x, in cells, and the neighbours on that side."""
+    """Distance of a point to the centre of its own cell along y and x, in cells, and the neighbours on that side."""
     ny, nx = field.kind.shape[1], field.kind.shape[2]
     fy, jy = _next_to(_along(y, field.origin[1], field.inverse_cell, ny), iy, ny)
     fx, jx = _next_to(_along(x, field.origin[0], field.inverse_cell, nx), ix, nx)
@@ -184,9 +186,9 @@ def beside(x, y, iy, ix, field):
 
 @inlined_kernel
 def _layer_between(layer, row, column, next_row, next_column, fy, fx, field):
-    """Sum of the vectors of four cells of a layer by nearness; cells without a vector do not count."""
+    """Sum of the vectors of four cells of a slice, weighted by nearness; cells without a vector do not count."""
     vectors = field.vectors
-    # Unsigned, or each of them would be asked whether it counts from the end.
+    # Unsigned, or the compiler would check for each index whether it counts from the end.
     iz, iy, ix = np.uint64(layer), np.uint64(row), np.uint64(column)
     jy, jx = np.uint64(next_row), np.uint64(next_column)
     ax, ay = vectors[iz, iy, ix, 0], vectors[iz, iy, ix, 1]
@@ -211,7 +213,7 @@ def _layer_between(layer, row, column, next_row, next_column, fy, fx, field):
 
 @inlined_kernel
 def _between(x, y, z, iz, iy, ix, field):
-    """Average of the vectors of the cells around a point of a free cell, by nearness; length up to one."""
+    """Mean of the vectors of the cells around a point in a free cell, weighted by nearness; length up to one."""
     nz = field.kind.shape[0]
     fy, fx, jy, jx = beside(x, y, iy, ix, field)
     vx, vy, vz = _layer_between(iz, iy, ix, jy, jx, fy, fx, field)
@@ -230,11 +232,12 @@ def _between(x, y, z, iz, iy, ix, field):
 
 @kernel
 def way_back(x, y, z, iz, iy, ix, field, walls):
-    """Where to go from a place that is not free: index of a cell with a way to the goal, and whether to aim at it.
+    """Where to go from a place that is not free: index of a cell with a path to the goal, and whether to aim at it.
 
-    Of the cells whose centres can be reached in a straight line it is the one with the best value, among those hardly
-    further away than the nearest. Going to the nearest itself would lead round and round at corners, where that one is
-    behind. When the nearest is the best one, it is not to be aimed at but followed. The index is -1 when there is none.
+    Of the cells whose centres can be reached in a straight line, it is the one with the best value among those hardly
+    farther away than the nearest. Heading for the nearest itself would lead in circles at corners, where it is behind
+    the agent. If the nearest is also the best, the agent follows its vector instead of aiming at it. The index is -1 if
+    there is none.
     """
     nz, ny, nx = field.kind.shape
     furthest = best = math.inf
@@ -243,7 +246,7 @@ def way_back(x, y, z, iz, iy, ix, field, walls):
     for best_of_near in range(2):
         for k in range(field.around.shape[0]):
             sz, sy, sx = field.around[k, 0], field.around[k, 1], field.around[k, 2]
-            # Steps are counted from the cell's centre, at most 0.87 cells away from where the agent is.
+            # Steps are counted from the centre of the cell, at most 0.87 cells away from the agent.
             if math.sqrt(sz * sz + sy * sy + sx * sx) - 0.87 > furthest * field.inverse_cell:
                 break
             cz, cy, cx = iz + sz, iy + sy, ix + sx
@@ -268,7 +271,7 @@ def way_back(x, y, z, iz, iy, ix, field, walls):
 
 @inlined_kernel
 def _from_the_wall(x, y, z, iz, iy, ix, aim, field):
-    """Towards the centre of a free cell nearby, and along with its vector unless that centre is the aim."""
+    """Towards the centre of a free cell nearby, plus its vector unless the agent should aim at that centre."""
     nz = field.kind.shape[0]
     dx = field.origin[0] + (ix + 0.5) * field.cell - x
     dy = field.origin[1] + (iy + 0.5) * field.cell - y
@@ -286,7 +289,7 @@ def _from_the_wall(x, y, z, iz, iy, ix, aim, field):
 
 @kernel
 def _direction(x, y, z, field, walls, goals, numbers, sight, look):
-    """The way to go from any point, of any length; zero where there is none."""
+    """The direction from any point, of any length; zero where there is no path."""
     iz, iy, ix = own_cell(x, y, z, field)
     pressed = field.kind[iz, iy, ix] == BLOCKED
     aim = False
@@ -321,8 +324,8 @@ def follow_chunk(position, rows, first, last, field, walls, goals, numbers, sigh
         z = position[i, 2] if dim == 3 else 0.0
         plain = False
         if dim == 2:
-            # Nearly everybody is on a cell with a vector, which only cells on the way to the goal have. Asking nothing
-            # else there saves the other lookups.
+            # Nearly all agents are on a cell with a vector, which only cells with a path to the goal have. This check
+            # alone saves the other lookups.
             _, iy, ix = own_cell(x, y, z, field)
             vx, vy = (
                 field.vectors[0, np.uint64(iy), np.uint64(ix), 0],
@@ -345,10 +348,11 @@ def follow_chunk(position, rows, first, last, field, walls, goals, numbers, sigh
 
 @parallel_kernel
 def follow_field(position, rows, field, walls, goals, numbers, sight, look, out):
-    """Write a unit vector, or zero where there is no way, into the rows of `out`.
+    """Write a unit vector, or zero where there is no path, into the rows of `out`.
 
-    On goal cells, and with `look` also where one of the goals `numbers` is in clear sight, straight to it. `sight`
-    remembers per cell what is seen from there: it is a function of the cell, so threads may fill it in any order.
+    It points straight to the goal on goal cells, and with `look` also where one of the goals `numbers` is in clear
+    sight. `sight` caches per cell what is seen from there: it is a function of the cell, so threads may fill it in any
+    order.
     """
     for chunk in numba.prange((rows.size + _CHUNK - 1) // _CHUNK):
         first = chunk * _CHUNK

@@ -1,7 +1,7 @@
-"""Goals as cells of a raster: where a field begins.
+"""Goals as cells of a raster: the cells where a field begins.
 
-An exit is the free cells inside its polygon, a target those within its radius. What is smaller than a cell, or nearer
-to a wall than the clearance, is represented by the free cells next to it that see it.
+An exit is the free cells inside its polygon, a target those within its radius. A goal that is smaller than a cell, or
+nearer to a wall than the clearance, is represented by the free cells next to it with a line of sight to it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from tropel.world import World
 from tropel.world.raster import Raster, half_diagonal
 from tropel.world.shapes import segments_of
 
-#: Of a line to a goal, so much must be clear: exits often begin on a wall, which a line to them touches.
+#: This share of a line to a goal must be clear: exits often begin on a wall, which a line to them touches.
 _ALMOST = 0.999
 
 
@@ -28,8 +28,8 @@ _RUN = 256
 
 @kernel
 def _note_goals(goal, seen):
-    """Mark the values that occur. Returns one that means no goal of the world, or NO_GOAL when there is none."""
-    # Rows beside each other mostly have the same goal, and whether a run has takes a fraction of the time to see.
+    """Mark the values that occur. Returns a value that is not a goal of the world, or NO_GOAL if there is none."""
+    # Adjacent rows mostly have the same goal, and checking that for a run takes a fraction of the time.
     for first in range(0, goal.size, _RUN):
         last = min(first + _RUN, goal.size)
         odd = 0
@@ -49,29 +49,29 @@ def goals_among(goal: NDArray[np.int32], members: NDArray[np.int64], world: Worl
     unknown = _note_goals(goal if len(members) == len(goal) else goal[members], seen)
     if unknown != NO_GOAL:
         raise ModelError(
-            f"an agent's goal is {unknown}, which is the number of no goal of this world; send agents by name, with "
+            f"an agent's goal is {unknown}, which is not the number of a goal of this world; set goals by name, with "
             f"set_goal or the event SetGoal"
         )
     return (np.flatnonzero(seen) + NO_GOAL).tolist()
 
 
 def numbers_of(goal: int, world: World) -> NDArray[np.int64]:
-    """Numbers of the places that a value of the `goal` column means; closed exits are none of the nearest ones."""
+    """Numbers of the places that a value of the `goal` column refers to; "nearest" does not include closed exits."""
     goals = world.goals()
     if goal == NEAREST_EXIT:
         return np.flatnonzero((goals.is_exit == 1) & (goals.usable == 1)).astype(np.int64)
     if goal == NEAREST_TARGET:
         return np.flatnonzero((goals.is_exit == 0) & (goals.usable == 1)).astype(np.int64)
-    # A closed exit is still a place to go to, a target that was taken away is none.
+    # A closed exit is still a place to go to, a target that was removed is not.
     there = 0 <= goal < len(goals.is_exit) and bool(goals.is_exit[goal] or goals.usable[goal])
     return np.array([goal] if there else [], dtype=np.int64)
 
 
 def goal_cells(numbers: NDArray[np.int64], world: World, raster: Raster, *, strict: bool) -> NDArray[np.bool_]:
-    """Cells of all these goals. With `strict`, a goal that no free cell sees is an error that names it.
+    """Cells of all these goals. With `strict`, a goal without a free cell in sight is an error that names it.
 
-    A target that moves by itself may pass through walls, and what is hidden by a fire may be a goal again when that is
-    out; neither is an error.
+    A target that moves by itself may pass through walls, and a goal hidden by a fire may reappear when the fire is out;
+    neither is an error.
     """
     names = {number: name for name, number in world.goal_numbers.items()}
     cells = np.zeros(raster.shape, dtype=np.bool_)
@@ -100,7 +100,7 @@ def _exit_cells(name: str, world: World, raster: Raster) -> NDArray[np.int64]:
     """Indices of the cells of an exit."""
     polygon = world.exits[name].polygon
     low, high = np.asarray(polygon.bounds).reshape(2, 2)
-    # Only the part around it is drawn: there may be thousands of exits.
+    # Only the part around it is rasterised: there may be thousands of exits.
     first, last = raster.index_of(low - raster.cell), raster.index_of(high + raster.cell)
     inside = np.empty(tuple(last - first + 1), dtype=np.uint8)
     fill_inside_part(segments_of(polygon), raster.origin, raster.cell, *first.tolist(), inside)
@@ -137,7 +137,7 @@ def _target_cells(number: int, world: World, raster: Raster) -> NDArray[np.int64
 
 
 def _nearby(raster: Raster) -> float:
-    """How far the free cells next to a goal may be from it: those around a point on a wall are not further [m]."""
+    """Largest distance of the free cells next to a goal: those around a point on a wall are not farther away [m]."""
     return raster.reach + 1.5 * raster.cell
 
 
@@ -148,7 +148,7 @@ def _free_cells_between(low: NDArray[np.float64], high: NDArray[np.float64], ras
 
 
 def _clear(starts: NDArray[np.float64], ends: NDArray[np.float64], world: World) -> NDArray[np.bool_]:
-    """Whether no wall is on the way from each start to its end, but for the very end."""
+    """Whether no wall is between each start and its end, except at the very end."""
     if world.dim == 3:
         return np.ones(len(starts), dtype=np.bool_)
     longest = float(np.linalg.norm(ends - starts, axis=1).max(initial=0.0))
@@ -168,21 +168,21 @@ def _unseen(name: str, number: int, world: World, raster: Raster) -> str:
         what, place = f"target '{name}'", world.goals().position[number].tolist()
     at = ", ".join(f"{c:g}" for c in place)
     return (
-        f"{what} at ({at}) cannot be planned for: no place that is free (at least {raster.reach:.3g} m from walls and "
+        f"{what} at ({at}) cannot be planned for: no free place (at least {raster.reach:.3g} m from walls and "
         f"obstacles) is within {_nearby(raster):.3g} m and in sight of it; is it inside a wall? Move it, or make cell "
         f"({raster.cell:g} m) or clearance ({raster.clearance:g} m) smaller"
     )
 
 
 def room_for_error(raster: Raster) -> str:
-    """What to say when a raster has no free cell at all."""
+    """The message for a raster without any free cell."""
     size = " × ".join(str(n) for n in reversed(raster.shape))
     return (
-        f"none of the {size} cells of {raster.cell:g} m is free: nowhere is it {raster.reach:.3g} m to every wall and "
+        f"none of the {size} cells of {raster.cell:g} m is free: no place is {raster.reach:.3g} m from every wall and "
         f"obstacle; make cell or clearance smaller"
     )
 
 
 def spec_of(numbers: NDArray[np.int64], world: World) -> tuple[tuple[int, ...], bytes]:
-    """What tells whether goals are the same places as before."""
+    """A key that is equal if goals are the same places as before."""
     return tuple(numbers.tolist()), world.goals().position[numbers].tobytes()

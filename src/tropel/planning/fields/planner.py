@@ -1,9 +1,9 @@
 """Planners that follow a field on a raster of the world: what they share, whatever solves the field.
 
-One field per distinct goal ("nearest exit" is the union of all open exits, nearest along the field). Fields are made
-before the first step, when a goal is new, and anew or by repair when a door, a static obstacle or a goal has changed.
-They are functions of the world as it is, so nothing of them needs to be in a checkpoint. Close to the goal, and where
-it is in clear sight, agents go straight to it.
+There is one field per distinct goal ("nearest exit" is the union of all open exits, nearest along the field). Fields
+are solved before the first step and for new goals, and solved again or repaired when a door, a static obstacle or a
+goal has changed. They are functions of the world as it is, so checkpoints need not store them. Close to the goal, and
+where it is in clear sight, agents go straight to it.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ from tropel.planning.fields.goals import goal_cells, goals_among, numbers_of, ro
 from tropel.world import World
 from tropel.world.raster import Raster, larger_cells, rasterise, what_is_drawn
 
-#: The distance to walls that the middle of a body keeps.
+#: The distance to walls that the centre of a body keeps.
 Clearance = Annotated[float, Quantity(name="clearance", low=0.0, high=LARGEST_LENGTH, unit="m")]
 
 
 @dataclass(kw_only=True)
 class _Plan:
-    """What is known of the way to one goal."""
+    """The field to one goal, and what it was made for."""
 
     numbers: NDArray[np.int64]
     spec: Any
@@ -47,14 +47,14 @@ class _Plan:
 
 
 class FieldPlanner(Planner):
-    """Follow a field to the goal in the agents' `goal` column; stand where there is no way.
+    """Follow a field to the goal in the agents' `goal` column; stand where there is no path.
 
-    `cell` [m] is the size of the raster's cells and `clearance` [m] the distance to walls that the middle of a body
-    keeps where it can. With `line_of_sight` agents that see the goal go straight to it. With `cache` fields are kept on
-    disk for the next run.
+    `cell` [m] is the size of the raster's cells and `clearance` [m] the distance to walls that the centre of a body
+    keeps where it can. With `line_of_sight`, agents that see the goal go straight to it. With `cache`, fields are kept
+    on disk for the next run.
 
-    A planner of one's own implements `solve`. Fields on disk are found by its name and `parameters`, so one that uses
-    the cache changes its `parameters` whenever `solve` changes.
+    Your own planner implements `solve`. Fields on disk are found by its name and `parameters`, so if it uses the cache,
+    its `parameters` must change whenever `solve` changes.
     """
 
     @checked_arguments
@@ -71,14 +71,14 @@ class FieldPlanner(Planner):
         self._drawn: tuple[bytes, ...] = ()
         self._kept_up_with: tuple[Any, ...] = ()
 
-    # What a kind of field provides ------------------------------------------------------------------------------
+    # Methods of a kind of field ---------------------------------------------------------------------------------
 
     @abstractmethod
     def solve(self, raster: Raster, goal: NDArray[np.bool_]) -> GridField:
         """The field that leads to the cells where `goal` is true (all of them free; there may be none)."""
 
     def solve_many(self, raster: Raster, goals: Sequence[NDArray[np.bool_]]) -> list[GridField]:
-        """One field per goal. Override it where several are cheaper together."""
+        """One field per goal. Override this if solving several together is cheaper."""
         solved = []
         for number, goal in enumerate(goals):
             report(f"{type(self).__name__}: fields", number, len(goals))
@@ -87,26 +87,26 @@ class FieldPlanner(Planner):
         return solved
 
     def repair(self, field: GridField, raster: Raster, goal: NDArray[np.bool_]) -> GridField:
-        """The field after cells or goal have changed: the same bits as `solve`, which is what it calls here."""
+        """The field after cells or goal have changed, with the same bits as `solve`, which is the default."""
         return self.solve(raster, goal)
 
     @property
     def parameters(self) -> str:
-        """Shown in digests: whatever changes directions. Kinds of fields add their own."""
+        """Everything that changes directions; part of digests. Kinds of fields add their own."""
         return f"cell={self.cell!r}, clearance={self.clearance!r}, line_of_sight={self.line_of_sight!r}"
 
     def bytes_per_cell(self, dim: int) -> float:
-        """What a field and its memory of who sees the goal take per cell [bytes]. Kinds of fields add their own."""
+        """Memory of a field and its sight cache per cell [bytes]. Kinds of fields add their own."""
         return 13.0 + 12.0 * dim
 
     def goes_straight(self, field: GridField) -> bool:
         """Whether agents in sight of the goal should leave the field."""
         return self.line_of_sight
 
-    # What the simulation calls ----------------------------------------------------------------------------------
+    # Calls from the simulation ----------------------------------------------------------------------------------
 
     def prepare(self, moment: Moment) -> None:
-        """Draw the world and solve the field of every goal that agents have."""
+        """Rasterise the world and solve the field of every goal that agents have."""
         world = self._world = moment.world
         self._plans = {}
         self._kept_up_with = ()
@@ -130,7 +130,7 @@ class FieldPlanner(Planner):
                 continue
             plan.field.follow(state.position, rows, world, world.goals(), plan.numbers, plan.sight, out.directions)
 
-    # What can be asked ------------------------------------------------------------------------------------------
+    # Queries ----------------------------------------------------------------------------------------------------
 
     def draw(self, world: World) -> Raster:
         """The raster that fields are solved on."""
@@ -154,17 +154,17 @@ class FieldPlanner(Planner):
         return (OfferedField(planner=self, goals=self.goals, field=self.field, draw=self.draw),)
 
     def unreachable(self) -> dict[str, Unreachable]:
-        """For each goal with a field, where no way leads to it."""
+        """For each goal with a field, the places from which no path leads to it."""
         self._keep_up()
         return {self._name(goal): plan.field.unreachable() for goal, plan in self._plans.items()}
 
     # Keeping up with the world ----------------------------------------------------------------------------------
 
     def _keep_up(self) -> None:
-        """Follow what has changed since the last step: doors and obstacles, then goals."""
+        """Apply what has changed since the last step: doors and obstacles, then goals."""
         world, raster = self._known()
         goals = world.goals()
-        # What is drawn takes long to compare; these tell whether it can be another.
+        # Comparing what is drawn is slow; these values tell whether it can have changed.
         now = world.blocking.tobytes(), world.obstacles.version, world.hazards.version, goals.position.tobytes()
         if self._kept_up_with and self._kept_up_with[0] is goals and self._kept_up_with[1] == now:
             return
@@ -186,7 +186,7 @@ class FieldPlanner(Planner):
             self._plans[goal] = self._plan(numbers, spec, field)
 
     def _add_plans(self, goals: Sequence[int]) -> None:
-        """Have a plan for each of these goals."""
+        """Make sure that each of these goals has a plan."""
         new = [goal for goal in goals if goal > NO_GOAL and goal not in self._plans]
         if not new:
             return
@@ -199,7 +199,7 @@ class FieldPlanner(Planner):
             self._plans[goal] = self._plan(each, spec_of(each, world), field)
 
     def _require_memory(self, goals: int, raster: Raster) -> None:
-        """Refuse fields that would not fit into the memory, before the first of them is solved."""
+        """Refuse fields that would not fit into memory, before the first of them is solved."""
         needed = float(goals) * raster.free.size * self.bytes_per_cell(raster.dim)
         size = " × ".join(str(n) for n in reversed(raster.shape))
         enough = larger_cells(raster.cell, raster.dim, needed)
@@ -215,7 +215,7 @@ class FieldPlanner(Planner):
         return _Plan(numbers=numbers, spec=spec, field=field, sight=sight)
 
     def _solved(self, raster: Raster, cells: Sequence[NDArray[np.bool_]]) -> list[GridField]:
-        """Fields from the cache on disk where it has them, the others solved together."""
+        """Fields from the cache on disk if it has them, the others solved together."""
         if not self.cache:
             return self.solve_many(raster, cells)
         digests = [self._digest(raster, goal) for goal in cells]

@@ -1,10 +1,11 @@
-"""Straightening a field: from a cell, aim at the furthest point of the way ahead that is in clear sight.
+"""Straightening a field: from a cell, aim at the farthest point of the path ahead that is in clear sight.
 
-Shortest ways on a raster turn by 45 degrees only, and many are equally long; who follows them cell by cell walks along
-walls and axes. Aiming ahead gives the straight line to the next corner. It goes down too: every point of the line to a
-cell of the way has a shorter way left than the beginning, because raster moves along the line are possible.
+Shortest paths on a raster turn by 45 degrees only, and many are equally long. Agents that follow them cell by cell walk
+along walls and axes. Aiming ahead gives the straight line to the next corner. Path lengths also fall along that line:
+every point of the line to a cell of the path has a shorter path left than its start, because raster moves along the
+line are possible.
 
-What is aimed at is found when somebody first comes to a cell, and remembered; it is a function of the cell.
+The aim of a cell is found when an agent first comes to it, and cached; it is a function of the cell.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import numpy as np
 from tropel._kernels.compile import inlined_kernel, kernel, parallel_kernel
 from tropel.planning.fields.following import BLOCKED, REACHABLE, beside, follow_chunk, line_is_clear, own_cell, way_back
 
-#: How far ahead to look at most, in moves.
+#: How far ahead to check at most, in moves.
 _FURTHEST = 256
 _CHUNK = 256
 
@@ -61,9 +62,9 @@ def _in_sight(iy, ix, there, field):
 
 @kernel
 def aim_ahead(iy, ix, field, steps, straight):
-    """Write the unit vector from a cell to the furthest cell of its way that is in sight.
+    """Write the unit vector from a cell to the farthest cell of its path that is in sight.
 
-    Looks ahead in strides that double until the way is out of sight, then halve.
+    Checks ahead in strides that double until the path is out of sight, then halve.
     """
     nx = field.kind.shape[2]
     here = iy * nx + ix
@@ -83,7 +84,7 @@ def aim_ahead(iy, ix, field, steps, straight):
         doubling = False
         stride //= 2
     if gone == 1:
-        # Too narrow to look ahead: down the slope.
+        # Too narrow to aim ahead: follow the field's own vector.
         straight[0, iy, ix, 0], straight[0, iy, ix, 1] = field.vectors[0, iy, ix, 0], field.vectors[0, iy, ix, 1]
         return
     dx, dy = np.float64(seen % nx - ix), np.float64(seen // nx - iy)
@@ -93,13 +94,13 @@ def aim_ahead(iy, ix, field, steps, straight):
 
 @inlined_kernel
 def _unknown(iy, ix, straight):
-    # Both numbers: another thread may have written one of them so far.
+    # Check both numbers: another thread may have written only one of them so far.
     return math.isnan(straight[0, iy, ix, 0]) or math.isnan(straight[0, iy, ix, 1])
 
 
 @kernel
 def _straighten_under(i, position, field, walls, steps, straight):
-    """Make sure of the cells that the direction of row i is made of: its own and the three beside it."""
+    """Fill in the cells that determine the direction of row i: its own and the three next to it."""
     x, y = position[i, 0], position[i, 1]
     iz, iy, ix = own_cell(x, y, 0.0, field)
     if field.kind[iz, iy, ix] == BLOCKED:
@@ -117,7 +118,7 @@ def _straighten_under(i, position, field, walls, steps, straight):
 def _complete_chunk(
     position, rows, first, last, field, followed, walls, goals, numbers, sight, look, steps, straight, out
 ):
-    """Follow again where the direction came to NaN, after what was unknown there has been found."""
+    """Follow again where the direction is NaN, after filling in the unknown cells there."""
     for k in range(first, last):
         i = rows[k]
         if math.isnan(out[i, 0] + out[i, 1]):
@@ -127,10 +128,11 @@ def _complete_chunk(
 
 @parallel_kernel
 def follow_straightened(position, rows, field, followed, walls, goals, numbers, sight, look, steps, straight, out):
-    """`follow_field` along straightened vectors, which are found where they are not known yet; 2D.
+    """`follow_field` along straightened vectors, which are computed where they are not known yet; 2D.
 
-    `straight` (1, ny, nx, 2) has them, NaN where nobody has been and zero where there is no way; `followed` is `field`
-    with `straight` as its vectors. Two threads may come to one cell; they write the same.
+    `straight` (1, ny, nx, 2) has them, NaN in cells that no agent has visited and zero where there is no path.
+    `followed` is `field` with `straight` as its vectors. Two threads may come to the same cell; they write the same
+    values.
     """
     for chunk in numba.prange((rows.size + _CHUNK - 1) // _CHUNK):
         first = chunk * _CHUNK

@@ -1,7 +1,7 @@
-"""Flow fields: the shortest way to the goal from everywhere, by the path plans.
+"""Flow fields: the shortest path to the goal from everywhere, from path plans.
 
-Continuous agents follow the direction in which the way becomes shorter fastest, which is never into a wall and never
-leads round in a ring. A door or a static obstacle that changes is a repair of the plans, not a new solve.
+Continuous agents follow the direction in which the path length falls fastest, which never leads into a wall or round in
+a circle. If a door or a static obstacle changes, the plans are repaired, not solved again.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ TerrainFactor = ArrayLike | Callable[[NDArray[np.float64]], ArrayLike]
 
 
 class FlowField(FieldPlanner):
-    """Follow the shortest way to the goal; 2D.
+    """Follow the shortest path to the goal; 2D.
 
-    `gamma` is the discount per cell of the value plan (it does not change the way). `equal_moves` counts diagonal
-    moves like straight ones (MDP instead of semi-MDP), `corner_cutting` allows them past a blocked cell. `terrain`
-    makes ways longer: a factor of at least 1 per cell, or a function of points; agents then do not leave the field for
-    a goal in sight. Solving is faster than reading from disk, so the cache is off unless asked for.
+    `gamma` is the discount per cell in the values of the plan (it does not change the path). `equal_moves` counts
+    diagonal moves like straight ones (MDP instead of semi-MDP), `corner_cutting` allows them past a blocked cell.
+    `terrain` makes paths longer: a factor of at least 1 per cell, or a function of points; agents then do not leave the
+    field for a goal in sight. Solving is faster than reading from disk, so the cache is off by default.
     """
 
     @checked_arguments
@@ -72,7 +72,7 @@ class FlowField(FieldPlanner):
         )
 
     def bytes_per_cell(self, dim: int) -> float:
-        # The field, what straightens it, and the plan that it is repaired from.
+        # The field, the memory for straightening it, and the plan that it is repaired from.
         return super().bytes_per_cell(dim) + 12.0 + 26.0
 
     def goes_straight(self, field: GridField) -> bool:
@@ -83,7 +83,7 @@ class FlowField(FieldPlanner):
 
     def solve_many(self, raster: Raster, goals: Sequence[NDArray[np.bool_]]) -> list[GridField]:
         if raster.dim != 2:
-            raise ParameterError("FlowField plans in 2D; in a box use Direct, or harmonic fields")
+            raise ParameterError("FlowField plans in 2D; in a 3D box use Direct, or harmonic fields")
         plans = solve_path_plans(
             raster.free,
             goals,
@@ -101,7 +101,7 @@ class FlowField(FieldPlanner):
         return self._field(raster, plan)
 
     def _field(self, raster: Raster, plan: PathPlan) -> GridField:
-        # Copies: a repair changes the plan in place, and whoever asked for a field keeps it as it was.
+        # Copies: a repair changes the plan in place, and callers that have a field keep it unchanged.
         return GridField(
             raster=raster,
             goal=plan.goal.copy(),
@@ -119,6 +119,6 @@ class FlowField(FieldPlanner):
         factors = np.asarray(self.terrain(raster.centre(index)), dtype=np.float64)
         if factors.shape != (len(index),):
             raise ParameterError(
-                f"FlowField: terrain was given {len(index)} points and must return as many factors, not {factors.shape}"
+                f"FlowField: terrain got {len(index)} points and must return as many factors, not {factors.shape}"
             )
         return factors.reshape(raster.shape)

@@ -1,13 +1,13 @@
-"""Shortest ways on a raster from every cell to a goal, in one best-first pass, and their repair after a change.
+"""Shortest paths on a raster from every cell to a goal, in one best-first pass, and their repair after a change.
 
-Cells wait in buckets 2 ** 21 units wide, narrower than any move is long. So whoever is taken from a bucket is final:
-what could shorten its way lies in an earlier bucket. That is Dijkstra's algorithm without a heap; a heap took 4 times,
-and buckets as chains of entries 30 times as long. Cells may wait more than once; those whose length has become shorter
-in the meantime are skipped.
+Cells wait in buckets 2 ** 21 units wide, less than the length of any move. So a cell taken from a bucket is final:
+anything that could shorten its path lies in an earlier bucket. This is Dijkstra's algorithm without a heap; a heap took
+4 times as long, and buckets as chains of entries 30 times as long. Cells may wait more than once; entries are skipped
+if their cell has got a shorter length in the meantime.
 
 A repair has two passes (after Ramalingam & Reps, "An incremental algorithm for a generalization of the shortest-path
-problem", 1996). First, from near to far, cells that have lost the neighbour their way led over lose their way. Then
-they, and cells with new neighbours, are given ways again, best first. Lengths are whole numbers and the shortest is
+problem", 1996). First, from near to far, cells lose their path if they have lost the neighbour that it led over. Then
+these cells, and cells with new neighbours, get paths again, best first. Lengths are integers and the shortest is
 unique, so the result has the bits of a fresh solve.
 """
 
@@ -34,7 +34,7 @@ def _bucket_count(dearest):
 
 @allocating_kernel
 def _with_room(cells, count, more):
-    """The same buckets, with room for so many more cells in each."""
+    """The same buckets, with room for this many more cells in each."""
     buckets, room = cells.shape
     fullest = count.max()
     if fullest + more <= room:
@@ -46,7 +46,7 @@ def _with_room(cells, count, more):
 
 @allocating_kernel
 def _longer(listed, used, more):
-    """The same list, with room for so many more."""
+    """The same list, with room for this many more entries."""
     if used + more <= listed.size:
         return listed
     longer = np.empty(2 * (used + more), dtype=np.int64)
@@ -54,12 +54,12 @@ def _longer(listed, used, more):
     return longer
 
 
-# Work on one bucket is kept in kernels that allocate nothing: counting references would make it 20 times slower.
+# Work on one bucket is in kernels that allocate nothing: reference counting would make it 20 times slower.
 
 
 @kernel
 def _spread_bucket(bucket, ground, distance, cells, count, noted, notes):
-    """Shorten the ways of the neighbours of a bucket's cells; returns how many there were, each enters a bucket."""
+    """Shorten the paths of the neighbours of a bucket's cells; returns how many, each of which enters a bucket."""
     buckets = count.size
     slot = bucket & (buckets - 1)
     entered = 0
@@ -87,10 +87,10 @@ def _spread_bucket(bucket, ground, distance, cells, count, noted, notes):
 
 @allocating_kernel
 def _spread(ground, seeds, distance, noting, most):
-    """Shorten the ways of all cells that have a shorter one over the seeds, whose lengths are set and ascending.
+    """Shorten the paths of all cells that have a shorter one over the seeds. Lengths of seeds are set and ascending.
 
-    With `noting`, returns a list of all cells whose way has become shorter (some more than once) and how many these
-    are; -1 as soon as they are more than `most`, with the work left undone.
+    With `noting`, returns a list of all cells whose path has become shorter (some more than once) and its length; -1 as
+    soon as it is longer than `most`, with the work unfinished.
     """
     buckets = _bucket_count(ground.dearest)
     cells = np.empty((buckets, _ROOM), dtype=np.int32)
@@ -124,7 +124,7 @@ def _spread(ground, seeds, distance, noting, most):
 
 @allocating_kernel
 def solve(ground, goal, distance):
-    """Write the length of the shortest way to the cells `goal`, FAR where there is none."""
+    """Write the length of the shortest path to the cells `goal`, FAR where there is none."""
     distance[:] = FAR
     for k in range(goal.size):
         distance[goal[k]] = 0
@@ -140,7 +140,7 @@ def solve_all(ground, goals, start, distance):
 
 @kernel
 def _has_support(c, ground, distance):
-    """Whether the way of a cell still leads over one of its neighbours."""
+    """Whether the path of a cell still leads over one of its neighbours."""
     for m in range(8):
         if ground.moves[c] >> m & 1:
             there = c + MOVE_Y[m] * ground.across + MOVE_X[m]
@@ -151,9 +151,9 @@ def _has_support(c, ground, distance):
 
 @kernel
 def _cut_off_bucket(bucket, ground, before, is_goal, distance, cells, count, lost, losses):
-    """Take the way from a bucket's cells that have lost it; who led over them enters a bucket.
+    """Remove the path of a bucket's cells that have lost it; cells whose path led over them enter a bucket.
 
-    Returns how many lost their way, and how many entered.
+    Returns how many lost their path, and how many entered.
     """
     buckets = count.size
     slot = bucket & (buckets - 1)
@@ -186,10 +186,10 @@ def _cut_off_bucket(bucket, ground, before, is_goal, distance, cells, count, los
 
 @allocating_kernel
 def _cut_off(ground, before, suspects, is_goal, distance, most):
-    """Take the way from all cells whose way has lost its support; returns them as a list and how many they are.
+    """Remove the path of all cells whose path has lost its support; returns them as a list, and its length.
 
-    `suspects` ascend by length, `before` is the terrain that lengths were made with. -1 as soon as they are more than
-    `most`.
+    `suspects` are sorted by length, `before` is the terrain that lengths were computed with. Returns -1 as soon as
+    there are more than `most`.
     """
     buckets = _bucket_count(ground.dearest)
     cells = np.empty((buckets, _ROOM), dtype=np.int32)
@@ -227,7 +227,7 @@ def _ascending(cells, distance):
 
 @kernel
 def _without_support(ground, near, is_goal, distance, found):
-    """List the cells with a way that no longer leads over any neighbour; returns how many there are."""
+    """List the cells with a path that no longer leads over any neighbour; returns their number."""
     count = 0
     for k in range(near.size):
         c = near[k]
@@ -240,7 +240,7 @@ def _without_support(ground, near, is_goal, distance, found):
 
 @kernel
 def _joined(ground, candidates, is_goal, distance, found):
-    """Give cells the shortest way over a neighbour; lists those whose way has become shorter, returns how many."""
+    """Give cells the shortest path over a neighbour; lists those whose path became shorter, returns their number."""
     count = 0
     for k in range(candidates.size):
         c = candidates[k]
@@ -258,13 +258,13 @@ def _joined(ground, candidates, is_goal, distance, found):
 
 @allocating_kernel
 def repair(ground, before, near, is_goal, distance, most):
-    """Bring lengths up to date after a change of moves, terrain or goals.
+    """Update lengths after a change of moves, terrain or goals.
 
-    `ground` is the new one, `before` the terrain of the old one (its dearest move must not be dearer than that of
-    `ground`), `near` all cells whose moves, costs or goals have changed. Returns a list of the cells whose lengths may
-    have changed and how many these are; -1 when they are more than `most`: then lengths are spoilt.
+    `ground` is the new one and `before` the terrain of the old one. The longest move of the old one must not be longer
+    than that of `ground`. `near` are all cells with changed moves, costs or goals. Returns a list of the cells whose
+    lengths may have changed, and its length; -1 if it is longer than `most`: then lengths are invalid.
     """
-    # Who has support now may lose it with its neighbour later, and is looked at then.
+    # Cells that have support now may lose it later together with a neighbour, and are examined then.
     doubtful = np.empty(near.size, dtype=np.int64)
     count = _without_support(ground, near, is_goal, distance, doubtful)
     suspects = _ascending(doubtful[:count], distance)

@@ -1,4 +1,4 @@
-"""PathPlans: what a lattice crowd reads off the ground: a path plan per goal, bottlenecks, congestion (CROWD)."""
+"""PathPlans: the ground that a lattice crowd reads: a path plan per goal, bottlenecks, congestion (CROWD)."""
 
 from tropel.planning.path_plans.model import PathPlans
 

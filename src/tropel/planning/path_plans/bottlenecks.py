@@ -1,18 +1,19 @@
-"""Bottlenecks: where the flow to a goal narrows, found from the path-plan layers before anybody walks.
+"""Bottlenecks: places where the flow to a goal narrows, found from the path plans before agents move.
 
-Banerjee, Abukmail & Kraemer, SIMULATION 85, 2009, section 6.1. With the policy pi(s) = argmax over a of V(T(s, a)),
-without the time of the move and the first of equal ones, and C(s) the number of cells whose policy moves into s,
+Banerjee, Abukmail & Kraemer, SIMULATION 85, 2009, section 6.1. The policy is pi(s) = argmax over a of V(T(s, a)),
+without the time of the move and with the first of equal ones. C(s) is the number of cells whose policy moves into s.
 
     s is a bottleneck  when  C(s) > C(T(s, pi(s))),                                                       equation 5
 
-a funnel in the graph of the flow. Goals are absorbing, so they are none. A policy that counts the time of moves, or
-breaks ties at random, finds dozens of them at every door instead of one to three. What equation 5 misses: a door of
-three cells in whose axis the goal is a single cell, because three cells move into every cell of that axis, in the rooms
-as in the door; and an exit that is no opening but a piece of floor, because nothing narrows there.
+a funnel in the graph of the flow. Goals are absorbing, so they are not bottlenecks. A policy that counts the time of
+moves, or breaks ties at random, finds dozens of bottlenecks at every door instead of one to three. Equation 5 misses
+two cases. One is a door of three cells with a single-cell goal on its axis, because three cells move into every cell of
+that axis, in the rooms as in the door. The other is an exit that is not an opening but a piece of floor, because
+nothing narrows there.
 
-The bottlenecks of all goals are pooled, and those near each other become one at their centroid: clusters by single
-linkage, so a chain of near ones is one bottleneck. Beyond the paper, each has a width (`passages.py`), and those that
-lie on one passage are one, however wide it is: a wide door has a funnel at each of its jambs.
+The bottlenecks of all goals are pooled, and those near each other become one at their centroid. Clusters use single
+linkage, so a chain of near ones is one bottleneck. Beyond the paper, each bottleneck has a width (`passages.py`), and
+those on the same passage are one, however wide it is: a wide door has a funnel at each of its jambs.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from tropel.planning.path_plans.passages import Passage, Walls, narrowest_passag
 from tropel.world.ground import Ground
 from tropel.world.raster import Raster
 
-#: Bottlenecks within so many cells are one, unless told otherwise.
+#: Bottlenecks within this many cells are one, by default.
 _NEAR = 3.0
 
 Point = tuple[float, float]
@@ -41,9 +42,9 @@ Point = tuple[float, float]
 class Bottleneck:
     """A place where a crowd may become congested."""
 
-    cell: tuple[int, int]  #: row and column; no two bottlenecks have the same
+    cell: tuple[int, int]  #: row and column; different for all bottlenecks
     position: Point  #: centroid of the cells that were found (x, y) [m]
-    width: float  #: free width of the passage across the flow [m], inf where there is no wall to both sides
+    width: float  #: free width of the passage across the flow [m], inf if there are no walls on both sides
     passage: tuple[Point, Point] | None = None  #: from wall to wall, where the passage is narrowest [m]
 
     def __str__(self) -> str:
@@ -53,11 +54,9 @@ class Bottleneck:
 
 
 def onward_cells(units: NDArray[np.int64], moves: NDArray[np.uint8]) -> NDArray[np.int64]:
-    """Number of the cell that the policy moves to from each cell (cells,); its own where it stays or has no way."""
+    """Number of the cell that the policy moves to from each cell (cells,); its own if it stays or has no path."""
     if units.shape != moves.shape or units.ndim != 2:
-        raise ParameterError(
-            f"lengths of ways and moves must be of the same cells, not {units.shape} and {moves.shape}"
-        )
+        raise ParameterError(f"path lengths and moves must have the same cells, not {units.shape} and {moves.shape}")
     flat_moves = np.ascontiguousarray(moves).reshape(-1)
     policy = np.empty(units.size, dtype=np.uint8)
     ground = MoveCosts(flat_moves, np.empty(0, dtype=np.int32), units.shape[1], DIAGONAL, DIAGONAL + 1)
@@ -70,24 +69,24 @@ def onward_cells(units: NDArray[np.int64], moves: NDArray[np.uint8]) -> NDArray[
 
 
 def bottleneck_cells(units: NDArray[np.int64], moves: NDArray[np.uint8]) -> NDArray[np.bool_]:
-    """The bottlenecks (ny, nx) of one path-plan layer, by equation 5.
+    """The bottlenecks (ny, nx) of one path plan, by equation 5.
 
-    `units` (ny, nx) are lengths of ways, FAR where there is none, and `moves` (ny, nx) the allowed moves as bits.
+    `units` (ny, nx) are path lengths, FAR where there is no path, and `moves` (ny, nx) the allowed moves as bits.
     """
     return _funnels(onward_cells(units, moves)).reshape(units.shape)
 
 
 def _funnels(onward: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Cells that more cells move into than into the next one. Cells that stay move into themselves."""
+    """Cells that more cells move into than into their next cell. Cells that stay move into themselves."""
     into = np.bincount(onward, minlength=onward.size)
     return np.asarray(into > into[onward])
 
 
 def find_bottlenecks(ground: Ground, *, merge_distance: float | None = None, widest: float = 12.0) -> list[Bottleneck]:
-    """The bottlenecks of all path-plan layers of a ground, merged, with their widths; in order of their cells.
+    """The bottlenecks of all path plans of a ground, merged, with their widths; in the order of their cells.
 
-    Those within `merge_distance` [m] (three cells unless told otherwise) of each other are one, and those whose
-    passages are. Passages wider than `widest` [m] count as open.
+    Bottlenecks within `merge_distance` [m] (three cells by default) of each other are one, and so are those with
+    passages that close together. Passages wider than `widest` [m] count as open.
     """
     raster = ground.raster
     near = _NEAR if merge_distance is None else merge_distance / raster.cell
@@ -103,7 +102,7 @@ def find_bottlenecks(ground: Ground, *, merge_distance: float | None = None, wid
         places = np.flatnonzero(_funnels(onward))
         found |= {place: found.get(place) for place in places.tolist()}
         for members in _linked(places, _near_pairs(_cells(places, raster), near)):
-            # The staircase of a slanted wall is a chain of funnels: its width is wanted at its middle only.
+            # The staircase of a slanted wall is a chain of funnels: only the width at its middle matters.
             place = _middle_one(members, raster)
             passage = narrowest_passage(
                 place, onward, units, walls, near=max(near, 1.0), widest=max(widest / raster.cell, 1.0)
@@ -113,7 +112,7 @@ def find_bottlenecks(ground: Ground, *, merge_distance: float | None = None, wid
     for members in _clusters(found, near, raster):
         new = _merged(members, found, near, raster)
         same = merged.get(new.cell)
-        # Rings of cells around one another may have one centroid.
+        # Rings of cells around each other may have the same centroid.
         if same is None or new.width < same.width:
             merged[new.cell] = new
     return [merged[cell] for cell in sorted(merged)]
@@ -136,12 +135,12 @@ def _near_pairs(points: NDArray[Any], near: float) -> NDArray[np.int64]:
 
     if len(points) < 2:
         return np.empty((0, 2), dtype=np.int64)
-    # Cells that are three cells apart are within three cells, whatever became of that in metres.
+    # The tolerance keeps cells exactly three cells apart within three cells, whatever the rounding of metres.
     return np.asarray(cKDTree(points).query_pairs(near + 1e-9, output_type="ndarray"), dtype=np.int64)
 
 
 def _linked(places: NDArray[np.int64], pairs: NDArray[np.int64]) -> list[NDArray[np.int64]]:
-    """Places in groups that pairs (of their numbers in the list) hold together."""
+    """Places in groups that are connected by pairs (of their numbers in the list)."""
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
 
@@ -152,7 +151,7 @@ def _linked(places: NDArray[np.int64], pairs: NDArray[np.int64]) -> list[NDArray
 
 
 def _clusters(found: dict[int, Passage | None], near: float, raster: Raster) -> list[NDArray[np.int64]]:
-    """The cells that were found, in groups of which each is one bottleneck."""
+    """The cells that were found, in groups that each form one bottleneck."""
     places = np.array(sorted(found), dtype=np.int64)
     passages = [(k, passage.middle) for k, place in enumerate(places.tolist()) if (passage := found[place])]
     number = np.array([k for k, _ in passages], dtype=np.int64)
@@ -161,7 +160,7 @@ def _clusters(found: dict[int, Passage | None], near: float, raster: Raster) -> 
 
 
 def _middle_one(members: NDArray[np.int64], raster: Raster) -> int:
-    """The one of these places that is nearest to their centroid."""
+    """The place that is nearest to the centroid of all."""
     cells = _cells(members, raster)
     return int(members[np.argmin(((cells - cells.mean(axis=0)) ** 2).sum(axis=1))])
 
@@ -175,7 +174,7 @@ def _merged(members: NDArray[np.int64], found: dict[int, Passage | None], near: 
     width, ends = math.inf, None
     passage = _passage_at(centroid, [found[member] for member in members.tolist()], near)
     if passage is not None:
-        # Past a corner that may be cut a person gets through between walls that touch.
+        # Where corners may be cut, an agent gets through between walls that touch.
         width = max(passage.width, 1.0) * raster.cell
         ends = (_metres(passage.ends[0], raster), _metres(passage.ends[1], raster))
     return Bottleneck(cell=(row, column), position=_metres(centroid, raster), width=width, passage=ends)

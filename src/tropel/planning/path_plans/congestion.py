@@ -1,13 +1,13 @@
-"""Congestion: bottlenecks that are watched while a crowd runs, and shunned while they are full.
+"""Congestion: bottlenecks are monitored during a run, and avoided while they are full.
 
-Banerjee, Abukmail & Kraemer, SIMULATION 85, 2009, sections 6.2 and 6.3. Around each bottleneck the people in a square
-are counted every few frames, a part of the bottlenecks in each. Above a threshold T_hi a congestion is placed there: a
-dynamic obstacle whose inner radius is that of the square and whose influence (equation 4 with a = 2, unclipped by
-walls) reaches as far as people see. It is taken away when there are fewer than T_lo. Those inside push on.
+Banerjee, Abukmail & Kraemer, SIMULATION 85, 2009, sections 6.2 and 6.3. The agents in a square around each bottleneck
+are counted every few frames, for a part of the bottlenecks in each frame. Above a threshold T_hi a congestion is placed
+there: a dynamic obstacle with the size of the square as its inner radius. Its influence (equation 4 with a = 2, not
+clipped by walls) reaches as far as agents see. It is removed when the count falls below T_lo. Agents inside push on.
 
-Where two squares overlap, a queue at a narrow door raises a false alarm at the wide door beside it (figure 10). So
-thresholds are persons per metre of the passage's width here, as the paper proposes; of a passage wider than the square,
-per metre of what is seen. Plain counts as in the paper are there too (`scaled=False`).
+Where two squares overlap, a queue at a narrow door raises a false alarm at the wide door next to it (figure 10). So
+thresholds here are persons per metre of the passage's width, as the paper proposes. For a passage wider than the
+square, they are per metre of the part inside it. Plain counts as in the paper are also possible (`scaled=False`).
 """
 
 from __future__ import annotations
@@ -32,19 +32,19 @@ from tropel.world.raster import Raster
 @named_parameters
 @dataclass(frozen=True, kw_only=True)
 class Congestion:
-    """When a bottleneck is congested, and how strongly it is shunned then."""
+    """When a bottleneck counts as congested, and how strongly agents then avoid it."""
 
     high: float = quantities.number(
-        10.0, above=0.0, about="a congestion begins above it (T_hi) [persons per metre of width, or persons]"
+        10.0, above=0.0, about="a congestion begins above this (T_hi) [persons per metre of width, or persons]"
     )
-    low: float = quantities.number(5.0, low=0.0, about="and ends below it (T_lo)")
+    low: float = quantities.number(5.0, low=0.0, about="a congestion ends below this (T_lo)")
     scaled: bool = True  #: thresholds are per metre of a bottleneck's width
     area: float = quantities.number(
-        4.0, above=0.0, unit="m", about="side of the square that is watched around each bottleneck"
+        4.0, above=0.0, unit="m", about="side of the square that is monitored around each bottleneck"
     )
-    every: int = quantities.number(10, whole=True, low=1, about="steps between two looks at the same bottleneck")
+    every: int = quantities.number(10, whole=True, low=1, about="steps between two counts at the same bottleneck")
     intensity: float = quantities.number(2.0, above=0.0, about="a in equation 4")
-    reach: float = quantities.number(8.0, above=1.0, about="outer over inner radius of a congestion")
+    reach: float = quantities.number(8.0, above=1.0, about="ratio of outer to inner radius of a congestion")
 
     def __post_init__(self) -> None:
         if not self.low < self.high:
@@ -54,28 +54,28 @@ class Congestion:
             )
 
     def thresholds(self, width: float) -> tuple[float, float]:
-        """T_hi and T_lo [persons] at a bottleneck of a width [m]."""
+        """T_hi and T_lo [persons] at a bottleneck of this width [m]."""
         seen = min(width, self.area) if self.scaled else 1.0
         return self.high * seen, self.low * seen
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Looks:
-    """What was counted at one bottleneck over time."""
+    """The counts at one bottleneck over time."""
 
     steps: NDArray[np.int64]
-    counts: NDArray[np.int64]  #: people in the square
-    congested: NDArray[np.bool_]  #: as decided by that look
+    counts: NDArray[np.int64]  #: agents in the square
+    congested: NDArray[np.bool_]  #: as decided by that count
 
 
-#: Bottlenecks, people around each, whether each is congested, and all looks.
+#: Bottlenecks, agents around each, whether each is congested, and all counts.
 Watched = tuple[tuple[Bottleneck, ...], NDArray[np.int64], NDArray[np.bool_], list[tuple[int, ...]]]
 
 
 class CongestionWatch:
-    """Counts people around bottlenecks and keeps the congestions of a terrain up to date.
+    """Counts agents around bottlenecks and keeps the congestion filters of a ground up to date.
 
-    With `keep_history` every look is remembered (`looks`); it takes 32 bytes or so each, so only when asked for.
+    With `keep_history` every count is stored (`looks`). Each takes about 32 bytes, so this is off by default.
     """
 
     def __init__(
@@ -94,7 +94,7 @@ class CongestionWatch:
         self._congested = np.zeros(len(self._bottlenecks), dtype=np.bool_)
         self._history: list[tuple[int, ...]] = []
 
-    # What can be asked ------------------------------------------------------------------------------------------
+    # Queries ----------------------------------------------------------------------------------------------------
 
     @property
     def bottlenecks(self) -> tuple[Bottleneck, ...]:
@@ -102,7 +102,7 @@ class CongestionWatch:
 
     @property
     def counts(self) -> NDArray[np.int64]:
-        """People around each bottleneck when it was last looked at."""
+        """Agents around each bottleneck at its last count."""
         return self._counts.copy()
 
     @property
@@ -111,13 +111,13 @@ class CongestionWatch:
         return self._congested.copy()
 
     def thresholds(self, bottleneck: Bottleneck) -> tuple[float, float]:
-        """T_hi and T_lo [persons] there."""
+        """T_hi and T_lo [persons] at a bottleneck."""
         return self.parameters.thresholds(bottleneck.width)
 
     def looks(self, bottleneck: Bottleneck) -> Looks:
-        """Everything that was counted at a bottleneck."""
+        """All counts at a bottleneck."""
         if not self.keep_history:
-            raise ParameterError("this CongestionWatch remembers no counts; make it with keep_history=True")
+            raise ParameterError("this CongestionWatch stores no counts; create it with keep_history=True")
         told = np.array(self._history, dtype=np.int64).reshape(-1, 5)
         own = told[(told[:, 1] == bottleneck.cell[0]) & (told[:, 2] == bottleneck.cell[1])]
         return Looks(steps=own[:, 0], counts=own[:, 3], congested=own[:, 4] != 0)
@@ -145,17 +145,17 @@ class CongestionWatch:
         names = {filter_name(bottleneck) for bottleneck in self._bottlenecks}
         return [filters[name] for name in sorted(names & filters.keys())]
 
-    # What a planner calls ---------------------------------------------------------------------------------------
+    # Calls from a planner ---------------------------------------------------------------------------------------
 
     def is_due(self, step: int) -> bool:
-        """Whether there is anything to look at in this step."""
+        """Whether any bottleneck is counted in this step."""
         return step % self.parameters.every < len(self._bottlenecks)
 
     def look(self, step: int, occupied: NDArray[Any], dead: NDArray[Any] | None = None) -> None:
-        """Count where it is time to, and place or take away congestions.
+        """Count at the bottlenecks that are due, and place or remove congestions.
 
-        `occupied` (ny, nx) is not zero in cells with somebody. Those who will never move again are no congestion:
-        `dead` is not zero in their cells.
+        `occupied` (ny, nx) is nonzero in cells with an agent. Agents that will never move again are not a congestion:
+        `dead` is nonzero in their cells.
         """
         shape = self._terrain.raster.shape
         for name, cells in (("occupied", occupied), ("dead", dead)):
@@ -179,7 +179,7 @@ class CongestionWatch:
                 self._history.append((step, *bottleneck.cell, count, int(now)))
 
     def replan(self, terrain: Ground, bottlenecks: Sequence[Bottleneck]) -> None:
-        """Go over to the bottlenecks of another plan. Those in the same cell stay as congested as they are."""
+        """Switch to the bottlenecks of another plan. Those in the same cell stay as congested as they are."""
         known = {each.cell: number for number, each in enumerate(self._bottlenecks)}
         self._clear()
         before, counts, congested = [known.get(each.cell) for each in bottlenecks], self._counts, self._congested
@@ -190,14 +190,14 @@ class CongestionWatch:
         self._show_all()
 
     def rest(self) -> None:
-        """Take all congestions away; the next look finds them anew."""
+        """Remove all congestions; the next counts find them again."""
         self._clear()
         self._congested[:] = False
 
     # Checkpoints ------------------------------------------------------------------------------------------------
 
     def state(self) -> dict[str, NDArray[Any]]:
-        """Everything that the next look depends on."""
+        """Everything that the next count depends on."""
         return {
             "bottlenecks": np.array([_row(each) for each in self._bottlenecks]).reshape(-1, 9),
             "counts": self._counts.copy(),
@@ -206,21 +206,21 @@ class CongestionWatch:
         }
 
     def restore(self, stored: Mapping[str, NDArray[Any]]) -> None:
-        """Go back to a stored state, and lay its congestions."""
+        """Go back to a stored state, and publish its congestions."""
         self.put_back(self.read(stored))
 
     def read(self, stored: Mapping[str, NDArray[Any]]) -> Watched:
-        """What `state` gave, checked: the bottlenecks, what was counted there, and all looks."""
+        """What `state` returned, checked: the bottlenecks, their last counts, and all counts over time."""
         rows = taken(stored, "bottlenecks", dtype="float64", shape=(None, 9), finite=False)
         count = len(rows)
-        # A place that is no passage has no width that ends, and no ends.
+        # An open place has an infinite width, and its passage has no ends.
         if not np.isfinite(rows[:, :4]).all() or not (rows[:, 4] >= 0.0).all() or np.isinf(rows[:, 5:]).any():
             raise CheckpointError("'bottlenecks' in it must be cells, places and widths")
         bottlenecks = tuple(_bottleneck(row) for row in rows.tolist())
         ny, nx = self._terrain.raster.shape
         if any(not (0 <= each.cell[0] < ny and 0 <= each.cell[1] < nx) for each in bottlenecks):
             raise CheckpointError(
-                f"the checkpoint has bottlenecks outside of the {ny} × {nx} cells of this map; resume with the scene "
+                f"the checkpoint has bottlenecks outside the {ny} × {nx} cells of this map; resume with the scene "
                 "and the cell size that it was made with"
             )
         history = taken(stored, "history", dtype="int64", shape=(None, 5))
@@ -232,7 +232,7 @@ class CongestionWatch:
         )
 
     def put_back(self, watched: Watched) -> None:
-        """Go back to what was read, and lay its congestions."""
+        """Go back to what was read, and publish its congestions."""
         self._clear()
         self._bottlenecks, self._counts, self._congested, self._history = watched
         self._show_all()
@@ -257,13 +257,13 @@ class CongestionWatch:
 
 
 def filter_name(bottleneck: Bottleneck) -> str:
-    """The name under which a congestion stands in a terrain."""
+    """The name of the filter of a congestion on the ground."""
     row, column = bottleneck.cell
     return f"congestion [{row}, {column}]"
 
 
 def congestion_filter(bottleneck: Bottleneck, parameters: Congestion, raster: Raster) -> Filter:
-    """What a congestion makes of the cells around a bottleneck; walls do not clip it."""
+    """The filter of a congestion on the cells around a bottleneck; walls do not clip it."""
     inner = 0.5 * parameters.area
     outer = parameters.reach * inner
     x, y = bottleneck.position
@@ -278,7 +278,7 @@ def congestion_filter(bottleneck: Bottleneck, parameters: Congestion, raster: Ra
 
 
 def _square(bottleneck: Bottleneck, area: float, raster: Raster) -> tuple[slice, slice]:
-    """The cells that are watched around a bottleneck."""
+    """The cells that are monitored around a bottleneck."""
     side = max(round(area / raster.cell), 1)
     first, left = (max(k - side // 2, 0) for k in bottleneck.cell)
     last, right = (k - side // 2 + side for k in bottleneck.cell)

@@ -1,10 +1,12 @@
-"""Path-plan layers for a lattice crowd: one per goal, published on the ground for the local layer to read.
+"""PathPlans: path plans for a lattice crowd, one per goal, published on the ground for the local layer to read.
 
-Banerjee, Abukmail & Kraemer, SIMULATION 85 (2009), sections 3 to 6. The cells are those people stand on
-(`world/raster.py`), the layers those of `path_plan.py`. Doors, static obstacles and permanent hazards change
-the layers by repair; everything that passes is a filter on top (`world/ground.py`).
+Banerjee, Abukmail & Kraemer, SIMULATION 85 (2009), sections 3 to 6. The cells are those that agents stand on
+(`world/raster.py`), and the plans come from `planning/flow/path_plan.py`. Changes of doors, static obstacles and
+permanent hazards repair the plans; everything temporary is a filter on top (`world/ground.py`).
 
-Agents with other models may follow the same plan; for them it is a flow field on coarse cells.
+Agents with other models may follow the same planner; for them it is a flow field on coarse cells.
+
+The file begins with the value maps that a planner publishes as filters (`PublishedMaps`); the planner follows.
 """
 
 from __future__ import annotations
@@ -39,27 +41,27 @@ from tropel.world.influence import HazardFilters
 from tropel.world.raster import Raster, cells_now
 from tropel.world.value_maps import ValueMap
 
-# Value maps of the user become filters on the ground (`world/ground.py`). A filter is made anew only when its map has
-# moved, its time has come, or the cells have been drawn anew.
+# Value maps become filters on the ground (`world/ground.py`). A filter is rebuilt only if its map has moved, its time
+# has come, or the cells have been redrawn.
 
 
-#: Names of the filters begin so, that they cannot meet those of hazards and congestions.
+#: Prefix of the filters' names, so that they cannot clash with those of hazards and congestions.
 _PREFIX = "value map "
 
 
 class PublishedMaps:
-    """Value maps by name: those declared at first, and those added and removed since."""
+    """Value maps by name: those declared at the start, and those added and removed since."""
 
     def __init__(self, declared: Mapping[str, ValueMap | Mapping[str, Any]]) -> None:
         if not isinstance(declared, Mapping):
             raise ParameterError(
-                f"value maps are given by their names, as {{name = {{values = …}}}}, not {declared!r:.40}"
+                f"value maps must be given by name, as {{name = {{values = …}}}}, not {declared!r:.40}"
             )
         self._declared = {name: _value_map(name, each) for name, each in declared.items()}
         self.begin()
 
     def begin(self) -> None:
-        """Start anew with what was declared."""
+        """Start again with the declared maps."""
         self._maps = dict(self._declared)
         self._published: dict[str, tuple[ValueMap, tuple[float, ...]]] = {}
         self._raster: Raster | None = None
@@ -83,7 +85,7 @@ class PublishedMaps:
         del self._maps[name]
 
     def publish(self, ground: Ground, groups: Sequence[str], time: float, *, on: bool = True) -> None:
-        """Bring the filters on the ground up to date; there are none while they are not `on`."""
+        """Update the filters on the ground; there are none unless `on`."""
         wanted = self._maps if on else {}
         if ground.raster is not self._raster:
             self._raster = ground.raster
@@ -106,7 +108,7 @@ class PublishedMaps:
     # Checkpoints ------------------------------------------------------------------------------------------------
 
     def state(self) -> dict[str, NDArray[Any]]:
-        """Which maps there are: a mark for those declared, plain data for others, and only the name of functions."""
+        """The present maps: a mark for declared ones, plain data for others, and only the name for functions."""
         stored = {name: self._stored(name, value_map) for name, value_map in self._maps.items()}
         return {"value_maps": np.frombuffer(json.dumps(stored).encode(), dtype=np.uint8)}
 
@@ -116,11 +118,11 @@ class PublishedMaps:
         return {"function": value_map.parameters} if value_map.holds_function else value_map.stored()
 
     def restore(self, stored: Mapping[str, NDArray[Any]]) -> None:
-        """Put back what `state` gave; nothing is changed when it cannot be read."""
+        """Put back what `state` returned; if it cannot be read, nothing is changed."""
         self.put_back(self.read(stored))
 
     def read(self, stored: Mapping[str, NDArray[Any]]) -> dict[str, ValueMap]:
-        """The maps that `state` gave; functions are found again among the maps that the script has added."""
+        """The maps that `state` returned; functions are taken from the maps that the script has added."""
         text = taken(stored, "value_maps", dtype="uint8", shape=(None,)).tobytes()
         try:
             told = json.loads(text)
@@ -154,7 +156,7 @@ def _value_map(name: str, given: Any) -> ValueMap:
         if key not in known:
             raise ParameterError(f"value map '{name}' has no '{key}'; {suggest(key, known)}")
     if "values" not in given:
-        raise ParameterError(f"value map '{name}': its values are missing")
+        raise ParameterError(f"value map '{name}': its values are missing; add them as values = …")
     try:
         return ValueMap(**given)
     except ParameterError as error:
@@ -166,7 +168,7 @@ def _number(group: str | None, groups: Sequence[str], name: str) -> int:
         return -1
     if group not in groups:
         raise ParameterError(
-            f"value map '{name}' is for the group '{group}', which is not there; {suggest(group, groups)}"
+            f"value map '{name}' is for the group '{group}', which does not exist; {suggest(group, groups)}"
         )
     return list(groups).index(group)
 
@@ -174,11 +176,11 @@ def _number(group: str | None, groups: Sequence[str], name: str) -> int:
 class PathPlans(FlowField):
     """Publish the shortest paths to all goals on the ground; 2D.
 
-    `cell` [m] must be that of the lattice. `gamma` is the discount per cell of way: how much nearer a cell must be to
-    make up for a neighbour more. Above 0.78 a neighbour outweighs any progress. `equal_moves` counts diagonal moves
-    like straight ones (the paper's MDP instead of its semi-MDP), `corner_cutting` allows them past a blocked cell.
-    `terrain` makes ways longer, as for `FlowField`. With `congestion` bottlenecks that are full are shunned: true, or
-    the parameters of `Congestion`. `value_maps` say what places are worth, by name; others can be added later.
+    `cell` [m] must be that of the lattice. `gamma` is the discount per cell of path length: how much nearer a cell must
+    be to make up for one more neighbour. Above 0.78 a neighbour outweighs any progress. `equal_moves` counts diagonal
+    moves like straight ones (the paper's MDP instead of its semi-MDP), `corner_cutting` allows them past a blocked
+    cell. `terrain` makes paths longer, as for `FlowField`. With `congestion`, agents avoid bottlenecks that are full:
+    true, or the parameters of `Congestion`. `value_maps` give the value of places, by name; others can be added later.
     """
 
     @checked_arguments
@@ -203,18 +205,18 @@ class PathPlans(FlowField):
             terrain=terrain,
         )
         self.congestion = _congestion(congestion)
-        self.watch: CongestionWatch | None = None  #: counts people at bottlenecks, where congestion is shunned
-        self.keep_history = False  #: whether `watch` remembers what it counted
+        self.watch: CongestionWatch | None = None  #: counts agents at bottlenecks, if congestion is avoided
+        self.keep_history = False  #: whether `watch` stores its counts
         self._maps = PublishedMaps(_maps_given(value_maps, layers))
         self._frame = 0
-        self._stale = False  # whether plans may have changed while nobody watched bottlenecks
+        self._stale = False  # whether plans may have changed while bottlenecks were not monitored
         self._published: tuple[object, ...] = ()  #: the raster and the plans that have been published
         self._ground: Ground | None = None
         self._hazards = HazardFilters()
         watching = () if self.congestion is None else ("congestion",)
         self.behaviours: Behaviours = Behaviours(
             "hazard influence", "value maps", *watching
-        )  #: what can be switched off while it runs
+        )  #: what can be switched off during a run
 
     @property
     def parameters(self) -> str:
@@ -245,12 +247,12 @@ class PathPlans(FlowField):
         return self._maps
 
     def publish(self, moment: Moment, out: Guidance) -> None:
-        """Bring the ground up to date for these agents, whose model reads it."""
+        """Update the ground for the members; their model reads it."""
         state, members = moment.state, moment.members
         self._keep_up()
         present = goals_among(state.goal, members, self._known()[0])
         self._add_plans(present)
-        # Not only what has changed just now: others may have had plans made that nobody needed on the ground then.
+        # Not only recent changes count: other callers may have requested plans that the ground did not need then.
         if [id(part) for part in self._published] != [id(part) for part in (self._raster, *self._plans.values())]:
             self._publish()
         self._publish_filters(state, self._published_ground())
@@ -270,7 +272,7 @@ class PathPlans(FlowField):
         self._maps.publish(ground, state.group_names, world.time, on=self.behaviours["value maps"])
 
     def set_behaviour(self, name: str, on: bool) -> None:
-        """Without "congestion" no bottleneck is shunned; without "hazard influence" people just keep out of hazards."""
+        """Without "congestion" agents ignore full bottlenecks; without "hazard influence" all but the inner discs."""
         self.behaviours.switch(name, on)
         if name == "congestion" and not on and self.watch is not None:
             self.watch.rest()
@@ -280,7 +282,7 @@ class PathPlans(FlowField):
         return self.behaviours.get("congestion", False)
 
     def _publish(self) -> Ground:
-        """Publish the plans: all in one array, of which each `PathPlan` has its own part to repair."""
+        """Publish the plans: all in one array; each `PathPlan` repairs its own part of it."""
         raster = self._known()[1]
         plans = {goal: solved.field.solver for goal, solved in self._plans.items()}
         ground = self._ground
@@ -334,7 +336,7 @@ class PathPlans(FlowField):
         return self._ground
 
     def state(self) -> dict[str, NDArray[Any]]:
-        """Value maps that were added, and what the next count at bottlenecks needs; the rest follows from the world."""
+        """Value maps that were added, and the state of the counts at bottlenecks; the rest follows from the world."""
         watched = {} if self.watch is None else {"frame": np.array(self._frame), **self.watch.state()}
         return {
             **self._maps.state(),
@@ -347,7 +349,7 @@ class PathPlans(FlowField):
         if self.watch is not None:
             told = {name.removeprefix("watch/"): a for name, a in stored.items() if name.startswith("watch/")}
             frame, watched = int(taken(told, "frame", dtype="int64", shape=(), low=0)), self.watch.read(told)
-        # All of it can be read: nothing is changed before.
+        # Everything has been read without errors; changes start here.
         self._maps.put_back(maps)
         self.behaviours.put_back(off)
         if self.watch is not None:
@@ -356,7 +358,7 @@ class PathPlans(FlowField):
             self._stale = True
 
     def _warn_of_the_lost(self, state: AgentState) -> None:
-        """Say how many agents have no way to their goal as the world is now, and where they are."""
+        """Warn how many agents have no path to their goal in the present world, and where they are."""
         raster = self._known()[1]
         for goal, plan in self._plans.items():
             rows = np.flatnonzero(state.goal == goal)
@@ -365,18 +367,18 @@ class PathPlans(FlowField):
             if lost.size:
                 low, high = state.position[lost].min(axis=0), state.position[lost].max(axis=0)
                 warnings.warn(
-                    f"{lost.size} of {rows.size} agents have no way to '{self._name(goal)}' as the world is now; they "
+                    f"{lost.size} of {rows.size} agents have no path to '{self._name(goal)}' as the world is now; they "
                     f"stand between ({low[0]:.4g}, {low[1]:.4g}) and ({high[0]:.4g}, {high[1]:.4g}) and wait there",
                     stacklevel=2,
                 )
 
 
 def _maps_given(maps: Mapping[str, Any] | None, layers: Mapping[str, Any] | None) -> Mapping[str, Any]:
-    """What is given as `value_maps`, or under their old name."""
+    """The maps given as `value_maps`, or under their old name."""
     if layers is None:
         return maps or {}
     if maps is not None:
-        raise ParameterError("PathPlans: give value_maps, not layers, which is their old name")
+        raise ParameterError("PathPlans: layers is the old name of value_maps; give only value_maps")
     warn("PathPlans(layers=…)", "value_maps", stacklevel=4)
     return layers
 

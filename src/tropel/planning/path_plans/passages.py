@@ -1,13 +1,14 @@
-"""How wide a passage is: the improvement that the paper on bottlenecks asks for (`planning/path_plans/bottlenecks.py`).
+"""The width of a passage: the improvement that the paper on bottlenecks asks for (`bottlenecks.py`).
 
-The width at a place is the length of the shortest straight line from wall to wall that crosses the way of the flow
-there. The way is what the policy walks: the longest tributary that leads to the place, then on towards the goal. A line
-that merely cuts off a corner of the room, or a notch of a wall, crosses the way twice or never, so only odd crossings
-count. Walls are squares of the raster, and lengths are taken between their nearest points: exact for walls along the
-axes; a slanted wall is a staircase of cells and a door in it up to two cells narrower than it is drawn.
+The width at a place is the length of the shortest straight line from wall to wall that crosses the path of the flow
+there. That path is the one that the policy takes: the longest tributary that leads to the place, then on towards the
+goal. A line that merely cuts off a corner of the room, or a notch in a wall, crosses the path twice or never, so only
+odd numbers of crossings count. Walls are squares of the raster, and lengths are measured between their nearest points.
+This is exact for walls along the axes; a slanted wall is a staircase of cells, and a door in it appears up to two cells
+narrower than drawn.
 
-The edge of the raster counts as a wall, and what is behind a goal does not: people leave there. A pillar in the middle
-of a door makes two doors of it.
+The edge of the raster counts as a wall, but walls behind a goal do not: agents leave there. A pillar in the middle of a
+door divides it into two doors.
 """
 
 from __future__ import annotations
@@ -20,12 +21,12 @@ from numpy.typing import NDArray
 
 from tropel._kernels.compile import inlined_kernel, kernel
 
-# The shortest line from wall to wall across a way over the cells of a raster.
+# The shortest line from wall to wall across a path over the cells of a raster.
 
 
 @kernel
 def farthest_tributary(place, onward, units, across, reach):
-    """The cell with the longest way to the goal, within a square around a place, from which the policy leads to it."""
+    """Of the cells in a square from which the policy leads to a place, the one with the longest path to the goal."""
     down = units.size // across
     row, column = place // across, place % across
     longest, start = units[place], np.int64(place)
@@ -58,9 +59,9 @@ def _passes_near(ay, ax, by, bx, y, x, near):
 
 @kernel
 def _crosses(ay, ax, by, bx, way, y, x, near):
-    """Whether the line from a to b crosses a way an odd number of times, one of them near a point.
+    """Whether the line from a to b crosses a path an odd number of times, one of them near a point.
 
-    Half-open, so that a line through a corner of the way crosses one of the two steps there.
+    Half-open, so that a line through a corner of the path crosses one of the two steps there.
     """
     dy, dx = by - ay, bx - ax
     odd, close = False, False
@@ -82,7 +83,7 @@ def _crosses(ay, ax, by, bx, way, y, x, near):
 
 @kernel
 def _clear(ay, ax, by, bx, blocked):
-    """Whether no wall stands between two blocked cells. `blocked` has a border of one cell more than the raster."""
+    """Whether no wall stands between two blocked cells. `blocked` is larger than the raster by a border of one cell."""
     steps = 4 * max(abs(by - ay), abs(bx - ax))
     for k in range(1, steps):
         iy = np.int64(np.rint(ay + k / steps * (by - ay)))
@@ -96,9 +97,9 @@ def _clear(ay, ax, by, bx, blocked):
 
 @kernel
 def shortest_line(faces, way, blocked, row, column, near, longest):
-    """The nearest two of the faces (n, 2) of walls whose line crosses a way near a cell: their numbers, or -1, -1.
+    """The nearest two faces (n, 2) of walls with a connecting line that crosses a path near a cell; -1, -1 if none.
 
-    Lengths are between the nearest points of the two squares, at most `longest`; of equal ones the first is taken.
+    Lengths are measured between the nearest points of the two squares, at most `longest`; ties go to the first.
     """
     y, x = np.float64(row), np.float64(column)
     best = longest * longest
@@ -123,7 +124,7 @@ def shortest_line(faces, way, blocked, row, column, near, longest):
 
 Cells = NDArray[np.int64]
 
-#: How far around a place walls are looked for at first, in cells; doubled until a line is found that is no longer.
+#: Initial search radius for walls around a place, in cells; doubled until a line is found that fits inside.
 _FIRST_LOOK = 8
 
 
@@ -141,7 +142,7 @@ class Passage:
 
 
 class Walls:
-    """The blocked cells of a raster that have a free neighbour which is no goal: the faces of its walls."""
+    """The faces of a raster's walls: blocked cells with a free neighbour that is not a goal."""
 
     def __init__(self, free: NDArray[np.bool_], goal: NDArray[np.bool_]) -> None:
         self.blocked = np.pad(~free, 1, constant_values=True)
@@ -163,9 +164,9 @@ class Walls:
 def narrowest_passage(
     place: int, onward: Cells, units: NDArray[np.int64], walls: Walls, *, near: float, widest: float
 ) -> Passage | None:
-    """The narrowest passage that the flow takes within `near` cells of a place; None where it is wider than `widest`.
+    """The narrowest passage of the flow within `near` cells of a place; None if it is wider than `widest`.
 
-    `onward` (cells,) is where the policy leads from each cell, itself where it stays.
+    `onward` (cells,) is the cell that the policy leads to from each cell, the cell itself if it stays.
     """
     look = _FIRST_LOOK
     while True:
@@ -176,7 +177,7 @@ def narrowest_passage(
 
 
 def way_through(place: int, onward: Cells, units: NDArray[np.int64], reach: int) -> NDArray[np.float64]:
-    """Cells (n, 2) of the longest way within `reach` cells that the policy leads to a place, and on from there."""
+    """Cells (n, 2) of the longest path of the policy to a place within `reach` cells, and on from there."""
     nx = units.shape[1]
     way = [int(farthest_tributary(place, onward, units.reshape(-1), nx, reach))]
     while way[-1] != place:
@@ -188,7 +189,7 @@ def way_through(place: int, onward: Cells, units: NDArray[np.int64], reach: int)
         way.append(following)
     cells = np.array([divmod(c, nx) for c in way], dtype=np.float64)
     if len(cells) > 1:
-        # A goal that lies in a door is reached before the door is crossed.
+        # A goal inside a door is reached before the door is crossed.
         cells = np.vstack([cells, 2.0 * cells[-1] - cells[-2]])
     return cells
 
@@ -196,7 +197,7 @@ def way_through(place: int, onward: Cells, units: NDArray[np.int64], reach: int)
 def _shortest_line(
     place: int, onward: Cells, units: NDArray[np.int64], walls: Walls, near: float, longest: float
 ) -> Passage | None:
-    """The shortest line of at most so many cells that crosses the way near a place an odd number of times."""
+    """The shortest line of at most `longest` cells that crosses the path near a place an odd number of times."""
     row, column = divmod(place, units.shape[1])
     reach = math.ceil(near + longest) + 1
     faces = walls.around(row, column, reach)
@@ -210,7 +211,7 @@ def _shortest_line(
 
 
 def _nearest_points(a: Cells, b: Cells) -> tuple[tuple[float, float], tuple[float, float]]:
-    """The points of two squares that are nearest to each other; the middle where they face each other."""
+    """The points of two squares that are nearest to each other; the middle if they face each other."""
     inwards = 0.5 * np.sign(b - a)
     from_a, to_b = a + inwards, b - inwards
     return (float(from_a[0]), float(from_a[1])), (float(to_b[0]), float(to_b[1]))
