@@ -1,4 +1,4 @@
-"""The evacuation report of a recorded run, with the questions that people who plan venues ask.
+"""The evacuation report of a recorded run, which answers what planners of venues want to know.
 
 In reading order: `exit_widths`, for flows per metre; `PeopleSeen`, which reconstructs the table of people from frames
 where the run did not record it; and `evacuation_report` with the report itself.

@@ -36,7 +36,7 @@ _EXAMPLE = "mesa.examples.basic.boid_flockers.model"
 
 
 class MesaFlock:
-    """Boids that see as far as `vision` on a torus; everything else is as in the example."""
+    """Boids with a sense radius of `vision` on a torus; everything else is as in the example."""
 
     def __init__(self, *, agents: int, side: float, vision: float, separation: float = 1.0, seed: int = 1) -> None:
         self._model = _example()(
@@ -174,7 +174,7 @@ class NumpyFlock:
 # The flocking model that public comparisons of agent-based frameworks use, in its public settings, next to Mesa's.
 @dataclass(frozen=True, kw_only=True)
 class PublicSetting:
-    """Birds that see as far as `vision` on a square torus, with a speed of 1 and steps of 1."""
+    """Birds with a sense radius of `vision` on a square torus, with a speed of 1 and steps of 1."""
 
     agents: int
     side: float

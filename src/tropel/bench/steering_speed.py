@@ -106,7 +106,7 @@ JUPEDSIM = "JuPedSim CFSM"
 
 @dataclass(frozen=True, kw_only=True)
 class Place:
-    """Where people walk, and where to."""
+    """Where people walk, and their goal."""
 
     walkable: shapely.Polygon
     start: shapely.Polygon  #: the part that is filled with people at the start

@@ -64,7 +64,7 @@ def draw_cells(
 def cells_figure(panels: Sequence[CellsPanel], *, title: str, about: str, worth_means: str = "") -> Figure:
     """The figure that `draw_cells` saves."""
     if not panels:
-        raise ParameterError("there is nothing to draw: give at least one panel")
+        raise ParameterError("nothing to draw: give at least one panel")
     shaded = any(panel.worth is not None for panel in panels)
     high = max(round(_PANEL * panel.free.shape[0] / panel.free.shape[1]) for panel in panels)
     right = _BETWEEN + _STRIP + _STRIP_LABELS if shaded else _EDGE

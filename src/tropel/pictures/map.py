@@ -332,7 +332,7 @@ def _draw_seams(axes: Axes, scene: Scene, view: Viewport) -> None:
 
 
 def wall_width(shape: Any, view: Viewport, *, usual: float = 1.4) -> float:
-    """How thick to draw walls [points]: thinner where so many walls would cover the floor."""
+    """How thick to draw walls [points]: thinner if they would cover too much of the floor."""
     length = shape.length * view.scale
     covered = length * usual * style.DPI / 72 / (view.width * view.height)
     return usual * min(1.0, _MOST_COVERED / covered) if covered > 0.0 else usual

@@ -85,7 +85,7 @@ def _write_header(figure: Figure, trajectory: Trajectory, paths: Paths, summary:
         counts += [f"{died:,} died"] * (died > 0) + [f"{there:,} still there"] * (there > 0)
         facts.append(", ".join(counts))
     if trajectory.summary is None and scene.seed is not None:
-        facts.append("interrupted")
+        facts.append("interrupted before the end")
     if paths.drawn < paths.agents:
         facts.append(f"{paths.drawn:,} paths drawn")
     title = style.shortened(scene.title or trajectory.path.stem, 60)

@@ -31,7 +31,7 @@ class FrameData:
     #: Number of the group; its name is `scene.groups[number]`.
     group: NDArray[np.int32]
     radius: Floats
-    #: None where the file does not hold it (SQLite).
+    #: None if the file does not store it (SQLite).
     speed: Floats | None
 
 

@@ -1,11 +1,11 @@
-"""The Parquet trajectory: a directory of closed parts, so that killing the process costs no footer.
+"""The Parquet trajectory: a directory of closed parts, so that every part has its footer even after a kill.
 
     NAME.parquet/
       scene.json                 format, version, fps, scene
       parts/part-000000.parquet  frame, id, x, y(, z), heading_x, …, speed, group, radius; whole frames only
       obstacles/part-000000.…    frame, name, x, y(, z), radius of moving obstacles, if there are any
       geometry/<digest>.wkt      walkable areas
-      events.jsonl               one event a line
+      events.jsonl               one event per line
       people.parquet             at the end of the run: id, group, came, gone, fate, through of every agent
       summary.json               at the end of the run
 
@@ -50,7 +50,8 @@ SUMMARY = "summary.json"
 ENTRIES = frozenset({SCENE, PARTS, OBSTACLES, GEOMETRY, EVENTS, PEOPLE, SUMMARY})
 
 _FOOTER_KEY = b"tropel"
-#: In a file and in a row group. tropel closes a part after 1,048,576 rows, at a whole frame, and groups 131,072 rows.
+#: Most rows in a file and in a row group. tropel closes a part after 1,048,576 rows, at a whole frame, and puts 131,072
+#: rows in a row group.
 MOST_ROWS = 1 << 24
 MOST_ROWS_AT_ONCE = 1 << 20
 

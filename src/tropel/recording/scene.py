@@ -36,7 +36,7 @@ class Scene:
     doors: dict[str, dict[str, Any]] = field(default_factory=dict)
     #: The name of group number i.
     groups: list[str] = field(default_factory=lambda: ["agents"])
-    #: name → {"position": […]} or {"path": [[…], …], "motion": {…}}, and "radius"; older files lack some
+    #: name → {"position": […]} or {"path": [[…], …], "motion": {…}}, and "radius"; other versions may lack some
     targets: dict[str, dict[str, Any]] = field(default_factory=dict)
     #: name → {"radius": metres, "position": […]}
     obstacles: dict[str, dict[str, Any]] = field(default_factory=dict)

@@ -46,7 +46,7 @@ class Trajectory(ABC):
     @abstractmethod
     def table(self) -> dict[str, NDArray[Any]]:
         """All rows as columns, ordered by frame and id: frame, id, x, y(, z), heading_x, … , group, radius, and speed
-        where the file holds it."""
+        if the file has it."""
 
     @abstractmethod
     def entries(self) -> list[RecordedEvent]:

@@ -107,7 +107,7 @@ def check(
 
 
 def _filled(density: float, seed: int) -> NDArray[np.float64]:
-    """A triangular lattice over the corridor, each position moved at random as far as bodies do not touch."""
+    """A triangular lattice over the corridor, each position moved at random without bodies touching."""
     across = _WIDTH - 2.0 * _RADIUS
     spacing = math.sqrt(2.0 / (math.sqrt(3.0) * density))
     rows = max(round(_WIDTH / (spacing * math.sqrt(0.75))), 1)

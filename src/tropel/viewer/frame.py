@@ -1,4 +1,4 @@
-"""What is drawn of a moment: copies, taken between two steps, so that drawing never touches a running step.
+"""The state that is drawn: copies, taken between two steps, so that drawing never touches a running step.
 
 A frame knows nothing about the engine. Recorded runs can be turned into frames as well.
 """
@@ -35,7 +35,7 @@ def no_discs(dim: int) -> Discs:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Frame:
-    """Everything that is drawn of a moment."""
+    """Everything that is drawn at one moment."""
 
     step: int
     time: float  #: [s]

@@ -26,9 +26,7 @@ Floats = NDArray[np.float64]
 #: Beyond this number, neighbours are counted but not listed.
 _MOST_LISTED = 12
 _NOT_SHOWN = frozenset({"id", "group", "position", "velocity", "heading", "goal", "dead"})
-NOBODY = (
-    "Click on an agent in the world to see its state. Clicks select agents while the tool in *Disturb* is set to it."
-)
+NOBODY = "Click on an agent in the world to see its state. In *Disturb*, a click must be set to the tool that selects."
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

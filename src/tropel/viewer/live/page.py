@@ -76,7 +76,7 @@ class OverlaySwitch(Observer):
     # On the page's thread ---------------------------------------------------------------------------------------
 
     def show(self, seen: Any) -> None:
-        """Draw what was seen."""
+        """Draw what `look` returned."""
         if not self._error:
             try:
                 if seen is None:

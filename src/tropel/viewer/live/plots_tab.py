@@ -86,7 +86,7 @@ class History(Observer):
                 del notes[1::2]
             self._every *= 2
 
-    # Data for the plots, on the simulation's thread --------------------------------------------------------------
+    # Data for the plots, on the simulation's thread -------------------------------------------------------------
 
     def speed(self) -> Curves:
         """Mean speed of living agents [m/s]."""

@@ -1,7 +1,7 @@
 """The simulation in a thread of its own: at a chosen speed, and never waiting for a browser.
 
 Everything that touches the simulation happens on its thread, between two steps. Other threads hand in functions (`ask`)
-and events (`disturb`), and take the newest frame when they are ready for one; frames that nobody takes are never made.
+and events (`disturb`), and take the newest frame when they are ready for one; frames that are not taken are not made.
 
 The run itself is `tropel.run.loop.Run`. Between two steps it checks whether to stop, and that is where this module
 waits.

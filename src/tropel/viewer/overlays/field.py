@@ -41,7 +41,7 @@ class Arrows:
     goal: str
 
 
-# The field that is shown -----------------------------------------------------------------------------------------
+# The field that is shown ----------------------------------------------------------------------------------------
 
 
 def shown_row(sim: Simulation, selected: int | None) -> int | None:

@@ -1,8 +1,8 @@
 """What an overlay is, and how to register your own.
 
-An overlay looks at the simulation and draws what it found. Looking happens on the simulation's thread between two
-steps, so it must be quick, must not change anything and must return copies. Drawing happens on the page's thread and
-may take its time.
+An overlay reads the simulation and draws what it found. `look` runs on the simulation's thread between two steps, so
+it must be quick, must not change anything and must return copies. `draw` runs on the page's thread and may take its
+time.
 
     def look(sim, selected):                     # `selected` is the id of the selected agent, or None
         return sim.agents.position.copy()

@@ -48,7 +48,7 @@ class RecordedFrames:
 
     @property
     def choices(self) -> list[str]:
-        """What agents can be coloured by."""
+        """The choices for colouring agents."""
         return [GROUP, SPEED, DENSITY, *([TIME_TO_EXIT] if self._left_at is not None and len(self._left_at) else [])]
 
     @property
