@@ -113,7 +113,7 @@ def test_nobody_leaving_is_a_report_too(tmp_path: Path) -> None:
     assert report.table().row_count
 
 
-@pytest.mark.parametrize(("frames", "words"), [(0, "has no frames"), (4, "nobody was there")])
+@pytest.mark.parametrize(("frames", "words"), [(0, "has no frames"), (4, "has no agents in any frame")])
 def test_a_run_without_people_is_an_error(tmp_path: Path, frames: int, words: str) -> None:
     path = record(tmp_path / "empty.sqlite", lambda t: ([], np.zeros((0, 2))), frames=frames)
     with pytest.raises(RecordingError, match=words):

@@ -107,7 +107,7 @@ def test_plot_draws_png_and_gif_of_a_run_and_of_a_file(folder):
     assert (folder / "elsewhere" / "run.png").exists()
     done = tropel("plot", "nothing", cwd=folder, ok=False)
     assert done.returncode == 1
-    assert "there is no nothing" in done.stderr
+    assert "nothing does not exist" in done.stderr
 
 
 def test_sweep_reports_every_seed_and_the_spread(folder):
@@ -121,7 +121,7 @@ def test_sweep_reports_every_seed_and_the_spread(folder):
 
 def test_list_validate_schema_and_version(folder):
     assert "hall" in tropel("list", cwd=folder).stdout
-    assert "is fine" in tropel("validate", "short.toml", cwd=folder).stdout
+    assert "is valid" in tropel("validate", "short.toml", cwd=folder).stdout
     assert "properties" in json.loads(tropel("schema", cwd=folder).stdout)
     assert tropel("--version", cwd=folder).stdout.startswith("tropel ")
 

@@ -68,7 +68,7 @@ def test_a_run_that_was_killed_is_reported_with_a_note(folder):
         file.execute("DELETE FROM tropel_metadata WHERE key = 'summary'")
     file.close()
     done = tropel("report", "killed.sqlite", "-q", "--no-pictures", cwd=folder)
-    assert "what its frames show" in done.stderr
+    assert "times and exits come from its frames" in done.stderr
     assert (folder / "killed-report" / "people.csv").exists()
 
 
@@ -79,7 +79,7 @@ def test_a_run_that_was_killed_is_reported_with_a_note(folder):
         (["short.toml"], "is not a trajectory"),
         (["o", "--format", "cvs"], "did you mean 'csv'"),
         (["o", "--cell", "0"], "cell must be a positive number"),
-        (["o", "--out", "short.toml/inside"], "cannot make the folder"),
+        (["o", "--out", "short.toml/inside"], "cannot create the folder"),
     ],
 )
 def test_what_cannot_be_reported_is_a_clear_error(folder, arguments, words):
@@ -94,7 +94,7 @@ def test_an_empty_run_is_a_clear_error(folder):
     tropel("run", "empty.toml", "--out", "empty", "--no-picture", "-q", cwd=folder)
     done = tropel("report", "empty", "-q", cwd=folder, ok=False)
     assert done.returncode == 1
-    assert "nobody was there" in done.stderr
+    assert "has no agents in any frame" in done.stderr
     assert not (folder / "empty" / "report").exists()
 
 

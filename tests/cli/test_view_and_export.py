@@ -61,7 +61,7 @@ def test_the_name_of_the_file_says_what_it_is(run: Path, tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({}, "say what to export: --html, --gif or --mp4"),
+        ({}, "choose what to export: --html, --gif or --mp4"),
         ({"html": True, "gif": True, "out": Path("a.html")}, "one file of one kind"),
         ({"out": Path("a.hmtl")}, r"did you mean '\.html'"),
         ({"gif": True, "colour": "speed"}, "--colour is for --html only"),

@@ -286,29 +286,29 @@ def test_planners_that_keep_their_promises_pass(planner: Any) -> None:
         (WritesEverybody, "writes only the rows of its members"),
         (TakesIdsForRows, "writes only the rows of its members"),
         (ReturnsItsResult, "results are written into out"),
-        (ReplacesTheBuffer, "results are written into the arrays of out, but out.directions is another array"),
+        (ReplacesTheBuffer, "results are written into the arrays of out, but out.directions is a different array"),
         (CountsStrangers, r"writes only the rows of its members.*out\.memory\['steps_asked'\] of row \d+"),
-        (ReplacesItsMemory, r"written into the arrays of out, but out\.memory\['steps_asked'\] is another array"),
-        (AddsToItsMemory, r"written into the arrays of out, but out\.memory\['more'\] is another array"),
-        (CountsInTheState, r"what it is given stays as it is, but state\.steps_asked of row 0"),
+        (ReplacesItsMemory, r"written into the arrays of out, but out\.memory\['steps_asked'\] is a different array"),
+        (AddsToItsMemory, r"written into the arrays of out, but out\.memory\['more'\] is a different array"),
+        (CountsInTheState, r"inputs are not changed, but state\.steps_asked of row 0"),
         (LooksAround, "nothing has been sensed here: `near` is for steer"),
         (GoesOnAsBefore, "there is no guidance before planning: read it in steer"),
         (DividesByZero, "finite"),
         (Overlong, "no longer than one"),
-        (MovesPeople, "what it is given stays as it is"),
-        (ChangesTheWorld, "what it is given stays as it is"),
-        (SortsMembersAway, "what it is given stays as it is"),
+        (MovesPeople, "inputs are not changed"),
+        (ChangesTheWorld, "inputs are not changed"),
+        (SortsMembersAway, "inputs are not changed"),
         (RollsDice, "the same call gives the same bits"),
         (RemembersSecretly, "the same call gives the same bits"),
-        (RemembersSlowly, "a resumed run is the run that was never stopped"),
+        (RemembersSlowly, "a resumed run equals the run that was never stopped"),
         (ForgetsToRestore, "the same call gives the same bits"),
-        (StoresAndCannotRestore, "what state\\(\\) tells can be put back"),
+        (StoresAndCannotRestore, "what state\\(\\) returns can be restored"),
         (StoresObjects, "dict of NumPy arrays"),
         (StoresNumbers, "dict of NumPy arrays"),
         (SharesItsMemory, "the same call gives the same bits"),
-        (CountsRows, "does not depend on the number of its row"),
+        (CountsRows, "does not depend on its row number"),
         (GivesWayToSmallerIds, "numbered in another order"),
-        (FollowsWhoWasDoneBefore, "whoever else is in members"),
+        (FollowsWhoWasDoneBefore, "does not depend on the other members"),
         (NeedsSomebody, "no agents"),
         (NeedsMembers, "no members"),
         (AsksForThreads, "1 thread and 2 threads"),
@@ -328,7 +328,7 @@ def test_a_violation_tells_layer_scene_agent_and_remedy() -> None:
     assert "MovesPeople.direct() in the 2D hall with 240 agents, step 0" in message
     # Members are rows 0, 2, 3, 5, …; every seventh agent has left, so row 5 is agent 6.
     assert "state.position of row 5 (agent 6) was" in message
-    assert message.endswith("work on a copy; the state of everybody is frozen during the step")
+    assert message.endswith("work on a copy; the state of all agents is frozen during the step")
 
 
 def test_a_planner_for_2d_passes_when_that_is_said() -> None:
@@ -340,7 +340,7 @@ def test_dependence_on_ids_is_accepted_when_it_is_declared() -> None:
 
 
 def test_dependence_on_rows_is_found_even_when_ids_matter() -> None:
-    with pytest.raises(ContractViolation, match="the number of its row"):
+    with pytest.raises(ContractViolation, match="its row number"):
         check_planner(CountsRows(), ids_matter=True)
 
 
@@ -352,13 +352,13 @@ def test_a_world_and_agents_of_the_users_own_are_used() -> None:
 
 
 def test_agents_without_a_world_are_refused() -> None:
-    with pytest.raises(ParameterError, match="no world"):
+    with pytest.raises(ParameterError, match="without a world"):
         check_planner(tropel.Direct(), agents=[tropel.Group("people", count=3)])
 
 
 def test_what_is_no_planner_is_refused() -> None:
     said = (
-        "42 is no tropel.Planner, and no class or function that makes one; extend tropel.Planner and write its method"
+        "42 is not a tropel.Planner, nor a class or function that makes one; extend tropel.Planner and write its method"
     )
     with pytest.raises(ParameterError, match=f"{said} direct"):
         check_planner(42)
@@ -369,7 +369,7 @@ def test_a_class_with_the_right_method_is_no_planner_unless_it_says_so() -> None
         def direct(self, moment: Moment, out: Guidance) -> None:
             out.directions[moment.members] = 0.0
 
-    with pytest.raises(ParameterError, match=r"Lookalike object at .* is no tropel\.Planner"):
+    with pytest.raises(ParameterError, match=r"Lookalike object at .* is not a tropel\.Planner"):
         check_planner(Lookalike())
 
 

@@ -280,18 +280,18 @@ def test_models_that_keep_their_promises_pass(model: Any) -> None:
         (DividesByDirection, "results are finite"),
         (Explodes, "stays calm"),
         (LongHeadings, "a heading is a unit vector"),
-        (ChangesDirections, "what it is given stays as it is, but directions of row"),
-        (ChangesState, "what it is given stays as it is, but state.velocity of row"),
-        (ChangesNear, r"what it is given stays as it is, but near.neighbours\(\).(met_)?radius"),
-        (ChangesLists, r"what it is given stays as it is, but near.csr\(\).indices"),
+        (ChangesDirections, "inputs are not changed, but directions of row"),
+        (ChangesState, "inputs are not changed, but state.velocity of row"),
+        (ChangesNear, r"inputs are not changed, but near.neighbours\(\).(met_)?radius"),
+        (ChangesLists, r"inputs are not changed, but near.csr\(\).indices"),
         (RollsDice, "the same call gives the same bits"),
         (SmoothsSecretly, "the same call gives the same bits"),
-        (ChangesItsMind, "a resumed run is the run that was never stopped"),
+        (ChangesItsMind, "a resumed run equals the run that was never stopped"),
         (StoresObjects, "dict of NumPy arrays"),
-        (FollowsWhoWasDoneBefore, "whoever else is in members"),
+        (FollowsWhoWasDoneBefore, "does not depend on the other members"),
         (LooksAtSmallerIds, "numbered in another order"),
         (WandersById, "numbered in another order.*ids_matter=True"),
-        (WandersByRow, "does not depend on the number of its row|whoever else is in members"),
+        (WandersByRow, "does not depend on its row number|does not depend on the other members"),
         (DriftsWithTheMean, "1 thread and 2 threads"),
         (NeedsSomebody, "no agents: it must work there"),
         (FlatOnly, r"FlatOnly works in 2D.*dims=\(2,\)"),
@@ -307,7 +307,7 @@ def test_random_numbers_by_id_pass_when_that_is_said() -> None:
 
 
 def test_random_numbers_by_row_are_found_even_then() -> None:
-    with pytest.raises(ContractViolation, match="the number of its row"):
+    with pytest.raises(ContractViolation, match="its row number"):
         check_steering(WandersByRow(), ids_matter=True)
 
 
@@ -326,7 +326,7 @@ def test_a_crowd_on_cells_that_draws_by_row_is_found() -> None:
             renumbered.columns = moment.state.columns | {"id": np.arange(len(moment.state))}
             super().steer(replace(moment, state=renumbered), out)
 
-    with pytest.raises(ContractViolation, match="the number of its row"):
+    with pytest.raises(ContractViolation, match="its row number"):
         check_steering(DrawsByRow, planner=tropel.PathPlans, dims=(2,), ids_matter=True, dt=0.2)
 
 

@@ -55,7 +55,7 @@ def test_the_header_says_how_many(tmp_path: Path) -> None:
     figure = bottleneck_figure(scene(), FOUND[:1], title="A hall", facts=["2 goals"])
     texts = [text.get_text() for text in figure.texts]
     assert "A hall" in texts
-    assert "2 goals  ·  1 bottleneck  ·  blue: where its width is measured" in texts
+    assert "2 goals  ·  1 bottleneck  ·  blue: where the width is measured" in texts
     path = draw_bottlenecks(scene(), FOUND, tmp_path / "found.png")
     with Image.open(path) as picture:
         assert picture.width > 800

@@ -59,7 +59,7 @@ def test_out_may_be_a_file_or_a_folder_for_phase_plots(tropel: Tropel, tmp_path:
 def test_a_name_that_is_no_phase_plot_is_answered_with_the_nearest(tropel: Tropel, tmp_path: Path) -> None:
     code, _, said = tropel("plot", "game_fig22")
     assert code == 1
-    assert "there is no game_fig22; give the folder of a run, a trajectory file or a plot by name" in said
+    assert "game_fig22 does not exist; give the folder of a run, a trajectory file or the name of a plot" in said
     assert "did you mean 'game_fig2'?" in said
     assert list(tmp_path.iterdir()) == []
 
@@ -68,7 +68,7 @@ def test_an_out_that_cannot_be_made_is_an_error_of_one_line(tropel: Tropel, tmp_
     (tmp_path / "file").write_text("")
     code, _, said = tropel("plot", "game_fig2", "--out", "file/below")
     assert code == 1
-    assert said.startswith("error: cannot make the folder file/below")
+    assert said.startswith("error: cannot create the folder file/below")
     assert said.count("\n") == 1
 
 

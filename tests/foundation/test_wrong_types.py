@@ -100,7 +100,7 @@ def test_what_is_no_text_is_refused_by_name(name: str, make: Callable[[Any], Any
 )
 def test_runs_that_make_no_sense_are_refused(run: dict[str, Any]) -> None:
     name = list(run)[-1]
-    with pytest.raises(ParameterError, match="names no file" if name == "checkpoint" else name):
+    with pytest.raises(ParameterError, match="is not the name of a file" if name == "checkpoint" else name):
         simulation().run(**run)
 
 

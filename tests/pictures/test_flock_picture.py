@@ -30,7 +30,7 @@ def test_every_measure_has_a_panel_with_a_curve_for_each_group() -> None:
     assert [title.split(",")[0] for title in titles] == [
         "polarisation",
         "milling",
-        "distance to the nearest other [m]",
+        "distance to the nearest neighbour [m]",
         "sub-flocks",
         "share of the largest sub-flock",
         "agents",

@@ -55,7 +55,7 @@ def test_the_numbers_of_the_report_are_written() -> None:
     said = texts(report_figure(report))
     assert "4 left" in said
     assert "1 still there" in said
-    assert "as the frames show them" in said
+    assert "times and exits estimated from frames" in said
     assert "exit 0" in said
     assert f"50 % in {report.needed_by(50):.1f} s" in said
 
@@ -122,5 +122,5 @@ def test_a_world_in_three_dimensions_is_drawn_from_above() -> None:
     world = scene(dim=3, bounds=[[0.0] * 3, [10.0, 6.0, 5.0]], walkable_wkt="")
     run = MemoryTrajectory(world, walk(dim=3))
     report = evacuation_report(run)
-    assert "highest density" in texts(crowd_maps_figure(report, run))
+    assert "peak density" in texts(crowd_maps_figure(report, run))
     assert report_figure(report).axes

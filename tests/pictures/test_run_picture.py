@@ -214,7 +214,7 @@ def test_a_recorded_file_is_drawn_too(tmp_path: Path) -> None:
             )
     with read_trajectory(tmp_path / "run.sqlite") as run:
         assert draw_run(run, tmp_path / "run.png").exists()
-        assert "interrupted before its end" in texts(run_figure(run))
+        assert "interrupted before the end" in texts(run_figure(run))
 
 
 def test_an_earlier_picture_stays_when_drawing_fails(tmp_path: Path) -> None:
@@ -257,7 +257,7 @@ def test_impossible_names_of_pictures_are_refused_before_any_work(tmp_path: Path
     with pytest.raises(RecordingError, match="does not exist, create it first"):
         draw_run(run, tmp_path / "nowhere" / "run.png")
     (tmp_path / "dir.png").mkdir()
-    with pytest.raises(RecordingError, match="is in the way"):
+    with pytest.raises(RecordingError, match="it is a directory"):
         draw_run(run, tmp_path / "dir.png")
 
 

@@ -79,7 +79,7 @@ def test_runs_in_which_not_everybody_left_are_said() -> None:
         (departures(2), 60, "mean"),
         ([times[:-1] for times in departures(3)], 60, "no run in which everybody left"),
         ([[5.0]] * 15, 1, "mean 5.0 s"),
-        ([[]] * 3, 0, "there was nobody"),
+        ([[]] * 3, 0, "no agents"),
         ([[]], 4, "not everybody left (4 stayed)"),
     ],
     ids=["one run", "two runs", "none complete", "all alike", "no agents", "nobody left"],

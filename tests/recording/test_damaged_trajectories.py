@@ -89,7 +89,7 @@ def test_what_is_not_a_trajectory_is_refused(tmp_path: Path) -> None:
         "notes.sqlite": "neither a SQLite trajectory nor",
         "empty.sqlite": "neither a SQLite trajectory nor",
         "folder": "no scene.json",
-        "other.sqlite": "no trajectory",
+        "other.sqlite": "not a trajectory",
     }.items():
         with pytest.raises(RecordingError, match=says):
             read_trajectory(tmp_path / name)

@@ -222,7 +222,7 @@ def test_all_models_that_scenario_files_know_are_verified_unless_told_otherwise(
 @pytest.mark.parametrize(
     ("what", "says"),
     [
-        ({"tests": ["rimea_2"]}, "no verification test 'rimea_2'; did you mean"),
+        ({"tests": ["rimea_2"]}, "unknown verification test 'rimea_2'; did you mean"),
         ({"models": ["sek"]}, "no steering model 'sek'; did you mean 'seek'"),
         ({"models": ["tropel.nothing:Here"]}, "cannot import 'tropel.nothing:Here'"),
     ],

@@ -91,7 +91,7 @@ def test_a_port_is_a_number_that_ports_can_have() -> None:
 
 
 def test_other_machines_are_let_in_only_with_a_warning() -> None:
-    with pytest.warns(UserWarning, match="everybody who reaches this machine"):
+    with pytest.warns(UserWarning, match="anyone who can reach this machine"):
         stop_server(start_server(host="0.0.0.0", port=0))
 
 

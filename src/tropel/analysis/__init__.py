@@ -1,6 +1,6 @@
-"""What a recorded run says: who left when and where, how dense and how fast the crowd was, how a flock kept together.
+"""What a recorded run shows: who left when and where, how dense and how fast the crowd was, how a flock held together.
 
-Knows files, not layers.
+This package knows files, not layers.
 """
 
 from tropel.analysis.crowd_maps import CrowdMaps

@@ -1,17 +1,17 @@
-"""Maps of where it was crowded and where people flowed, gathered frame by frame.
+"""Maps of crowd density and flow, gathered frame by frame.
 
-The density of a cell is the number of people in it over its area [1/m²]; its mean is taken over the frames in which
-anybody was in the world, its peak over all frames. Who stands across the border of two cells counts in both, by the
-share that each has of the square around its body. If only its centre counted, people on a lattice of 0.4 m would make
-chequered maps: a cell of 1 m holds the centres of four of them, of six or of nine, never of the 6.25 that are true.
-Of a cell that a wall cuts, only the part where one can walk counts, but at least half of the cell: one person in a
-sliver makes no crowd. In cells below a metre a single person is a high density too, so that peaks say little there. The
-flow is density times velocity [1/(m s)]:
+The density of a cell is the number of people in it over its area [1/m²]. Its mean is taken over the frames in which
+anyone is in the world, its peak over all frames. A person on the border between cells counts in each of them, by the
+share of the square around the body that lies there. If only centres counted, people on a lattice of 0.4 m would produce
+chequered maps: a cell of 1 m holds four, six or nine of their centres, never the true 6.25. Of a cell that a wall cuts,
+only the walkable part counts, but at least half of the cell: one person in a sliver does not make a crowd. In cells
+smaller than a metre a single person already is a high density, so peaks mean little there. The flow is density times
+velocity [1/(m s)]:
 
     J = sum of all displacements in the cell / (area of the cell · time)
 
-A displacement between two frames belongs to where the body is in its middle. People who go opposite ways cancel each
-other. Those who died and stay where they are count as people who stand. A world in 3D is seen from above.
+A displacement between two frames counts where the body is halfway. People who walk in opposite directions cancel each
+other out. Dead agents, which stay where they died, count as people who stand. A 3D world is seen from above.
 """
 
 from __future__ import annotations
@@ -29,27 +29,27 @@ from tropel.recording import FrameData, Scene
 
 Floats = NDArray[np.float64]
 
-#: People feel crowded above so many per square metre, and no longer choose where they go [1/m²].
+#: Above this density people feel crowded and no longer choose where they go [1/m²].
 CROWDED = 4.0
-#: A map of more cells than this would take gigabytes.
+#: A map with more cells than this would take gigabytes.
 _MOST_CELLS = 2**25
-#: Cells that a wall cuts are measured by so many points across.
+#: Cells that a wall cuts are sampled with this many points per side.
 _SAMPLES = 8
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class CrowdMaps:
-    """Grids have a row per step in y and a column per step in x; `corner` is the lower left corner of [0, 0] [m]."""
+    """Grids have one row per step in y, one column per step in x; `corner` is the lower left corner of [0, 0] [m]."""
 
     cell: float  #: side of a cell [m]
     corner: tuple[float, float]
-    mean_density: Floats  #: (rows, columns) [1/m²], while anybody was there
+    mean_density: Floats  #: (rows, columns) [1/m²], over the frames with people
     peak_density: Floats  #: (rows, columns) [1/m²]
     flow: Floats  #: (rows, columns, 2): x and y [1/(m s)]
     times: Floats  #: of the frames [s]
     there: NDArray[np.int64]  #: people in each frame
-    crowded_area: Floats  #: in each frame, of the cells with more than `CROWDED` people per square metre [m²]
-    outside: int  #: positions that were not on the map, counted over all frames
+    crowded_area: Floats  #: area of the cells with more than `CROWDED` people per square metre, per frame [m²]
+    outside: int  #: positions outside the map, counted over all frames
 
     @property
     def x(self) -> Floats:
@@ -63,12 +63,12 @@ class CrowdMaps:
 
     @property
     def flow_strength(self) -> Floats:
-        """(rows, columns): how much flows, whichever way [1/(m s)]."""
+        """(rows, columns): magnitude of the flow [1/(m s)]."""
         return np.hypot(self.flow[:, :, 0], self.flow[:, :, 1])
 
 
 class CrowdMapsBuilder:
-    """Takes one frame after the other and keeps grids only."""
+    """Takes one frame after another and keeps only grids."""
 
     def __init__(self, scene: Scene, *, cell: float) -> None:
         if not (math.isfinite(cell) and cell > 0.0):
@@ -80,7 +80,7 @@ class CrowdMapsBuilder:
             least = math.sqrt(float(extent.prod()) / _MOST_CELLS)
             raise ParameterError(
                 f"cells of {cell:g} m make a map of {shape[0]:.0f} × {shape[1]:.0f}: "
-                f"take cells of at least {least:.2g} m"
+                f"use cells of at least {least:.2g} m"
             )
         self._cell = float(cell)
         self._period = np.array(scene.period[:2])
@@ -131,13 +131,13 @@ class CrowdMapsBuilder:
         )
 
     def _walkable_areas(self, walkable_wkt: str) -> Floats:
-        """The area of every cell that counts [m²]."""
+        """The area of every cell that counts for its density [m²]."""
         area = np.full(self._columns * self._rows, self._cell**2)
         if not walkable_wkt:
             return area
         floor = shapely.from_wkt(walkable_wkt)
         shapely.prepare(floor)
-        # A cell that walls cut has a point of them in it, when these are close enough to each other.
+        # Points close enough together along the walls: every cell that a wall cuts contains one of them.
         edges = shapely.segmentize(floor.boundary, self._cell / _SAMPLES)
         points = shapely.get_coordinates(edges)
         points = points[self._inside(points)]
@@ -158,7 +158,7 @@ class CrowdMapsBuilder:
             _, rows, places = np.intersect1d(before.id, now.id, assume_unique=True, return_indices=True)
             old, new, radius = before.position[rows, :2], now.position[places, :2], now.radius[places]
         step = new - old
-        # In periodic space people go the short way, over the seam.
+        # In periodic space people take the short path, across the seam.
         step -= self._period * np.round(step / np.where(self._period > 0.0, self._period, 1.0))
         middle = old + 0.5 * step
         for side, turn in ((middle < self._low, 1.0), (middle >= self._low + self._period, -1.0)):
@@ -175,13 +175,13 @@ class CrowdMapsBuilder:
         return np.all((position[:, :2] >= self._low) & (position[:, :2] <= high), axis=1)
 
     def _shares(self, position: Floats, radius: Floats) -> Iterator[tuple[NDArray[np.int64], Floats]]:
-        """The cells that bodies on the map lie in, four times one of each, with the share that lies in it."""
-        # Nobody spreads further than over a cell's width, so that two cells in each direction are enough.
+        """For each body on the map, four cells that it may overlap, with the share of the body in each."""
+        # No body spreads over more than the width of a cell, so two cells in each direction are enough.
         width = np.minimum(2.0 * radius / self._cell, 1.0)[:, None]
         begin = (position[:, :2] - self._low) / self._cell - 0.5 * width
         first = np.floor(begin).astype(np.int64)
         beyond = np.clip((begin + width - (first + 1)) / np.maximum(width, 1e-300), 0.0, 1.0)
-        # What rounding makes of a body that ends at a border must not be seen on the map.
+        # A body that ends at a border must not leave a trace of rounding in the next cell.
         beyond = np.where(beyond < 1e-9, 0.0, beyond)
         for right in (0, 1):
             column = self._on_map(first[:, 0] + right, 0)
@@ -191,7 +191,7 @@ class CrowdMapsBuilder:
                 yield row * self._columns + column, shares
 
     def _on_map(self, number: NDArray[np.int64], axis: int) -> NDArray[np.int64]:
-        """What reaches beyond the border of the world belongs to the last cell, or to the other side of a seam."""
+        """What reaches beyond the border of the world belongs to the last cell, or to the cell across the seam."""
         count = (self._columns, self._rows)[axis]
         return number % count if self._period[axis] > 0.0 else np.clip(number, 0, count - 1)
 

@@ -1,4 +1,8 @@
-"""The report of an evacuation: what people who plan venues ask of a run, from its recording."""
+"""The evacuation report of a recorded run, which answers what planners of venues want to know.
+
+In reading order: `exit_widths`, for flows per metre; `PeopleSeen`, which reconstructs the table of people from frames
+where the run did not record it; and `evacuation_report` with the report itself.
+"""
 
 from __future__ import annotations
 
@@ -21,20 +25,17 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 
-# How wide an exit is, for flows per metre.
-#
-# An exit is an area, and people come in over the sides of it that are not walls. The width is the straight line across
-# that opening, from one end of it to the other: for a strip along a wall its length, whatever its depth; for the end of
-# a corridor the width of the corridor; for an exit in a corner the diagonal. An exit that stands free is entered from
+# An exit is an area, and people enter it over those of its sides that are not walls. Its width is the straight line
+# across that opening, from one end to the other: for a strip along a wall its length, whatever its depth; for the end
+# of a corridor the width of the corridor; for an exit in a corner the diagonal. A free-standing exit is entered from
 # all around, and its width is its circumference.
-
 
 #: Sides closer to a wall than this lie on it [m].
 _ON_WALL = 1e-6
 
 
 def exit_widths(scene: Scene) -> dict[str, float]:
-    """The width of every exit of a scene [m]; NaN for one that is closed in by walls on all sides."""
+    """The width of every exit of a scene [m]; NaN for an exit enclosed by walls on all sides."""
     walls = [shapely.from_wkt(scene.walls_wkt)] if scene.walls_wkt else []
     floor = shapely.from_wkt(scene.walkable_wkt) if scene.walkable_wkt else None
     if floor is not None:
@@ -52,21 +53,19 @@ def _width(area: shapely.Geometry, floor: shapely.Geometry | None, solid: shapel
         for part in shapely.get_parts(opening)
         if part.geom_type == "LineString" and part.length > 4 * _ON_WALL
     ]
-    # To the tenth of a millimetre: the ends lack what lies on the wall.
+    # Rounded to a tenth of a millimetre, because the ends lack the part that lies on the wall.
     return round(float(sum(spans)), 4) if spans else math.nan
 
 
-# Who was there as far as frames tell, for runs that were killed before they could say, and for other programs' files.
-#
-# Somebody came in the first frame that shows the person, and had left by the first frame that no longer does, through
-# the exit nearest to where the person was seen last. Who was taken out by an event counts as having left. Deaths are
-# recorded when they happen.
+# Runs that were killed, and files of other programs, have no table of people, so frames have to tell. A person came in
+# the first frame that shows them, and had left by the first frame that no longer does, through the exit nearest to
+# where they were last seen. People removed by an event count as having left. Deaths are recorded when they happen.
 
 Floats = NDArray[np.float64]
 
 
 class PeopleSeen:
-    """Takes one frame after the other and keeps a row per person."""
+    """Takes one frame after another and keeps one row per person."""
 
     def __init__(self, dim: int) -> None:
         self._id = np.zeros(0, dtype=np.int64)
@@ -87,7 +86,7 @@ class PeopleSeen:
         self._place[row] = frame.position
 
     def people(self, scene: Scene, deaths: Mapping[str, NDArray[Any]]) -> People:
-        """The rows; `deaths` are those that the record tells of, with `id` and `time` [s]."""
+        """The rows; `deaths` are the recorded deaths, with `id` and `time` [s]."""
         left = ~np.isnan(self._gone)
         places, distance = _distances(scene, self._place[left])
         through = np.full(len(self._id), NOWHERE, dtype=np.int32)
@@ -111,7 +110,7 @@ class PeopleSeen:
         count = len(newcomers)
         if count == 0:
             return
-        # Merged in the order of ids; nearly always they come after all others.
+        # Merged in the order of ids; newcomers nearly always come after all others.
         ids = np.concatenate([self._id, newcomers])
         order = np.argsort(ids, kind="stable")
         self._id = ids[order]
@@ -122,7 +121,7 @@ class PeopleSeen:
 
 
 def _distances(scene: Scene, place: Floats) -> tuple[tuple[str, ...], Floats]:
-    """Names of the exits (of the targets where there are none) and their distances (names, N) from places [m]."""
+    """Names of the exits (of the targets if there are no exits) and their distances (names, N) from places [m]."""
     if scene.exits:
         points = shapely.points(place[:, :2])
         return tuple(scene.exits), np.array(
@@ -134,20 +133,20 @@ def _distances(scene: Scene, place: Floats) -> tuple[tuple[str, ...], Floats]:
 
 Ints = NDArray[np.int64]
 
-#: Shares of people whose times a report tells [%].
+#: Shares of people for which a report gives times [%].
 PERCENTS = (50, 90, 95, 100)
-#: The name of what people left through where nobody knows it.
+#: The name of the place people left through if it is not known.
 UNKNOWN_PLACE = "unknown"
 
 
 @dataclass(frozen=True, kw_only=True)
 class ExitUse:
-    """How an exit, or a target that takes people out, was used. Numbers that do not exist are NaN."""
+    """How an exit, or a target that takes people out, was used. Missing numbers are NaN."""
 
     name: str
     count: int
-    share: float  #: of all who left, 0 to 1
-    first: float  #: when the first one left there [s]
+    share: float  #: of everyone who left, 0 to 1
+    first: float  #: time at which the first person left there [s]
     last: float
     mean: float
     flow: float  #: persons per second, between the first and the last
@@ -157,7 +156,7 @@ class ExitUse:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class EvacuatedCurve:
-    """How many had left, and died, by each moment at which that changed; all start at 0 s and end with the run."""
+    """How many people had left or died at each time at which a number changed, from 0 s to the end of the run."""
 
     times: Floats
     by_exit: dict[str, Ints]
@@ -167,13 +166,13 @@ class EvacuatedCurve:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class EvacuationReport:
-    """Who left when and where, how long each person needed, and where it was crowded."""
+    """Who left when and where, how long each person needed, and where the crowd was dense."""
 
     title: str
     groups: tuple[str, ...]
     end: float  #: of the run [s]
     people: People
-    #: Whether the run itself said who left when; otherwise frames had to tell (see `analysis/evacuation.py`).
+    #: Whether the run itself recorded who left when; otherwise it is taken from the frames (`PeopleSeen`).
     exact: bool
     exits: tuple[ExitUse, ...]
     evacuated: EvacuatedCurve
@@ -201,16 +200,16 @@ class EvacuationReport:
 
     @property
     def needed(self) -> Floats:
-        """Seconds from coming in to leaving, by person; NaN for all who did not leave."""
+        """Seconds from arriving to leaving, per person; NaN for people who did not leave."""
         return np.where(self.people.fate == LEFT, self.people.gone - self.people.came, np.nan)
 
     def needed_by(self, percent: float) -> float:
-        """The time that so many percent of those who left did not exceed [s]; NaN if nobody left."""
+        """The time within which this percentage of the people who left got out [s]; NaN if none left."""
         needed = self.needed[~np.isnan(self.needed)]
         return time_by_share(needed, total=len(needed), share=percent / 100.0)
 
     def out_by(self, percent: float) -> float:
-        """When so many percent of everybody had left [s]; NaN if so many never did."""
+        """When this percentage of all people had left [s]; NaN if that many never did."""
         gone = self.people.gone[self.people.fate == LEFT]
         return time_by_share(gone, total=self.agents, share=percent / 100.0)
 
@@ -251,10 +250,10 @@ def evacuation_report(
 ) -> EvacuationReport:
     """Read a recorded run, frame by frame, and report on it; `cell` is the side of the cells of the maps [m].
 
-    `progress` is told how many frames of how many are done.
+    `progress` is called with the number of frames done and the total.
     """
     if len(trajectory.frames) == 0:
-        raise RecordingError(f"{trajectory.path} has no frames: its run never began, there is nothing to report")
+        raise RecordingError(f"{trajectory.path} has no frames: its run never started, so there is nothing to report")
     scene = trajectory.scene
     people = trajectory.people()
     seen = PeopleSeen(scene.dim)
@@ -269,7 +268,7 @@ def evacuation_report(
     exact = people is not None
     people = people if people is not None else seen.people(scene, trajectory.deaths())
     if len(people) == 0:
-        raise RecordingError(f"{trajectory.path}: nobody was there at any time, there is nothing to report")
+        raise RecordingError(f"{trajectory.path} has no agents in any frame, so there is nothing to report")
     end = max(trajectory.time(int(trajectory.frames[-1])), float((trajectory.summary or {}).get("simulated_time", 0.0)))
     times = _times_by_exit(people, tuple(scene.exits))
     return EvacuationReport(
@@ -285,7 +284,7 @@ def evacuation_report(
 
 
 def _times_by_exit(people: People, exits: tuple[str, ...]) -> dict[str, Floats]:
-    """Sorted departure times of every exit, and of whatever else somebody left through."""
+    """Sorted departure times of every exit, and of every other place people left through."""
     names = (*people.places, UNKNOWN_PLACE)
     left = people.fate == LEFT
     times = {name: np.zeros(0) for name in exits}

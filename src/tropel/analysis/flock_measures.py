@@ -21,36 +21,36 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-#: The name of everybody together, where there are several groups.
+#: The name of all agents together, used if there are several groups.
 EVERYBODY = "all"
-#: Members of a flock hang together when no further apart than so many usual distances of nearest neighbours, unless
-#: told otherwise. At random places of the same density that joins nearly everybody.
+#: By default, two members of a flock are connected if they are at most this many mean nearest-neighbour distances
+#: apart. At random positions of the same density that connects nearly all of them.
 _USUAL_DISTANCES = 4.0
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class FlockCurve:
-    """The measures of a group at every moment. Numbers that do not exist are NaN."""
+    """The measures of one group over time. Missing numbers are NaN."""
 
     agents: Ints
     polarisation: Floats
     milling: Floats
-    nearest_distance: Floats  #: mean distance to the nearest other of the group [m]
+    nearest_distance: Floats  #: mean distance to the nearest other member of the group [m]
     subflocks: Ints
-    largest: Floats  #: share of the group that is in its largest sub-flock
+    largest: Floats  #: share of the group in its largest sub-flock
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class FlockMeasures:
-    """Measures over time, by the name of the group; "all" is everybody, where there are several groups."""
+    """Measures over time, by group name; "all" stands for all agents if there are several groups."""
 
     title: str
     times: Floats
-    within: float  #: how far members of a sub-flock are apart at most, from one to the next [m]
+    within: float  #: largest distance between connected members of a sub-flock [m]
     groups: dict[str, FlockCurve]
 
     def columns(self) -> dict[str, NDArray[Any] | list[str]]:
-        """One table with a row for each moment and group."""
+        """One table with a row per moment and group."""
         names = list(self.groups)
         each = len(self.times)
         table: dict[str, NDArray[Any] | list[str]] = {
@@ -62,7 +62,7 @@ class FlockMeasures:
         return table
 
     def table(self) -> Table:
-        """For the terminal: each measure at the beginning and at the end."""
+        """A table for the terminal: each measure at the beginning and at the end."""
         from rich.table import Table
 
         begin, end = self.times[0], self.times[-1]
@@ -95,16 +95,16 @@ def flock_measures(
     every: int = 1,
     progress: Callable[[int, int], None] | None = None,
 ) -> FlockMeasures:
-    """Measure every frame of a recorded run, or every so many; the dead are left out.
+    """Measure every frame of a recorded run, or every n-th one (`every`); dead agents are left out.
 
-    At the very start, before anybody has moved, polarisation and milling are NaN if all still look the same way.
+    At the very start, before any agent has moved, polarisation and milling are NaN if all headings are still the same.
 
-    `within` [m] is how far members of a sub-flock are apart at most, from one to the next. Left out, it is four times
-    the mean distance of nearest neighbours in the first frame with anybody. `progress` is told how many frames of how
-    many are done.
+    `within` [m] is the largest distance between connected members of a sub-flock. By default it is four times the mean
+    nearest-neighbour distance in the first frame with at least two agents. `progress` is called with the number of
+    frames done and the total.
     """
     if not every >= 1:
-        raise ParameterError(f"every must be a number of frames, at least 1, not {every!r}")
+        raise ParameterError(f"every must be a whole number of frames, at least 1, not {every!r}")
     if within is not None and not (math.isfinite(within) and within > 0.0):
         raise ParameterError(f"within must be a positive distance in metres, not {within!r}")
     frames = trajectory.frames[:: int(every)].tolist()
@@ -126,7 +126,7 @@ def flock_measures(
         if progress is not None:
             progress(done, len(frames))
     if chosen is None:
-        raise RecordingError(f"{trajectory.path} has no frame with two agents: there is no flock to measure")
+        raise RecordingError(f"{trajectory.path} has no frame with two agents, so there is no flock to measure")
     return FlockMeasures(
         title=scene.title or trajectory.path.stem,
         times=np.array([trajectory.time(number) for number in frames]),
@@ -143,7 +143,7 @@ def _usual_distance(frame: FrameData, living: NDArray[np.bool_], period: Floats)
 
 
 def _has_begun(frame: FrameData) -> bool:
-    """Whether headings say anything: before the first step all who have no goal look along x, wherever they will go."""
+    """Whether headings mean anything: before the first step, agents without a goal all point along x."""
     return bool((frame.heading[:, 0] != 1.0).any())
 
 

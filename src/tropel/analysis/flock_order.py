@@ -1,8 +1,21 @@
-"""Who hangs together: connected pieces of a cloud of points in which neighbours are at most a distance apart.
+"""Order of a flock at one moment: its connected pieces, and how parallel, how much of a mill and how close it is.
 
-Points are sorted into cells so small that all of a cell hang together. So cells are joined, not points, and two cells
-are compared only until one pair of their points is near enough: a dense flock, in which everybody has thousands of
-neighbours, costs no more than a loose one. Listing all pairs (cKDTree.query_pairs) was rejected for that reason.
+| measure | is 1 for | formula |
+|---|---|---|
+| `polarisation` | a flock that flies in parallel | length of the mean of the unit headings u |
+| `milling` | a flock that circles its centre | length of the mean of r × u, r the unit vector from the centre |
+| `nearest_distances` | | distance of each agent to its nearest neighbour [m] |
+| `subflocks` | | connected pieces: neighbours are at most `within` apart |
+
+The first two are those of Couzin et al., "Collective memory and spatial sorting in animal groups", J. theor. Biol.
+2002 (there p_group and m_group). All work in 2D and 3D. In periodic space give `period`, the length after which each
+axis repeats [m], 0 for an axis that does not. Distances are then to the nearest image, and the centre of the flock is
+the circular mean along each periodic axis.
+
+`connected` finds the pieces. It sorts points into cells so small that all points of a cell are connected. So it joins
+cells, not points, and compares two cells only until one pair of their points is near enough: a dense flock, in which
+every agent has thousands of neighbours, costs no more than a loose one. Listing all pairs (cKDTree.query_pairs) was
+rejected for that reason.
 """
 
 from __future__ import annotations
@@ -23,7 +36,7 @@ Ints = NDArray[np.int64]
 
 
 def connected(places: Floats, within: float, lengths: Floats) -> Ints:
-    """The number of the piece of every point (N, dim), in the order of their first points."""
+    """The number of the connected piece of every point (N, dim), in the order of the first points of the pieces."""
     count, dim = places.shape
     if count == 0:
         return np.empty(0, dtype=np.int64)
@@ -45,9 +58,9 @@ def connected(places: Floats, within: float, lengths: Floats) -> Ints:
 
 
 def _cells_of(places: Floats, within: float, lengths: Floats) -> tuple[Ints, Ints, Ints]:
-    """The cell of every point along each axis, how many cells there are, and how many of them `within` reaches over."""
+    """The cell of every point along each axis, the number of cells, and how many cells `within` spans."""
     dim = places.shape[1]
-    # A hair smaller, so that the diagonal stays below `within` when rounded.
+    # Slightly smaller, so that the rounded diagonal stays below `within`.
     side = within / math.sqrt(dim) * (1.0 - 1e-9)
     index = np.empty(places.shape, dtype=np.int64)
     shape, reach = np.ones(dim, dtype=np.int64), np.ones(dim, dtype=np.int64)
@@ -60,13 +73,13 @@ def _cells_of(places: Floats, within: float, lengths: Floats) -> tuple[Ints, Int
             index[:, axis] = np.minimum(around, shape[axis] - 1)
         else:
             reach[axis] = 2
-            # Stretches without anybody are cut out, however long they are, down to a width that nobody reaches over.
+            # Empty stretches of any length are shortened to a width that `within` does not span.
             found, number = np.unique(np.floor(places[:, axis] / side), return_inverse=True)
             gaps = np.minimum(np.diff(found), 3.0).astype(np.int64)
             index[:, axis] = np.concatenate([[0], np.cumsum(gaps)])[number.reshape(-1)]
             shape[axis] = index[:, axis].max() + 1
     if math.prod(shape.tolist()) >= 2**62:
-        raise ParameterError(f"sub-flocks within {within:g} m are too fine for a flock as wide as this; give more")
+        raise ParameterError(f"sub-flocks within {within:g} m are too fine for a flock this wide; give a larger value")
     return index, shape, reach
 
 
@@ -101,7 +114,7 @@ def _join_with_span(a, low, high, cells, first, points, lengths, limit, parent):
     b = np.searchsorted(cells, low)
     while b < cells.size and cells[b] <= high:
         root_a, root_b = _root(parent, a), _root(parent, b)
-        # The lower number stays, so that the result does not depend on the order of joining.
+        # The lower number stays, so that the result does not depend on the order in which cells are joined.
         if root_a != root_b and _touch(a, b, first, points, lengths, limit):
             parent[max(root_a, root_b)] = min(root_a, root_b)
         b += 1
@@ -109,7 +122,7 @@ def _join_with_span(a, low, high, cells, first, points, lengths, limit, parent):
 
 @kernel
 def _join_with_row(a, x, row, reach, across, around, cells, first, points, lengths, limit, parent):
-    """Join cell a with those around column x of a row of cells, which begins at the key `row`."""
+    """Join cell a with the cells around column x in a row of cells that begins at the key `row`."""
     low, high = x - reach, x + reach
     if not around or 2 * reach + 1 >= across:
         low, high = max(low, 0) if not around else 0, min(high, across - 1) if not around else across - 1
@@ -124,12 +137,12 @@ def _join_with_row(a, x, row, reach, across, around, cells, first, points, lengt
 
 @kernel
 def _join(cells, first, points, shape, reach, lengths, limit, parent):
-    """Join all occupied cells (ascending keys) that touch; afterwards `parent` is the lowest cell of each piece."""
+    """Join all occupied cells (ascending keys) that touch; then `parent` is the lowest cell of each piece."""
     dim = points.shape[0]
     for a in range(cells.size):
         x, rest = cells[a] % shape[0], cells[a] // shape[0]
         y, z = rest % shape[1], rest // shape[1]
-        # Half of the rows around are enough: from the others the same pairs of cells are met.
+        # Half of the surrounding rows are enough: the other half meets the same pairs of cells.
         for dz in range(reach[2] + 1 if dim == 3 else 1):
             cz = z + dz
             if dim == 3 and cz >= shape[2]:
@@ -149,27 +162,13 @@ def _join(cells, first, points, shape, reach, lengths, limit, parent):
         parent[a] = _root(parent, a)
 
 
-# Measures of a flock at one moment: how parallel, how much of a mill, how close, and in how many pieces.
-#
-# | measure | is 1 (or least) for | formula |
-# |---|---|---|
-# | `polarisation` | a flock that flies in parallel | length of the mean of the unit headings u |
-# | `milling` | a flock that circles round its middle | length of the mean of r × u, r the unit vector from the middle |
-# | `nearest_distances` | | distance of everybody to the nearest other [m] |
-# | `subflocks` | | who hangs together: steps from one to the next of at most `within` |
-#
-# The first two are those of Couzin et al., "Collective memory and spatial sorting in animal groups", J. theor. Biol.
-# 2002 (there p_group and m_group). All are for 2D and 3D. In periodic space give `period`, the length after which each
-# axis repeats [m], 0 for an axis that does not: distances are then those to the nearest image, and the middle of the
-# flock is the mean on a circle, along each axis.
-
 Period = Sequence[float] | Floats | None
 
 
 def polarisation(heading: ArrayLike) -> float:
-    """How parallel headings (N, dim) are: 1 if all are the same, near 0 if they point everywhere; NaN for nobody.
+    """How parallel headings (N, dim) are: 1 if all are equal, near 0 if they point everywhere; NaN without agents.
 
-    Velocities will do as well. Who has none, because it stands, is left out.
+    Velocities work as well. Agents that stand still have no direction and are left out.
     """
     units = _units(_vectors(heading, "heading"))
     units = units[np.isfinite(units).all(axis=1)]
@@ -177,9 +176,9 @@ def polarisation(heading: ArrayLike) -> float:
 
 
 def milling(position: ArrayLike, heading: ArrayLike, *, period: Period = None) -> float:
-    """How much of a mill the flock is: 1 if all circle the same way round their middle; NaN for nobody.
+    """How much of a mill the flock is: 1 if all agents circle the centre in the same direction; NaN without agents.
 
-    Who is right in the middle, or stands, is left out.
+    Agents right in the centre, or standing still, are left out.
     """
     places, headings = _vectors(position, "position"), _vectors(heading, "heading")
     if places.shape != headings.shape:
@@ -197,7 +196,7 @@ def milling(position: ArrayLike, heading: ArrayLike, *, period: Period = None) -
 
 
 def nearest_distances(position: ArrayLike, *, period: Period = None) -> Floats:
-    """The distance of everybody to the nearest other [m]; NaN for who is alone."""
+    """The distance of each agent to its nearest neighbour [m]; NaN for an agent that is alone."""
     from scipy.spatial import cKDTree
 
     places = _vectors(position, "position")
@@ -214,16 +213,16 @@ def nearest_distances(position: ArrayLike, *, period: Period = None) -> Floats:
 
 @checked_arguments
 def subflocks(position: ArrayLike, *, within: Length, period: Period = None) -> Ints:
-    """The number of the sub-flock of everybody, from 0 on in the order of their first members.
+    """The sub-flock number of each agent, from 0 in the order of their first members.
 
-    Two are in the same one when a chain of others leads from one to the other with steps of at most `within` [m].
+    Two agents share a sub-flock if a chain of agents connects them with steps of at most `within` [m].
     """
     places = _vectors(position, "position")
     return connected(places, within, _lengths_of(period, places.shape[1]))
 
 
 def middle(position: ArrayLike, *, period: Period = None) -> Floats:
-    """The middle of a flock: the mean, along periodic axes the mean on a circle."""
+    """The centre of a flock: the mean, or the circular mean along periodic axes."""
     places = _vectors(position, "position")
     lengths = _lengths_of(period, places.shape[1])
     found = places.mean(axis=0) if len(places) else np.full(places.shape[1], math.nan)
@@ -234,7 +233,7 @@ def middle(position: ArrayLike, *, period: Period = None) -> Floats:
 
 
 def nearest_image(offset: Floats, lengths: Floats) -> Floats:
-    """Offsets (N, dim) to the nearest image of where they lead to."""
+    """Offsets (N, dim) replaced by those to the nearest image of their end."""
     around = lengths > 0.0
     if around.any():
         offset = offset.copy()
@@ -243,7 +242,7 @@ def nearest_image(offset: Floats, lengths: Floats) -> Floats:
 
 
 def wrapped_into(places: Floats, lengths: Floats) -> Floats:
-    """Places moved by whole periods to at least 0 and below the period, along the axes that have one."""
+    """Places moved by whole periods into [0, period), along the periodic axes."""
     wrapped = places.copy()
     for axis in np.flatnonzero(lengths):
         inside = np.mod(places[:, axis], lengths[axis])
@@ -260,7 +259,7 @@ def _vectors(given: ArrayLike, what: str) -> Floats:
         raise ParameterError(f"{what} must be an array with a row of 2 or 3 numbers each, not of shape {vectors.shape}")
     if not np.isfinite(vectors).all():
         row = int(np.flatnonzero(~np.isfinite(vectors).all(axis=1))[0])
-        raise ParameterError(f"{what} must be finite, and row {row} is {vectors[row].tolist()}")
+        raise ParameterError(f"{what} must be finite, but row {row} is {vectors[row].tolist()}")
     return vectors
 
 

@@ -62,15 +62,15 @@ def report_tables(report: EvacuationReport) -> dict[str, Columns]:
 
 @checked_arguments
 def write_tables(report: EvacuationReport, folder: str | os.PathLike[str], *, format: str = "csv") -> list[Path]:
-    """Write every table of a report into a folder, which must exist; each file appears whole or not at all."""
+    """Write every table of a report into an existing folder; each file appears complete or not at all."""
     return write_columns(report_tables(report), folder, format=format)
 
 
 @checked_arguments
 def write_columns(tables: Mapping[str, Columns], folder: str | os.PathLike[str], *, format: str = "csv") -> list[Path]:
-    """Write tables by name into a folder, which must exist; each file appears whole or not at all."""
+    """Write tables by name into an existing folder; each file appears complete or not at all."""
     if format not in FORMATS:
-        raise ParameterError(f"there is no table format '{format}'; {suggest(format, FORMATS)}")
+        raise ParameterError(f"unknown table format '{format}'; {suggest(format, FORMATS)}")
     written = []
     for name, columns in tables.items():
         path = Path(folder) / f"{name}.{format}"
@@ -79,14 +79,14 @@ def write_columns(tables: Mapping[str, Columns], folder: str | os.PathLike[str],
                 file.write(_csv(columns) if format == "csv" else _parquet(columns))
         except OSError as error:
             raise RecordingError(
-                f"cannot write {path} ({error.strerror or error}): choose another folder with room to write"
+                f"cannot write {path} ({error.strerror or error}): choose a writable folder on a disk with free space"
             ) from error
         written.append(path)
     return written
 
 
 def _grid(report: EvacuationReport, chosen: NDArray[np.bool_], values: dict[str, NDArray[np.float64]]) -> Columns:
-    """A row for each chosen cell, with its centre."""
+    """One row per chosen cell, with its centre."""
     row, column = np.nonzero(chosen)
     maps = report.maps
     return {"x": maps.x[column], "y": maps.y[row], **{name: grid[row, column] for name, grid in values.items()}}
@@ -107,7 +107,7 @@ def _csv(columns: Columns) -> bytes:
 
 
 def _texts(values: NDArray[Any] | list[str]) -> list[Any]:
-    """Numbers that do not exist are empty, and ten digits hide that 0.15 has no exact binary form."""
+    """Missing numbers are empty. Ten digits hide that 0.15 has no exact binary form."""
     if isinstance(values, list) or values.dtype.kind != "f":
         return list(values)
     return ["" if math.isnan(value) else f"{value:.10g}" for value in values.tolist()]

@@ -1,4 +1,4 @@
-"""Benchmarks: every one measures ours and something else in the same run, and gives the ratio of the two.
+"""Benchmarks: each measures tropel and an alternative in the same run, and reports the ratio of the two.
 
 A benchmark is a module of this package with a function `measure(progress) -> BenchResult`, entered in `_MODULES`.
 """
@@ -29,9 +29,9 @@ def names() -> list[str]:
 
 @checked_arguments
 def run(name: str, *, progress: Progress | None = None) -> BenchResult:
-    """Run one benchmark; `progress(what, done, total)` is told how far it is."""
+    """Run one benchmark; `progress(what, done, total)` is called as it proceeds."""
     if name not in _MODULES:
-        raise ParameterError(f"there is no benchmark '{name}'; {suggest(name, _MODULES)}")
+        raise ParameterError(f"unknown benchmark '{name}'; {suggest(name, _MODULES)}")
     module = importlib.import_module(_MODULES[name])
     result: BenchResult = module.measure(progress or _silent)
     return result

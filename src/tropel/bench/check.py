@@ -1,6 +1,6 @@
 """Run the benchmarks that have targets and compare: `python -m tropel.bench.check benchmarks/targets.toml`.
 
-The file has a table per benchmark, with the least value of each of its ratios:
+The file has one table per benchmark, with the smallest accepted value of each of its ratios:
 
     [neighbours]
     ckdtree_over_ours_100k = 5
@@ -27,7 +27,7 @@ Targets = Mapping[str, Mapping[str, float]]
 
 @dataclass(frozen=True, kw_only=True)
 class Verdict:
-    """A ratio, what it has to reach and what it was."""
+    """A ratio, its target and its measured value."""
 
     benchmark: str
     ratio: str
@@ -47,7 +47,7 @@ def read_targets(path: Path) -> dict[str, dict[str, float]]:
         raise ParameterError(f"the targets in {path} cannot be read: {error}") from error
     for benchmark, ratios in content.items():
         if benchmark not in names():
-            raise ParameterError(f"{path}: there is no benchmark '{benchmark}'; {suggest(benchmark, names())}")
+            raise ParameterError(f"{path}: unknown benchmark '{benchmark}'; {suggest(benchmark, names())}")
         if not isinstance(ratios, dict) or not ratios:
             raise ParameterError(f"{path}: [{benchmark}] must be a table of ratios and their targets")
         for ratio, target in ratios.items():
@@ -57,13 +57,13 @@ def read_targets(path: Path) -> dict[str, dict[str, float]]:
 
 
 def judge(targets: Targets, measure: Callable[[str], BenchResult]) -> list[Verdict]:
-    """Measure every benchmark that has targets, and compare."""
+    """Measure every benchmark that has targets, and compare the ratios with them."""
     verdicts = []
     for benchmark, ratios in targets.items():
         measured = measure(benchmark).ratios
         for ratio, target in ratios.items():
             if ratio not in measured:
-                raise ParameterError(f"benchmark '{benchmark}' gives no ratio '{ratio}'; {suggest(ratio, measured)}")
+                raise ParameterError(f"benchmark '{benchmark}' has no ratio '{ratio}'; {suggest(ratio, measured)}")
             verdicts.append(Verdict(benchmark=benchmark, ratio=ratio, target=target, measured=measured[ratio]))
     return verdicts
 
@@ -82,9 +82,9 @@ def verdict_table(verdicts: Sequence[Verdict]) -> Table:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Returns 0 when every target is met, else 1."""
+    """Returns 0 if every target is met, otherwise 1."""
     parser = argparse.ArgumentParser(prog="python -m tropel.bench.check", description=__doc__.splitlines()[0])
-    parser.add_argument("targets", type=Path, help="TOML file: benchmark, ratio, least value")
+    parser.add_argument("targets", type=Path, help="TOML file: benchmark, ratio, smallest accepted value")
     path = parser.parse_args(arguments).targets
     console = Console()
 

@@ -1,13 +1,13 @@
-"""Flocks at constant density: whole steps of a simulation, beside a bare loop, NumPy with cKDTree, and Mesa's example.
+"""Flocks at constant density: whole steps of a simulation, compared with a bare loop, NumPy and cKDTree, and Mesa.
 
-Boids begin at random places of an open square (beside Mesa: of a torus), with about 15 others in sight, in random
-directions. Flocks clump, so that they see more and more others; each measurement is a short burst of steps from a new
-random start. In a round all sides make their bursts one after the other. The best step of each is shown; ratios are
+Boids start at random positions in an open square (for Mesa: on a torus) with random directions and about 15 neighbours.
+Flocks clump, so boids get more and more neighbours. Each measurement is therefore a short burst of steps from a new
+random start. In a round, all sides make their bursts one after another. The best step of each is shown; ratios are
 medians over the rounds.
 
-Ours is `Simulation.step`: sorting, the three basic rules, moving, looking for exits. The bare loop has the same sorting
-(`sense`) and then only sums over neighbours; what rules and sums take alone, without the sorting, is shown too.
-Times per pair are per neighbour in sight, not per agent that is looked at.
+Our side is `Simulation.step`: sorting, the three basic rules, moving, checking exits. The bare loop does the same
+sorting (`sense`) and then only sums over neighbours. The times of rules and sums alone, without the sorting, are shown
+too. Times per pair are per neighbour within the sense radius, not per candidate.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _CLOSE = 0.5
 _TOP_SPEED = 1.0
 _DT = 0.1
 _RULES = {"separation": 1.0, "cohesion": 0.6, "alignment": 1.2, "max_force": 4.0, "least_speed": 0.5}
-#: What is switched on besides the three basic rules: parameters of the model, and how many groups there are.
+#: What is switched on besides the three basic rules: parameters of the model, and the number of groups.
 _EXTRAS: dict[str, tuple[dict[str, Any], int]] = {
     "angle": ({"blind_angle": math.pi / 2}, 1),
     "nearest 7": ({"nearest": 7}, 1),
@@ -59,20 +59,20 @@ _EXTRAS: dict[str, tuple[dict[str, Any], int]] = {
 
 @dataclass(frozen=True, kw_only=True)
 class Sizes:
-    """How large everything is."""
+    """Sizes of all measurements."""
 
     agents: tuple[int, ...] = (10_000, 100_000, 1_000_000)
-    steps: int = 4  #: in a burst, after one that is not measured
+    steps: int = 4  #: in a burst, after one unmeasured step
     rounds: int = 5
-    numpy: int = 100_000  #: agents of the NumPy flock
+    numpy: int = 100_000  #: agents in the NumPy flock
     mesa: tuple[int, ...] = (1_000, 10_000)
     mesa_steps: int = 3
-    extras: int = 100_000  #: agents of those that see by angle, by number or by group
+    extras: int = 100_000  #: agents that see by angle, by number or by group
     public: tuple[PublicSetting, ...] = PUBLIC_SETTINGS
 
 
 def measure(progress: Progress, sizes: Sizes | None = None) -> BenchResult:
-    """Measure everything, in rounds in which all sides take their turns."""
+    """Measure everything, in rounds in which the sides take turns."""
     chosen = sizes or Sizes()
     result = BenchResult(name="flock")
     total = len(chosen.agents) + chosen.rounds + len(_EXTRAS) + 1 + len(chosen.mesa) + len(chosen.public)
@@ -101,23 +101,23 @@ def measure(progress: Progress, sizes: Sizes | None = None) -> BenchResult:
         for agents in chosen.mesa:
             _add_mesa(agents, chosen, result, tell)
         if importlib.util.find_spec("mesa") is None:
-            result.notes.append("Mesa is not installed; pip install 'tropel[bench]' brings its boids.")
+            result.notes.append("Mesa is not installed; pip install 'tropel[bench]' installs its boids.")
         result.more["on top of the three rules"] = _extras(chosen, tell)
         result.more["public comparison, one after the other"] = []
         for setting in chosen.public:
-            tell(f"one after the other, {setting.agents:,} birds")
+            tell(f"sequential, {setting.agents:,} birds")
             result.more["public comparison, one after the other"].append(sequential_row(setting))
     progress("done", total, total)
     result.notes.append(
-        "Whole steps from random starts, before flocks clump. Per pair: per neighbour in sight. The bare loop: the "
-        "same cell list, sums over neighbours only. NumPy runs on one thread; ratios are to ours on all threads where "
-        "they do not say otherwise. The public comparison: 100 whole steps, in which flocks clump."
+        "Whole steps from random starts, before flocks clump. Per pair: per neighbour within the sense radius. The "
+        "bare loop: the same cell list, only sums over neighbours. NumPy runs on one thread; ratios compare with ours "
+        "on all threads unless they are named otherwise. The public comparison: 100 whole steps, in which flocks clump."
     )
     return result
 
 
 class Boids:
-    """A flock of ours that can be put back to a random start."""
+    """Our flock, which can be reset to a random start."""
 
     def __init__(self, agents: int, *, threads: int, groups: int = 1, periodic: bool = False, **more: Any) -> None:
         self.side = math.sqrt(agents * math.pi / _NEIGHBOURS) * _SENSE_RADIUS
@@ -138,7 +138,7 @@ class Boids:
         self.sim = Simulation(world, flocks, local=model, dt=_DT, seed=1, threads=threads)
 
     def scatter(self) -> None:
-        """New random places and directions, at three quarters of the top speed."""
+        """New random positions and directions, at three quarters of the top speed."""
         agents = self.sim.agents
         agents.position[:] = self.rng.uniform(0.0, self.side, agents.position.shape)
         angle = self.rng.uniform(0.0, 2.0 * math.pi, len(agents))
@@ -146,7 +146,7 @@ class Boids:
         agents.velocity[:] = 0.75 * _TOP_SPEED * agents.heading
 
     def neighbours(self) -> float:
-        """Mean number of others in sight."""
+        """Mean number of neighbours within the sense radius."""
         return len(self.sim.sense().csr().indices) / len(self.sim.agents)
 
 
@@ -171,7 +171,7 @@ def _seconds(work: Callable[[], None]) -> float:
 
 
 class _Contest:
-    """Our flock and the bare loop with as many agents, on one thread and on all."""
+    """Our flock and the bare loop with the same number of agents, on one thread and on all."""
 
     def __init__(self, agents: int) -> None:
         self.agents = agents
@@ -184,7 +184,7 @@ class _Contest:
         self.sums = np.empty((agents, SUMS))
         self.boids.scatter()
         self.neighbours = self.boids.neighbours()
-        # Compiling and the first allocation happen here; a simulation pays for them once and not in every step.
+        # Compilation and the first allocation happen here; a simulation pays for them once, not in every step.
         for _ in range(2):
             self.boids.sim.step()
             self._bare()
@@ -210,7 +210,7 @@ class _Contest:
             kept[threads].rounds.append(float(found.min()))
 
     def _bare(self) -> tuple[float, float]:
-        """Time of sorting and the bare loop, and of the loop alone [s]."""
+        """Time of sorting plus the bare loop, and of the loop alone [s]."""
         sim = self.boids.sim
         begun = perf_counter()
         cells = sim.moment().cells.cell_list
@@ -238,7 +238,7 @@ class _Contest:
         ]
 
     def ratios(self) -> dict[str, float]:
-        """The bare loop over ours on all threads: whole steps, and the rules alone; a million also beside 0.08 s."""
+        """The bare loop over ours on all threads: whole steps, and rules alone; a million also against 0.08 s."""
         most, label = max(self.threads), _short(self.agents)
         found = {
             f"reference_over_ours_{label}": _median_ratio(self.bare[most], self.ours[most]),
@@ -254,7 +254,7 @@ def _median_ratio(theirs: _Best, ours: _Best) -> float:
 
 
 def _flatness(contests: list[_Contest]) -> dict[str, float]:
-    """Least over greatest cost per agent, on one thread and on all: 1 is flat."""
+    """Smallest over largest cost per agent, on one thread and on all: 1 is flat."""
     if len(contests) < 2:
         return {}
     name = f"flat_{_short(contests[0].agents)}_to_{_short(contests[-1].agents)}"
@@ -267,8 +267,8 @@ def _flatness(contests: list[_Contest]) -> dict[str, float]:
 
 
 def _add_numpy(sizes: Sizes, result: BenchResult, tell: Callable[[str], None]) -> None:
-    """The NumPy flock beside ours on all threads and on one, from the same start; both must fly the same way."""
-    tell(f"{sizes.numpy:,} boids beside NumPy")
+    """The NumPy flock compared with ours on all threads and on one, from the same start; paths must be the same."""
+    tell(f"{sizes.numpy:,} boids compared with NumPy")
     boids = Boids(sizes.numpy, threads=1)
     other = NumpyFlock(sense_radius=_SENSE_RADIUS, separation_distance=_CLOSE, top_speed=_TOP_SPEED, dt=_DT, **_RULES)
     most = int(numba.config.NUMBA_NUM_THREADS)  # type: ignore[attr-defined]
@@ -301,19 +301,19 @@ def _add_numpy(sizes: Sizes, result: BenchResult, tell: Callable[[str], None]) -
 
 
 def check_same_flight(ours: Floats, theirs: Floats, *, moved: float) -> None:
-    """The same rules take boids the same way in both programs, or times mean nothing."""
+    """The same rules must move boids along the same paths in both programs; otherwise times mean nothing."""
     apart = float(np.linalg.norm(ours - theirs, axis=1).max())
     if not apart <= 1e-6 * moved:
         raise ModelError(
-            f"boids that flew {moved:.3g} m in NumPy are up to {apart:.3g} m away from where the same rules took them "
+            f"boids that flew {moved:.3g} m in NumPy are up to {apart:.3g} m away from where the same rules moved them "
             f"here; a comparison of different motions means nothing"
         )
 
 
 def _add_mesa(agents: int, sizes: Sizes, result: BenchResult, tell: Callable[[str], None]) -> None:
-    """Mesa's example beside ours on one thread, both on a torus and with about 15 neighbours: our flock, and the one
-    that follows Mesa's own rules, one after the other."""
-    tell(f"{agents:,} boids beside Mesa")
+    """Mesa's example compared with ours on one thread, both on a torus with about 15 neighbours: our flock, and the one
+    that follows Mesa's own rules, agent by agent."""
+    tell(f"{agents:,} boids compared with Mesa")
     side = 100.0
     setting = PublicSetting(agents=agents, side=side, vision=side * math.sqrt(_NEIGHBOURS / math.pi / agents))
     theirs = mesa_seconds(setting, steps=sizes.mesa_steps)
@@ -342,7 +342,7 @@ def _add_mesa(agents: int, sizes: Sizes, result: BenchResult, tell: Callable[[st
 
 
 def _extras(sizes: Sizes, tell: Callable[[str], None]) -> list[Row]:
-    """What angle, a number of neighbours and groups cost on top of the three rules, on one thread."""
+    """The cost of angle, number of neighbours and groups on top of the three rules, on one thread."""
     plain = Boids(sizes.extras, threads=1)
     rows: list[Row] = []
     for name, (parameters, groups) in _EXTRAS.items():

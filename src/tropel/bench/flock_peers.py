@@ -1,10 +1,13 @@
-"""Two other ways to the sums of a flock: a bare loop over our cell list, and NumPy with scipy's cKDTree.
+"""Alternatives for the flock benchmark: a bare loop over our cell list, NumPy with cKDTree, and Mesa's example.
 
 The bare loop is what the hardware allows a plain program: for every agent the sums over its neighbours that the three
-basic rules need, and nothing else. It knows no seams, no groups and no angle, and moves nobody. It has no branches and
-is compiled with `fastmath`, which our kernels do without for the sake of the same bits everywhere: the compiler may
-then add in any order, and so in vectors. Without `fastmath` it takes 190 ns per agent instead of 100, with branches
-300: that would be no limit to compare with.
+basic rules need, and nothing else. It knows no seams, groups or angles, and moves no agent. It has no branches and is
+compiled with `fastmath`, so that the compiler may add in any order, and so in vectors. Our kernels do without
+`fastmath`, to get the same bits everywhere. Without `fastmath` the loop takes 190 ns per agent instead of 100, with
+branches 300, so it would not be a limit to compare with.
+
+Mesa's boid example is used as it is in the package (`mesa.examples.basic.boid_flockers`). Mesa is an optional extra:
+`pip install 'tropel[bench]'`.
 """
 
 from __future__ import annotations
@@ -29,16 +32,11 @@ from tropel.local.sequential_flock.model import SequentialFlock
 from tropel.simulation import Simulation
 from tropel.world import World
 
-# Mesa's own boid example, as it is in the package (`mesa.examples.basic.boid_flockers`).
-#
-# Mesa is an optional extra: `pip install 'tropel[bench]'`.
-
-
 _EXAMPLE = "mesa.examples.basic.boid_flockers.model"
 
 
 class MesaFlock:
-    """So many boids that see as far as `vision` on a torus; all else is as the example has it."""
+    """Boids with a sense radius of `vision` on a torus; everything else is as in the example."""
 
     def __init__(self, *, agents: int, side: float, vision: float, separation: float = 1.0, seed: int = 1) -> None:
         self._model = _example()(
@@ -46,7 +44,7 @@ class MesaFlock:
         )
 
     def step(self) -> None:
-        """Move everybody forward by one step."""
+        """Move all agents forward by one step."""
         self._model.step()
 
 
@@ -57,7 +55,7 @@ def mesa_version() -> str:
 def _example() -> Any:
     try:
         with warnings.catch_warnings():
-            # Its experimental space says on import that it is experimental.
+            # Its experimental space warns on import that it is experimental.
             warnings.simplefilter("ignore")
             return importlib.import_module(_EXAMPLE).BoidFlockers
     except ImportError as error:
@@ -70,7 +68,7 @@ Floats = NDArray[np.float64]
 _CHUNK = 512
 #: Per agent: number of neighbours, sum of offsets, of velocities, and of offsets weighted for separation.
 SUMS = 7
-#: Squared distances below this count as this: one's own is zero.
+#: Smaller squared distances count as this one: the distance of an agent to itself is zero.
 _TINY = 1e-290
 
 
@@ -100,7 +98,7 @@ def _sum_some(first, last, cells, close, sums):
                 vy += seen * velocity[1, k]
                 sx += push * dx
                 sy += push * dy
-        # Oneself was counted too.
+        # The agent itself was counted too.
         sums[i, 0] = count - 1.0
         sums[i, 1], sums[i, 2] = tx, ty
         sums[i, 3], sums[i, 4] = vx - velocity[0, i], vy - velocity[1, i]
@@ -115,12 +113,12 @@ def _sum_all(cells, close, sums):
 
 
 def bare_sums(cells: CellList, close: float, sums: Floats) -> None:
-    """Write the sums of everybody, in the order of cells, into `sums` (N, SUMS); `close` is separation's distance."""
+    """Write the sums of all agents, in the order of cells, into `sums` (N, SUMS); `close` is separation's distance."""
     _sum_all(cells, close, sums)
 
 
 class NumpyFlock:
-    """Boids in open 2D space by the three basic rules of `Flocking`, as one writes them with NumPy and cKDTree."""
+    """Boids in open 2D space by the three basic rules of `Flocking`, as you would write them with NumPy and cKDTree."""
 
     def __init__(
         self,
@@ -139,13 +137,13 @@ class NumpyFlock:
         self.weights = (separation, cohesion, alignment)
         self.slowest, self.fastest, self.max_force, self.dt = least_speed * top_speed, top_speed, max_force, dt
         self.position = self.velocity = np.empty((0, 2))
-        self.pairs = 0  #: neighbours met in the last step, each pair counted twice
+        self.pairs = 0  #: neighbours in the last step, each pair counted twice
 
     def place(self, position: Floats, velocity: Floats) -> None:
         self.position, self.velocity = position.copy(), velocity.copy()
 
     def step(self) -> None:
-        """Move everybody forward by dt."""
+        """Move all agents forward by dt."""
         from scipy.spatial import cKDTree
 
         separation, cohesion, alignment = self.weights
@@ -173,18 +171,16 @@ class NumpyFlock:
         return np.stack([np.bincount(i, weights=column, minlength=size) for column in values.T], axis=1)
 
 
-# The flocking model of the public comparisons of agent-based frameworks, in its public settings, beside Mesa's.
-
-
+# The flocking model that public comparisons of agent-based frameworks use, in its public settings, next to Mesa's.
 @dataclass(frozen=True, kw_only=True)
 class PublicSetting:
-    """So many birds that see as far as `vision` on a square torus, with a speed of 1 and steps of 1."""
+    """Birds with a sense radius of `vision` on a square torus, with a speed of 1 and steps of 1."""
 
     agents: int
     side: float
     vision: float
     steps: int = 100
-    mesa_steps: int = 0  #: how many steps Mesa is given; 0 for none
+    mesa_steps: int = 0  #: number of steps for Mesa; 0 for none
 
 
 PUBLIC_SETTINGS = (
@@ -194,7 +190,7 @@ PUBLIC_SETTINGS = (
 
 
 def sequential_flock(setting: PublicSetting, *, seed: int = 1) -> Simulation:
-    """Birds at random places that fly in random directions at first."""
+    """Birds at random positions with random initial directions."""
     world = World.box((0.0, 0.0), (setting.side, setting.side), periodic=True)
     places = np.random.default_rng(seed).uniform(0.0, setting.side, (setting.agents, 2))
     birds = Group("birds", positions=places, sense_radius=setting.vision, desired_speed=1.0, radius=1e-3, goal="none")
@@ -202,7 +198,7 @@ def sequential_flock(setting: PublicSetting, *, seed: int = 1) -> Simulation:
 
 
 def sequential_row(setting: PublicSetting) -> Row:
-    """Times of a setting: the best of three runs where that takes no time; steps count whole."""
+    """Times of a setting: the best of three runs if they are quick; whole steps count."""
     # Kernels are compiled here.
     sequential_flock(setting).step()
     seconds = []
@@ -233,12 +229,12 @@ def sequential_row(setting: PublicSetting) -> Row:
 
 
 def sequential_seconds(setting: PublicSetting, *, steps: int) -> float:
-    """Time of the best of some steps."""
+    """Time of the best of several steps [s]."""
     return _best_step(sequential_flock(setting).step, steps)
 
 
 def mesa_seconds(setting: PublicSetting, *, steps: int) -> float | None:
-    """Time of the best of some of Mesa's steps; None where Mesa is not installed or not asked for."""
+    """Time of the best of several of Mesa's steps [s]; None if Mesa is not installed or not wanted."""
     if steps == 0:
         return None
     try:
@@ -249,7 +245,7 @@ def mesa_seconds(setting: PublicSetting, *, steps: int) -> float | None:
 
 
 def _best_step(step: Callable[[], None], steps: int) -> float:
-    """The least time of some steps after the first [s]."""
+    """The shortest of several steps after the first [s]."""
     step()
     seconds = []
     for _ in range(steps):

@@ -1,8 +1,8 @@
-"""The lattice crowd: whole steps of a simulation, beside the same decisions written with NumPy.
+"""The lattice crowd: whole steps of a simulation, compared with the same decisions written in NumPy.
 
-A frame is one in which every living agent decides: dt is the time of a straight move. The maps are open squares with a
-goal in each corner; people begin in the middle of it, one per square metre unless told otherwise, and nobody arrives
-during the measurement. What it costs when people leave in every frame is measured apart.
+A frame is a step in which every living agent decides: dt is the time of a straight move. The maps are open squares with
+a goal in each corner. People start in the middle, by default one per square metre, and nobody arrives during the
+measurement. The cost of people leaving in every frame is measured separately.
 """
 
 from __future__ import annotations
@@ -25,17 +25,15 @@ from tropel.planning.path_plans.model import PathPlans
 from tropel.simulation import Simulation
 from tropel.world import Target, World
 
-# A lattice crowd as one would write it with NumPy alone: the same decision, for the benchmark to compare with.
-#
-# A straightforward frame of the paper: occupancy and its influence over the whole map, the best of eight cells by the
-# product of layers, random ties and random winners. Everybody moves one cell a frame, straight or diagonal.
-
+# The alternative is a straightforward frame of the paper in NumPy alone: occupancy and its influence over the whole
+# map, the best of eight cells by the product of their values, random ties and random winners. All agents move one cell
+# per frame, straight or diagonal.
 
 _STEPS = np.array([(0, 1), (1, 0), (0, -1), (-1, 0), (1, 1), (1, -1), (-1, -1), (-1, 1)])
 
 
 class NumpyLattice:
-    """Agents on cells (row, column) with a goal each, and a layer of values per goal with a border of vetoed cells."""
+    """Agents on cells (row, column) with a goal each, and a value map per goal with a border of vetoed cells."""
 
     def __init__(
         self, cells: NDArray[np.int64], goal: NDArray[np.int64], layers: NDArray[np.float64], seed: int
@@ -47,7 +45,7 @@ class NumpyLattice:
         self.rng = np.random.default_rng(seed)
 
     def frame(self) -> int:
-        """Let everybody decide once; returns how many moved."""
+        """Let all agents decide once; returns how many moved."""
         occupied = np.zeros(self.layers.shape[1:], dtype=np.int64)
         occupied[self.cells[:, 0], self.cells[:, 1]] = 1
         around = np.zeros_like(occupied)
@@ -74,21 +72,21 @@ class NumpyLattice:
 
 _CELL = 0.4
 _SPEED = 1.34
-#: Nobody is so near to the edge at first [m], which takes 60 frames to walk.
+#: All agents start at least this far from the edge [m], which takes 60 frames to walk.
 _BORDER = 25.0
 _CORNERS = ("south west", "south east", "north west", "north east")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Sizes:
-    """How large everything is."""
+    """Sizes of all measurements."""
 
     agents: tuple[int, ...] = (10_000, 20_000, 100_000, 1_000_000)
     density: float = 1.0  #: [1/m²]
     agent_steps: int = 4_000_000  #: per measurement
     fewest_frames: int = 10
     most_frames: int = 60
-    passes: int = 3  #: over all sizes, of which the fastest counts: other work on a machine comes and goes
+    passes: int = 3  #: over all sizes, of which the fastest counts: other load on a machine comes and goes
     compared: int = 20_000  #: agents in the comparison with NumPy
     rounds: int = 7
     weighed: int = 100_000  #: agents whose memory is measured
@@ -111,7 +109,7 @@ def measure(progress: Progress, sizes: Sizes | None = None) -> BenchResult:
             fastest[case] = row
     result.rows.extend(fastest.values())
     leaving = _frames(chosen.compared, most, chosen, border=0.0)
-    progress("beside NumPy", measured, total)
+    progress("compared with NumPy", measured, total)
     result.ratios[f"numpy_over_ours_{_short(chosen.compared)}"] = _beside_numpy(chosen, result, most)
     progress("memory", measured + 1, total)
     per_agent = _bytes_per_agent(chosen)
@@ -127,8 +125,8 @@ def measure(progress: Progress, sizes: Sizes | None = None) -> BenchResult:
     result.rows.append(leaving)
     result.notes.append(
         f"Whole steps of a simulation: planning, decisions, conflicts, walls and exits. {per_agent:.0f} bytes per "
-        f"agent besides the layers. Times are medians over frames from a random start, before crowds gather, of the "
-        f"fastest of {chosen.passes} passes. In the last row people leave in every frame."
+        f"agent besides the path plans. Times are medians over frames from a random start, before crowds gather, of "
+        f"the fastest of {chosen.passes} passes. In the last row people leave in every frame."
     )
     return result
 
@@ -142,9 +140,9 @@ def crowd_in_a_square(
     seed: int = 1,
     border: float = _BORDER,
 ) -> Simulation:
-    """People at random places of an open square, a quarter of them on the way to each corner.
+    """People at random positions in an open square, a quarter of them heading for each corner.
 
-    Nobody is within `border` [m] of the edge at first, so that nobody arrives for a while.
+    They start at least `border` [m] from the edge, so that nobody arrives for a while.
     """
     inner = math.ceil(math.sqrt(agents / density) / _CELL) * _CELL if side is None else side
     whole = inner + 2.0 * border
@@ -198,7 +196,7 @@ def _frames(agents: int, threads: int, sizes: Sizes, *, border: float = _BORDER)
 
 
 def _beside_numpy(sizes: Sizes, result: BenchResult, threads: int) -> float:
-    """How often faster than NumPy a frame of ours is: the median over rounds in which both are timed."""
+    """How much faster a frame of ours is than NumPy's: the median over rounds in which both are timed."""
     sim = crowd_in_a_square(sizes.compared, threads=threads, density=sizes.density)
     sim.step()
     terrain = sim.ground
@@ -227,7 +225,7 @@ def _beside_numpy(sizes: Sizes, result: BenchResult, threads: int) -> float:
 
 
 def _bytes_per_agent(sizes: Sizes) -> float:
-    """Memory per agent while the simulation runs: what twice as many on the same map take more."""
+    """Memory per agent while the simulation runs: the difference when twice as many are on the same map."""
     side = math.ceil(math.sqrt(2 * sizes.weighed / sizes.density) / _CELL) * _CELL
     peaks = []
     for agents in (sizes.weighed, 2 * sizes.weighed):

@@ -1,10 +1,10 @@
 """Finding all neighbours from scratch: the uniform grid next to scipy's cKDTree.
 
-Agents are spread at random over a square or cube, so that each has about 15 neighbours within its sense radius. Ours
-is `sense` and `csr`: sorting the agents into cells and listing the neighbours of every one. Theirs is building the tree
-and `query_pairs` into an array, which finds each pair once where ours lists it for both. Every round has a few sets of
-new positions, which one side works through after the other, so that both find their own memory in the caches as they
-would step after step. The best time counts. Times per pair are per listed neighbour for both.
+Agents are spread at random over a square or cube, with about 15 neighbours each within the sense radius. Our side is
+`sense` and `csr`: sorting the agents into cells and listing the neighbours of each. The other side is building the tree
+and `query_pairs` into an array, which finds each pair once, while ours lists it for both agents. Every round has a few
+sets of new positions. One side works through them after the other, so that both find their own memory in the caches, as
+they would step after step. The best time counts. Times per pair are per listed neighbour for both.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _SETS = 3
 
 @dataclass(frozen=True, kw_only=True)
 class Case:
-    """So many agents in 2 or 3 dimensions, measured so many times; `label` names the ratio."""
+    """A number of agents in 2 or 3 dimensions, and the number of rounds; `label` names the ratio."""
 
     label: str
     agents: int
@@ -86,7 +86,7 @@ class _Contest:
         self.ours = dict.fromkeys(self.threads, math.inf)
         self.theirs = math.inf
         self.listed = 0
-        # Compiling and the first allocation happen here; a simulation pays for them once and not in every step.
+        # Compilation and the first allocation happen here; a simulation pays for them once, not in every step.
         self.sets = [np.empty_like(self.state.position) for _ in range(_SETS)]
         self._scatter()
         for count in self.threads:

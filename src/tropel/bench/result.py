@@ -11,19 +11,19 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 Row = dict[str, Any]
-#: Told what is being measured, how many parts are done and how many there are.
+#: Called with what is being measured, how many parts are done and how many there are.
 Progress = Callable[[str, int, int], None]
 
 
 @dataclass(frozen=True, kw_only=True)
 class BenchResult:
-    """Rows of measurements, and ratios of which more is better: those named `<what>_over_ours` say how often faster."""
+    """Rows of measurements, and ratios of which more is better; `<what>_over_ours` is how many times faster ours is."""
 
     name: str
     rows: list[Row] = field(default_factory=list)
-    more: dict[str, list[Row]] = field(default_factory=dict)  #: rows of other kinds, by what they are about
+    more: dict[str, list[Row]] = field(default_factory=dict)  #: rows of other kinds, by topic
     ratios: dict[str, float] = field(default_factory=dict)
-    notes: list[str] = field(default_factory=list)  #: what to know of the figures, and why some are missing
+    notes: list[str] = field(default_factory=list)  #: what to know about the figures, and why some are missing
 
     def json(self) -> dict[str, Any]:
         """The result as plain data."""
@@ -31,7 +31,7 @@ class BenchResult:
         return {**plain, "notes": self.notes} if self.notes else plain
 
     def table(self) -> RenderableType:
-        """A table for each kind of rows, with the ratios and notes below the last."""
+        """One table per kind of rows, with the ratios and notes below the last."""
         from rich.console import Group
         from rich.text import Text
 

@@ -1,4 +1,10 @@
-"""How well a steering model copes with a scene: who arrives, when, by what detours, and who touched whom."""
+"""Steering: how fast a step is compared with JuPedSim, and how well crowds get through four difficult scenes.
+
+Quality is the share of agents that arrive, when, their detours, and which bodies touched. Both parts use default
+models and people of radius 0.2 m who sense others up to ten radii away. An RVO2 library needed 886 s for the circle and
+let bodies overlap by a fifth. That figure comes from another run, but it is simulated time, which does not depend on
+the machine.
+"""
 
 from __future__ import annotations
 
@@ -17,23 +23,23 @@ from tropel.bench.result import BenchResult, Progress
 from tropel.bench.steering_scenes import SCENES, SceneMaker, SteeringTask
 from tropel.bench.steering_speed import CASES, MODELS, OURS, ROUNDS, Case, Contest, flatness
 
-#: Steps between two words about progress.
+#: Steps between two progress reports.
 _TELL_EVERY = 50
 
 
 @dataclass(frozen=True, kw_only=True)
 class Quality:
-    """What became of a scene."""
+    """The outcome of a scene."""
 
     arrived: float  #: share of the agents that were at their goals in the end
-    finish: float | None  #: when everybody was there [s]; none when that did not happen within the scene's limit
-    path_over_shortest: float | None  #: mean over those who arrived; none when nobody did
-    closest_approach: float  #: least distance of two centres at any time, over the sum of their radii
+    finish: float | None  #: when all had arrived [s]; None if that did not happen within the scene's limit
+    path_over_shortest: float | None  #: mean over the agents that arrived; None if none did
+    closest_approach: float  #: smallest distance of two centres at any time, over the sum of their radii
     overlapping_pairs: float  #: share of all pairs of agents that ever overlapped
     deepest_overlap: float  #: of two agents [m]
 
     def row(self) -> dict[str, Any]:
-        """Column names with units."""
+        """The row of a table; column names have units."""
         return {
             "arrived": self.arrived,
             "finish_s": self.finish,
@@ -45,7 +51,7 @@ class Quality:
 
 
 def watch(scene: SteeringTask, told: Callable[[float], None] | None = None) -> Quality:
-    """Run a scene until everybody has arrived, or to its limit; `told` hears the simulated time [s] now and then."""
+    """Run a scene until all have arrived, or to its limit; `told` gets the simulated time [s] now and then."""
     sim = scene.sim
     agents = len(scene.shortest)
     radius = sim.agents.radius.copy()
@@ -58,7 +64,7 @@ def watch(scene: SteeringTask, told: Callable[[float], None] | None = None) -> Q
         sim.guarded_step()
         stayed = np.isin(ids, sim.agents.id, assume_unique=True)
         after = sim.agents.position
-        # The last move of those who have just left is gone with them; it was about as long as the one before.
+        # The last move of agents that have just left is not known; it was about as long as the one before.
         move[stayed] = np.linalg.norm(after - before[stayed], axis=1)
         walked[ids] += move
         approach.look(before[stayed], after, sim.agents.radius)
@@ -83,13 +89,13 @@ def watch(scene: SteeringTask, told: Callable[[float], None] | None = None) -> Q
 
 
 class ClosestApproach:
-    """Least distance of two centres over the sum of their radii, at any time of steps in which all move evenly."""
+    """Smallest distance of two centres over the sum of their radii, at any time, with uniform motion within a step."""
 
     def __init__(self) -> None:
         self.closest = math.inf
 
     def look(self, before: Floats, after: Floats, radius: Floats) -> None:
-        """Take a step into account. Only pairs that may come closer than all before are looked at."""
+        """Take a step into account. Only pairs that may come closer than any before are compared."""
         if len(before) < 2:
             return
         move = after - before
@@ -109,16 +115,10 @@ class ClosestApproach:
         self.closest = min(self.closest, float(nearest.min()))
 
 
-# Steering: how fast a step is, next to JuPedSim, and how well crowds get through four difficult scenes.
-#
-# The scenes' measures and parameters are the same in both parts: default models, people of radius 0.2 m who notice
-# others up to ten radii away. An RVO2 library needed 886 s for the circle and let bodies overlap by a fifth; that is a
-# figure from another run, of simulated time, which does not depend on the machine.
-
-#: Simulated time that an RVO2 library needed until everybody had changed places on the circle [s].
+#: Simulated time that an RVO2 library needed until all agents had changed places on the circle [s].
 _RVO2_CIRCLE = 886.0
 _WHAT_IS_TIMED = (
-    "CFSM: collision-free speed model. Whole steps are timed; ours do not watch for collisions, nor does JuPedSim."
+    "CFSM: collision-free speed model. Whole steps are timed; neither ours nor JuPedSim's watch for collisions."
 )
 
 
@@ -167,7 +167,7 @@ def _tell(progress: Progress, what: str, done: int, total: int, now: float) -> N
 
 
 def _quality_ratios(ours: Mapping[str, Quality]) -> dict[str, float]:
-    """Figures of our model of which more is better; a scene that never finished has taken for ever."""
+    """Figures of our model of which more is better; a scene that never finished counts as infinitely slow."""
     ratios: dict[str, float] = {}
     if "circle" in ours:
         finish = ours["circle"].finish

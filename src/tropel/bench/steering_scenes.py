@@ -1,13 +1,14 @@
-"""Four tasks that a steering model has to cope with, as ready simulations.
+"""Four tasks for a steering model, as ready simulations.
 
-* `circle_swap`: everybody on a circle walks to the opposite place, and all meet in the middle.
+* `circle_swap`: agents on a circle walk to the opposite point, and all meet in the middle.
 * `four_blocks`: blocks of 25 at the corners of a square walk to the opposite corners, through streets between four
-  buildings. Circle and blocks have the measures of the examples of the RVO2 library ("Circle" and "Blocks").
+  buildings. Circle and blocks have the dimensions of the RVO2 library's examples "Circle" and "Blocks".
 * `two_way_corridor`: two crowds walk through each other.
 * `narrow_door`: a room full of people empties through a door.
 
-All agents walk straight to their goals (`Direct`): what gets them past each other and round corners is the steering.
-Everybody notices others up to ten radii of the own body away.
+All agents walk straight to their goals (`Direct`): only the steering gets them past each other and around corners.
+Agents sense others up to ten of their own radii away. `shortest_ways` gives path lengths around solid buildings, by a
+visibility graph.
 """
 
 from __future__ import annotations
@@ -26,26 +27,23 @@ from tropel.contracts import Model
 from tropel.simulation import Simulation
 from tropel.world import Target, World
 
-# Lengths of shortest ways past solid buildings, by a visibility graph.
-
-
-#: Ways may touch what they must not cross; rounding may put them this far inside [m].
+#: Paths may touch what they must not cross; rounding may put them this far inside [m].
 _ROUNDING = 1e-6
 
 
 def shortest_ways(
     starts: Floats, goal: tuple[float, float], solids: Sequence[shapely.Polygon], *, clearance: float
 ) -> Floats:
-    """Length of the shortest way from each start to the goal that keeps the clearance from all solids [m].
+    """Length of the shortest path from each start to the goal that keeps the clearance from all solids [m].
 
-    Rounded corners are polygons inside the true arcs, so that the length is never above the true one.
+    Rounded corners are polygons inside the true arcs, so the length never exceeds the true one.
     """
     from scipy.sparse.csgraph import dijkstra
 
     grown = shapely.union_all([solid.buffer(clearance) for solid in solids])
     places = np.vstack([[goal], starts, np.unique(shapely.get_coordinates(grown), axis=0)])
     a, b = np.triu_indices(len(places), k=1)
-    # Nobody passes through somebody else's start.
+    # A path does not pass through the start of another agent.
     useful = (a == 0) | (b > len(starts))
     a, b = a[useful], b[useful]
     inside = grown.buffer(-_ROUNDING)
@@ -58,25 +56,25 @@ def shortest_ways(
     return from_goal[1 : 1 + len(starts)]
 
 
-#: How far others are noticed, in radii of the own body; the people that are timed have the same.
+#: How far agents sense others, in radii of their own body; the same as for the people that are timed.
 SENSE_RADII = 10.0
-#: Of people [m].
+#: Radius of people [m].
 BODY = 0.2
 
 
 @dataclass(frozen=True, kw_only=True)
 class SteeringTask:
-    """A simulation before its first step, and how its agents are judged; arrays have an entry per agent id."""
+    """A simulation before its first step, and how its agents are judged; arrays have one entry per agent id."""
 
     name: str
     sim: Simulation
-    shortest: Floats  #: length of the shortest way to arrive, others left aside [m]
+    shortest: Floats  #: length of the shortest path to arrive, ignoring other agents [m]
     limit: float  #: a run that has not finished by then has failed [s]
-    goals: Floats | None = None  #: (N, 2) where agents go that do not leave the scene there [m]
+    goals: Floats | None = None  #: (N, 2) goals of agents that do not leave the scene there [m]
     within: float = 0.0  #: how near the goal counts as arrived [m]
 
     def arrived(self) -> NDArray[np.bool_]:
-        """Who is at the goal now, or has left through an exit."""
+        """Which agents are at their goal now, or have left through an exit."""
         there = np.ones(len(self.shortest), dtype=bool)
         ids = self.sim.agents.id
         there[ids] = False
@@ -86,12 +84,12 @@ class SteeringTask:
         return there
 
 
-#: Makes a scene whose agents are steered by a model.
+#: Makes a scene with agents steered by a model.
 SceneMaker = Callable[[Model], SteeringTask]
 
 
 def circle_swap(model: Model, *, agents: int = 250, ring: float = 200.0) -> SteeringTask:
-    """Agents of radius 1.5 m on a circle of radius `ring` [m] change places with those opposite."""
+    """Agents of radius 1.5 m on a circle of radius `ring` [m] swap places with those opposite."""
     radius, bearing = 1.5, 2.0 * np.pi * np.arange(agents) / agents
     start = ring * np.column_stack([np.cos(bearing), np.sin(bearing)])
     edge = ring + 50.0
@@ -135,7 +133,7 @@ def four_blocks(model: Model, *, side: int = 5) -> SteeringTask:
     sim = Simulation(world, groups, local=model, dt=0.25, seed=1, threads=1, title="four blocks")
     goals = np.array(corners)[sim.agents.group]
     sim.agents.heading[:] = _towards(goals - sim.agents.position)
-    # The last stretch to the goal is straight and free, so arriving within a distance saves just that distance.
+    # The last stretch to the goal is straight and free, so arriving within a distance saves exactly that distance.
     ways = [
         shortest_ways(block * sign, place, buildings(), clearance=radius)
         for sign, place in zip(signs, corners, strict=True)
@@ -207,7 +205,7 @@ SCENES: dict[str, SceneMaker] = {
 
 
 def usual_speeds() -> Normal:
-    """Of people who walk freely [m/s]."""
+    """Speeds of people who walk freely [m/s]."""
     return Normal(1.34, 0.2, low=0.8)
 
 

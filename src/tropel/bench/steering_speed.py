@@ -1,9 +1,9 @@
-"""How long a step takes: our steering models next to JuPedSim's collision-free speed model.
+"""How long a step takes: our steering models compared with JuPedSim's collision-free speed model.
 
 The same people, one per square metre, walk to the same point through the same place. Whole steps count on both sides:
-planning, sensing, steering, moving. Ours do not watch for collisions here, which JuPedSim does not do either. JuPedSim
-runs on one thread by design. Every round lets all crowds of all cases make a few steps, one after the other. The best
-of each is shown; ratios are medians over the rounds, so that a machine that is busy for a while slows down both sides.
+planning, sensing, steering, moving. Ours do not watch for collisions here, since JuPedSim does not either. JuPedSim
+runs on one thread by design. In every round, all crowds of all cases make a few steps, one after another. The best step
+of each is shown; ratios are medians over the rounds, so that a temporarily busy machine slows down both sides.
 """
 
 from __future__ import annotations
@@ -29,9 +29,7 @@ from tropel.local.dynamical.model import Dynamical
 from tropel.simulation import Simulation
 from tropel.world import Target, World
 
-# The steering models that are compared, by the names that the tables show.
-
-
+# The steering models that are compared, by their names in the tables.
 OURS = "dynamical"
 PAPERS = "dynamical as in the papers"
 #: The collision-free speed model, which JuPedSim has as well.
@@ -39,7 +37,7 @@ SAME_MODEL = "CFSM"
 
 
 def _as_in_the_papers() -> Dynamical:
-    """Without what was added to the papers' equations."""
+    """Without the extensions of the papers' equations."""
     return Dynamical(anticipation=0.0, weight_memory=0.0, crowding="all", solid_bodies=False)
 
 
@@ -51,15 +49,13 @@ MODELS: dict[str, Callable[[], Model]] = {
 }
 
 
-# JuPedSim's collision-free speed model, walking through the same place with the same agents as one of our simulations.
-#
 # JuPedSim is an optional extra: `pip install 'tropel[bench]'`.
 
 
 class JuPedSimCrowd:
-    """The agents of a state with JuPedSim's default model parameters, all on the way to one place.
+    """JuPedSim's collision-free speed model with default parameters, and the agents of a state, all going to one place.
 
-    JuPedSim finds the way round obstacles by itself, anew in every step.
+    JuPedSim finds the path around obstacles itself, again in every step.
     """
 
     def __init__(self, agents: AgentState, *, walkable: shapely.Polygon, goal: tuple[float, float], dt: float) -> None:
@@ -83,7 +79,7 @@ class JuPedSimCrowd:
         return len(self._ids)
 
     def step(self) -> None:
-        """Move everybody forward by dt."""
+        """Move all agents forward by dt."""
         self._sim.iterate()
 
     @property
@@ -100,20 +96,20 @@ def _jupedsim() -> Any:
 
 
 _DT = 0.05
-#: Steps before the first round. Kernels are compiled in them, and the quick catch up with the slow: in a crowd that
-#: begins to walk nobody has anybody to overtake yet, and the dynamical model is faster than it will be.
+#: Steps before the first round. They compile the kernels and let fast agents catch up with slow ones: when a crowd
+#: starts to walk, no agent has another to overtake yet, and the dynamical model is faster than later.
 _SETTLE = 30
-#: How far people may end up from each other by the same model in two programs, as a share of their way.
+#: How far the same model may move people apart in two programs, as a share of their path.
 _SAME_WAY = 0.01
 JUPEDSIM = "JuPedSim CFSM"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Place:
-    """Where people walk, and where to."""
+    """Where people walk, and their goal."""
 
     walkable: shapely.Polygon
-    start: shapely.Polygon  #: the part that is filled with people in the beginning
+    start: shapely.Polygon  #: the part that is filled with people at the start
     goal: tuple[float, float]
     straight: bool  #: whether nothing is in the way
 
@@ -148,17 +144,17 @@ def pillars(agents: int) -> Place:
 
 @dataclass(frozen=True, kw_only=True)
 class Case:
-    """So many agents in a place; `label` names the ratios."""
+    """A number of agents in a place; `label` names the ratios."""
 
     label: str
     place: Callable[[int], Place]
     agents: int
-    bursts: int = 2  #: of two steps in a round, on one thread and then perhaps on all
+    bursts: int = 2  #: of two steps in a round, on one thread and then possibly on all
     peer: bool = True  #: whether JuPedSim walks too
     all_threads: bool = False  #: whether ours is measured on all threads as well
 
 
-#: All crowds walk equally far, because people who walk to one point press more and more on each other.
+#: All crowds walk equally far, because people who walk to one point push each other more and more.
 CASES = (
     Case(label="open_1k", place=plaza, agents=1_000, bursts=4),
     Case(label="open_10k", place=plaza, agents=10_000, all_threads=True),
@@ -171,7 +167,7 @@ _STEPS = 2  #: timed together
 
 @dataclass(kw_only=True)
 class Timed:
-    """A crowd, and the least time that it has needed for a step on so many threads, in each round [s]."""
+    """A crowd, and its shortest step time on a number of threads, in each round [s]."""
 
     model: str
     threads: int
@@ -200,11 +196,11 @@ class Timed:
 
 
 class Contest:
-    """One case: our models, on one thread and perhaps on all, and JuPedSim."""
+    """One case: our models, on one thread and possibly on all, and JuPedSim."""
 
     def __init__(self, case: Case) -> None:
         self.case = case
-        self.note = ""  #: why JuPedSim is left out, if it should be there
+        self.note = ""  #: why JuPedSim is missing, if it is
         place = case.place(case.agents)
         ours = {model: crowd_in(place, model, agents=case.agents) for model in (OURS, SAME_MODEL)}
         threads = _threads_of(case)
@@ -240,7 +236,7 @@ class Contest:
         return next((np.array(rounds) for rounds in of_model), None)
 
     def rows(self) -> list[dict[str, Any]]:
-        """A row for each model and number of threads, once all rounds are over."""
+        """One row per model and number of threads, once all rounds are over."""
         return [timed.row(self.case) for timed in self.timed]
 
     def ratios(self) -> dict[str, float]:
@@ -255,7 +251,7 @@ class Contest:
 
 
 def flatness(contests: Sequence[Contest]) -> dict[str, float]:
-    """Least over greatest cost per agent of our model over the sizes of the plaza: 1 is flat."""
+    """Smallest over largest cost per agent of our model over the sizes of the plaza: 1 is flat."""
     costs = {
         contest.case.label.removeprefix("open_"): seconds / contest.case.agents
         for contest in contests
@@ -268,18 +264,18 @@ def flatness(contests: Sequence[Contest]) -> dict[str, float]:
 
 
 def check_same_way(start: Floats, ours: Floats, theirs: Floats, *, what: str) -> None:
-    """In the open the same model takes people the same way in both programs, or times mean nothing."""
+    """In the open, the same model must give the same paths in both programs; otherwise times mean nothing."""
     walked = float(np.linalg.norm(theirs - start, axis=1).mean())
     apart = float(np.linalg.norm(theirs - ours, axis=1).mean())
     if not apart <= _SAME_WAY * walked:
         raise ModelError(
             f"'{what}': people who walked {walked:.3g} m in JuPedSim are {apart:.3g} m away from where the same model "
-            f"took them here; a comparison of different motions means nothing"
+            f"moved them here; a comparison of different motions means nothing"
         )
 
 
 def crowd_in(place: Place, model: str, *, agents: int, threads: int = 1) -> Simulation:
-    """People spread at random, the same for every model, who walk to the place's goal."""
+    """People at random positions, the same for every model, who walk to the goal of the place."""
     world = World(place.walkable, targets={"far end": Target(position=place.goal)})
     crowd = Group(
         "people",
@@ -309,5 +305,5 @@ def _threads_of(case: Case) -> list[int]:
 
 
 def _neighbours(sim: Simulation) -> float:
-    """Mean number of others within the sense radius."""
+    """Mean number of neighbours within the sense radius."""
     return len(sim.sense().csr().indices) / len(sim.agents)

@@ -1,4 +1,4 @@
-"""The command line, a file per command; `commands` puts them together and has the short ones."""
+"""The command line, one file per command; `commands` combines them and has the short ones."""
 
 from tropel.cli.commands import app, main
 

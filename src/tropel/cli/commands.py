@@ -35,7 +35,7 @@ app = typer.Typer(
 
 
 def main() -> None:
-    """Entry point: errors of tropel become one message and exit code 1, Ctrl-C exit code 130."""
+    """Entry point: a tropel error becomes one message and exit code 1, Ctrl-C exit code 130."""
     warnings.showwarning = _show_warning
     try:
         app()
@@ -65,19 +65,19 @@ app.command("list")(list_scenarios)
 def validate(
     file: Annotated[Path, typer.Argument(help="A scenario file (TOML).")], allow_imports: AllowImports = None
 ) -> None:
-    """Check a scenario file, including its geometry and whether everybody finds room."""
+    """Check a scenario file, including its geometry and whether all agents find room."""
     from tropel.run.progress import planning
     from tropel.scenario import load_scenario
 
     with planning():
         sim = load_scenario(file, allow_imports=allow_imports or ()).build(threads=1)
     size = f"{len(sim.agents):,} agents at the start, {len(sim.population.sources)} sources, {len(sim.events)} events"
-    show(f"[green]{escape(str(file))} is fine[/]: {size}")
+    show(f"[green]{escape(str(file))} is valid[/]: {size}")
 
 
 @app.command()
 def schema() -> None:
-    """Print the JSON schema of scenario files, for editors that complete and check."""
+    """Print the JSON schema of scenario files, for editors that complete and check them."""
     from tropel.scenario.schema import ScenarioSpec
 
     sys.stdout.write(json.dumps(ScenarioSpec.model_json_schema(), indent=2) + "\n")
@@ -98,12 +98,12 @@ def sweep(
     first: Annotated[int, typer.Option(help="The first seed.")] = 0,
     out: Out = None,
     until: Until = None,
-    workers: Annotated[int | None, typer.Option(min=1, help="Processes; one per core when left out.")] = None,
+    workers: Annotated[int | None, typer.Option(min=1, help="Processes; one per core by default.")] = None,
     allow_imports: AllowImports = None,
     no_cache: NoCache = False,
     quiet: Quiet = False,
 ) -> None:
-    """Run many seeds on all cores; table, confidence bands and a plot."""
+    """Run many seeds on all cores; writes a table and a plot with confidence bands."""
     from tropel.pictures import draw_sweep, sweep_statistics
     from tropel.run.progress import counting, planning
     from tropel.scenario import builtin_names, load_builtin, load_scenario
@@ -121,7 +121,7 @@ def sweep(
         with counting("seeds", seeds, quiet=quiet) as told:
             done = sweeps.sweep(scenario, chosen, table=folder / "sweep.csv", workers=workers, until=until, told=told)
     except KeyboardInterrupt:
-        raise InterruptedRunError(f"the seeds that were done are in {folder / 'sweep.csv'}") from None
+        raise InterruptedRunError(f"the finished seeds are in {folder / 'sweep.csv'}") from None
     order = sorted(done.results)
     if order:
         departures = [done.results[seed].departures for seed in order]
@@ -138,11 +138,11 @@ def sweep(
 
 @app.command()
 def bench(
-    name: Annotated[str, typer.Argument(help="neighbours, …; left out: show the names.")] = "",
+    name: Annotated[str, typer.Argument(help="neighbours, …; without a name, list the names.")] = "",
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
     quiet: Quiet = False,
 ) -> None:
-    """Measure ours beside something else in the same run."""
+    """Measure tropel next to an alternative in the same run."""
     from tropel import bench as benchmarks
     from tropel.run.progress import counting
 
@@ -160,14 +160,14 @@ def bench(
 @app.command()
 def verify(
     model: Annotated[
-        list[str] | None, typer.Option(help="A steering model by name, or package.module:Class; all when left out.")
+        list[str] | None, typer.Option(help="A steering model by name, or package.module:Class; all by default.")
     ] = None,
-    test: Annotated[list[str] | None, typer.Option(help="rimea_1, rimea_4, rimea_6, doors; all when left out.")] = None,
+    test: Annotated[list[str] | None, typer.Option(help="rimea_1, rimea_4, rimea_6, doors; all by default.")] = None,
     out: Out = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON array.")] = False,
     quiet: Quiet = False,
 ) -> None:
-    """Run the standard tests of pedestrian dynamics; exit code 1 when a criterion that must hold does not."""
+    """Run the standard tests of pedestrian dynamics; exit code 1 if a binding criterion fails."""
     from tropel import verification
     from tropel.run.progress import counting
 
@@ -186,7 +186,7 @@ def verify(
 
 @app.command()
 def warmup(quiet: Quiet = False) -> None:
-    """Compile every kernel once, so that later runs start at once."""
+    """Compile all kernels once, so that later runs start at once."""
     from tropel.run.progress import counting
     from tropel.warmup import PARTS, warm_up
 
@@ -195,7 +195,7 @@ def warmup(quiet: Quiet = False) -> None:
 
 
 @app.callback(invoke_without_command=True)
-def _root(version: Annotated[bool, typer.Option("--version", help="Show the version and stop.")] = False) -> None:
+def _root(version: Annotated[bool, typer.Option("--version", help="Show the version and exit.")] = False) -> None:
     if version:
         from tropel import __version__
 

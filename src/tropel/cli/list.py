@@ -1,4 +1,4 @@
-"""`tropel list`: what is built in."""
+"""`tropel list`: the built-in scenarios, plots and personalities."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from tropel.cli.options import show
 if TYPE_CHECKING:
     from rich.table import Table
 
-#: Pictures that need no run: phase plots, by the numbers of GAME's figures. `tropel plot NAME` draws them.
+#: Phase plots, named after the figures of GAME, which need no run. `tropel plot NAME` draws them.
 PHASE_PLOTS = {
     "game_fig2": "A narrow gap repels an agent, a wide one leads it through",
     "game_fig3": "A target behind a narrow gap: without and with competition of behaviours",
 }
-#: The same for the figures of CROWD and what else is measured of lattice crowds.
+#: Plots of lattice crowds: the figures of CROWD and further measurements.
 CROWD_PLOTS = {
     "crowd_fig3": "Flow fields of a lattice crowd, without and with the √2 of diagonal moves",
-    "crowd_fig4": "Time to plan by size of the map, beside value iteration (measured, takes a minute or so)",
+    "crowd_fig4": "Planning time by map size, compared with value iteration (measured, takes a minute or so)",
     "crowd_fig7": "Influence of two hazards, through walls and clipped by them",
     "crowd_fig9": "Bottlenecks of two maps",
     "crowd_fig10": "People at a narrow and a wide door over time, with the thresholds of congestion",
     "crowd_fig11": "Frame rate by size of the crowd (measured, takes a minute or so)",
-    "crowd_gamma": "What the discount gamma does",
+    "crowd_gamma": "The effect of the discount gamma",
     "crowd_density": "Speed and flow of a lattice crowd by density",
 }
 PLOTS = {**PHASE_PLOTS, **CROWD_PLOTS}
@@ -34,7 +34,7 @@ PLOTS = {**PHASE_PLOTS, **CROWD_PLOTS}
 def list_scenarios(
     personalities: Annotated[bool, typer.Option("--personalities", help="Show the personalities instead.")] = False,
 ) -> None:
-    """Show the built-in scenarios and plots, or the personalities that groups may have."""
+    """Show the built-in scenarios and plots, or the personalities for groups."""
     from rich.table import Table
 
     from tropel.scenario import builtin_names, load_builtin
@@ -58,7 +58,7 @@ def _personality_table() -> Table:
 
     from tropel.agents.personality import PRESETS, TRAITS
 
-    table = Table("personality", *TRAITS, "speed", "in a word")
+    table = Table("personality", *TRAITS, "speed", "description")
     for name, preset in PRESETS.items():
         means = [f"{getattr(getattr(preset, trait), 'mean', getattr(preset, trait)):g}" for trait in TRAITS]
         table.add_row(name, *means, f"× {preset.speed:g}", preset.about)

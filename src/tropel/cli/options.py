@@ -1,4 +1,4 @@
-"""What several commands of the command line share: options, how results are shown, the first run, Ctrl-C."""
+"""What several commands share: options, showing results, compiling before the first run, Ctrl-C."""
 
 from __future__ import annotations
 
@@ -14,35 +14,35 @@ from rich.console import Console
 from tropel.errors import GeometryError, ParameterError, TropelError
 
 Out = Annotated[Path | None, typer.Option("--out", "-o", help="Folder for the results.")]
-Threads = Annotated[int | None, typer.Option(min=1, help="Threads; all cores when left out.")]
-Seed = Annotated[int | None, typer.Option(help="Seed; that of the scenario when left out.")]
-Until = Annotated[float | None, typer.Option(min=0.0, help="Simulated seconds; as the scenario says when left out.")]
+Threads = Annotated[int | None, typer.Option(min=1, help="Threads; all cores by default.")]
+Seed = Annotated[int | None, typer.Option(help="Seed; that of the scenario by default.")]
+Until = Annotated[float | None, typer.Option(min=0.0, help="Simulated seconds; as in the scenario by default.")]
 StepsPerSecond = Annotated[
     float | None,
-    typer.Option(help="Wall-clock rate to hold: leave behaviours out where the run would be slower than that."),
+    typer.Option(help="Steps per second of wall time to keep up: behaviours are left out if the run would be slower."),
 ]
 Events = Annotated[
     Path | None,
     typer.Option(metavar="RUN", help="Repeat the events of a recorded run: its folder, trajectory, or .jsonl file."),
 ]
-Report = Annotated[bool, typer.Option("--report", help="Write tables and pictures of the evacuation too.")]
+Report = Annotated[bool, typer.Option("--report", help="Also write tables and pictures of the evacuation.")]
 ViewOption = Annotated[bool, typer.Option("--view", help="Show it in the browser while it runs (extra 'view').")]
 Port = Annotated[int, typer.Option(min=0, max=65535, help="Port of the page; the next free one if it is in use.")]
-Host = Annotated[str, typer.Option(help="Address of the page; others than 127.0.0.1 let other machines steer the run.")]
+Host = Annotated[str, typer.Option(help="Address of the page; any but 127.0.0.1 lets other machines steer the run.")]
 Browser = Annotated[bool, typer.Option(help="Open the page in a browser.")]
 AllowImports = Annotated[
     list[str] | None,
     typer.Option(
         "--allow-imports",
         metavar="PACKAGE",
-        help="Let the file name classes of this Python package (package.module:Class), whose code then runs.",
+        help="Allow the file to name classes of this Python package (package.module:Class), whose code then runs.",
     ),
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress bar.")]
 
 
 def _without_plan_cache(no_cache: bool) -> bool:
-    """By the environment, so that the processes of a sweep hear of it too."""
+    """Set through the environment, so that it reaches the processes of a sweep too."""
     if no_cache:
         os.environ["TROPEL_PLAN_CACHE"] = "off"
     return no_cache
@@ -51,14 +51,14 @@ def _without_plan_cache(no_cache: bool) -> bool:
 NoCache = Annotated[
     bool,
     typer.Option(
-        "--no-cache", callback=_without_plan_cache, help="Plan anew instead of using plans kept from earlier runs."
+        "--no-cache", callback=_without_plan_cache, help="Plan from scratch instead of using plans of earlier runs."
     ),
 ]
 
 
 @contextlib.contextmanager
 def naming(file: object) -> Iterator[None]:
-    """Let errors about what is done with a file begin with its name."""
+    """Start errors about the use of a file with its name."""
     try:
         yield
     except (ParameterError, GeometryError) as error:
@@ -68,7 +68,7 @@ def naming(file: object) -> Iterator[None]:
 
 
 class InterruptedRunError(TropelError):
-    """Ctrl-C, with a word on what has been kept; typer would turn the bare KeyboardInterrupt into silence."""
+    """Ctrl-C, with a note on what has been kept; typer would turn a bare KeyboardInterrupt into silence."""
 
 
 def show(text: object) -> None:
@@ -77,22 +77,24 @@ def show(text: object) -> None:
 
 
 def show_command(text: str) -> None:
-    """Print a command as it can be copied: in one line, however long."""
+    """Print a command so that it can be copied: in one line, however long."""
     Console().print(text, soft_wrap=True, markup=False, highlight=False)
 
 
 def picture_file(out: Path, stem: str) -> Path:
-    """The PNG that --out means: a file itself, or one of the given name in a folder, which is made."""
+    """The PNG that --out means: the file itself, or one with the given stem in a folder. Creates the folder."""
     picture = out if out.suffix.lower() == ".png" else out / f"{stem}.png"
     try:
         picture.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise TropelError(f"cannot make the folder {picture.parent}: {error.strerror}; choose another --out") from error
+        raise TropelError(
+            f"cannot create the folder {picture.parent}: {error.strerror}; choose another --out"
+        ) from error
     return picture
 
 
 def warm_up_if_cold(quiet: bool) -> None:
-    """Compile beforehand what every run needs, where it is not compiled yet."""
+    """Compile what every run needs, unless it is compiled already."""
     from tropel.run.progress import counting
     from tropel.warmup import BASICS, is_warm, warm_up
 
@@ -105,9 +107,9 @@ def warm_up_if_cold(quiet: bool) -> None:
 
 
 def make_folder(folder: Path) -> Path:
-    """The folder that --out means, which is made."""
+    """The folder that --out means; it is created."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise TropelError(f"cannot make the folder {folder}: {error.strerror}; choose another --out") from error
+        raise TropelError(f"cannot create the folder {folder}: {error.strerror}; choose another --out") from error
     return folder

@@ -1,4 +1,4 @@
-"""`tropel plan`: from a map to a picture of the way to a goal."""
+"""`tropel plan`: from a map to a picture of the paths to a goal."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ def plan(
             metavar="MAP", help="A .map (Moving AI), a floor plan (.png), a .wkt, .geojson or scenario file, or a name."
         ),
     ],
-    goal: Annotated[str, typer.Option(help="Where to: x,y in metres; the nearest exit when left out.")] = "",
+    goal: Annotated[str, typer.Option(help="Goal as x,y in metres; the nearest exit by default.")] = "",
     out: Annotated[Path, typer.Option("--out", "-o", help="PNG file, or folder, for the picture.")] = Path("field.png"),
     planner: Annotated[str, typer.Option(help="flow_field or harmonic.")] = "flow_field",
-    cell: Annotated[float | None, typer.Option(help="Size of the cells in metres; 0.2, more on large maps.")] = None,
+    cell: Annotated[float | None, typer.Option(help="Cell size in metres; 0.2, or more on large maps.")] = None,
     clearance: Annotated[float, typer.Option(help="Distance kept from walls in metres.")] = 0.2,
     scale: Annotated[float | None, typer.Option(help="Metres per cell of a .map or per pixel of a .png.")] = None,
     no_cache: NoCache = False,
     quiet: Quiet = False,
 ) -> None:
-    """Plan the way to a goal from everywhere on a map, and draw it."""
+    """Plan the paths to a goal from everywhere on a map, and draw them."""
     from tropel.foundation.long_work import listening
     from tropel.run.progress import counting
     from tropel.scenario import plan as planning

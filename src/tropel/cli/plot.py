@@ -1,4 +1,4 @@
-"""`tropel plot`: pictures of recorded runs, and plots by name that need none."""
+"""`tropel plot`: pictures of recorded runs, and named plots that need no run."""
 
 from __future__ import annotations
 
@@ -16,31 +16,31 @@ def plot(
     run: Annotated[
         Path,
         typer.Argument(
-            metavar="RUN", help="The folder of a run, a trajectory file, or a plot by name (see `tropel list`)."
+            metavar="RUN", help="The folder of a run, a trajectory file, or the name of a plot (see `tropel list`)."
         ),
     ],
     out: Annotated[
         Path | None,
-        typer.Option("--out", "-o", help="Folder, or PNG file, for the pictures; beside the run if left out."),
+        typer.Option("--out", "-o", help="Folder, or PNG file, for the pictures; next to the run by default."),
     ] = None,
     png: Annotated[bool, typer.Option(help="Draw the PNG.")] = True,
     gif: Annotated[bool, typer.Option(help="Draw the animated GIF.")] = True,
     at: Annotated[
         list[float] | None,
-        typer.Option(metavar="SECONDS", help="Draw a moment as a PNG instead; may be given several times."),
+        typer.Option(metavar="SECONDS", help="Draw this moment as a PNG instead; can be given several times."),
     ] = None,
     colours: Annotated[
-        str | None, typer.Option(help="What agents are coloured by in moments and GIFs: group, speed or heading.")
+        str | None, typer.Option(help="What colours show in moments and GIFs: group, speed or heading.")
     ] = None,
     quiet: Quiet = False,
 ) -> None:
     """Draw a recorded run as PNG and animated GIF, or a plot that needs no recorded run.
 
-    A phase plot shows how fast an agent turns (φ′) over the way it faces (φ):
+    A phase plot shows the turn rate of an agent (φ′) over its heading (φ):
 
-    game_fig2: before a narrow, a critical and a wide gap.
+    game_fig2: in front of a narrow, a critical and a wide gap.
 
-    game_fig3: with a target behind a gap that is too narrow, without and with the competition of behaviours.
+    game_fig3: with a target behind a gap that is too narrow, without and with competition of behaviours.
 
     crowd_fig3, 4, 7, 9, 10 and 11, crowd_gamma and crowd_density are about lattice crowds.
     """
@@ -65,7 +65,7 @@ def plot(
 
 
 def _draw_moments(trajectory: Path, picture: Path, times: list[float], colours: str | None) -> list[Path]:
-    """A PNG of each moment, named after the picture and the time."""
+    """Draw a PNG of each moment, named after the picture and the time."""
     from tropel.pictures import draw_moment
     from tropel.recording import read_trajectory
 
@@ -79,7 +79,9 @@ def _draw_moments(trajectory: Path, picture: Path, times: list[float], colours: 
 def _draw_by_name(name: str, out: Path | None, quiet: bool) -> list[Path]:
     if name not in PLOTS:
         near = suggest(name, PLOTS)
-        raise TropelError(f"there is no {name}; give the folder of a run, a trajectory file or a plot by name ({near})")
+        raise TropelError(
+            f"{name} does not exist; give the folder of a run, a trajectory file or the name of a plot ({near})"
+        )
     picture = picture_file(out or Path("out"), name)
     if name in CROWD_PLOTS:
         from tropel.figures.catalogue import draw_crowd_plot
@@ -104,7 +106,7 @@ def draw_recorded(
     colours: str | None = None,
     quiet: bool,
 ) -> list[Path]:
-    """The pictures of a recorded run; returns what was written."""
+    """Draw the pictures of a recorded run; returns the written paths."""
     from tropel.pictures import animate_run, draw_run
     from tropel.recording import read_trajectory
     from tropel.run.progress import counting

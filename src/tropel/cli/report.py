@@ -1,4 +1,4 @@
-"""`tropel report`: the numbers, tables and pictures of an evacuation, from a recorded run."""
+"""`tropel report` and `tropel measure`: numbers, tables and pictures of a recorded evacuation or flock."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ Cell = Annotated[float, typer.Option(help="Side of the cells of the density and 
 def report(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a run, or a trajectory file.")],
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="Folder for the report; beside the run if left out.")
+        Path | None, typer.Option("--out", "-o", help="Folder for the report; next to the run by default.")
     ] = None,
-    table_format: Annotated[str, typer.Option("--format", help="Of the tables: csv or parquet.")] = "csv",
+    table_format: Annotated[str, typer.Option("--format", help="Format of the tables: csv or parquet.")] = "csv",
     cell: Cell = 1.0,
     pictures: Annotated[bool, typer.Option(help="Draw report.png and maps.png.")] = True,
     quiet: Quiet = False,
@@ -41,7 +41,7 @@ def write_report(
     with_table: bool = True,
     quiet: bool = False,
 ) -> None:
-    """What the command does; `with_table` shows the numbers in the terminal too."""
+    """The implementation of the command; `with_table` also shows the numbers in the terminal."""
     from tropel.analysis import evacuation_report, write_tables
     from tropel.analysis.tables import FORMATS
     from tropel.pictures import draw_crowd_maps, draw_report
@@ -50,7 +50,7 @@ def write_report(
     from tropel.scenario.execute import trajectory_in
 
     if table_format not in FORMATS:
-        raise ParameterError(f"there is no table format '{table_format}'; {suggest(table_format, FORMATS)}")
+        raise ParameterError(f"unknown table format '{table_format}'; {suggest(table_format, FORMATS)}")
     trajectory = trajectory_in(run)
     with read_trajectory(trajectory) as recorded:
         with naming(trajectory), counting("reading", len(recorded.frames), quiet=quiet) as told:
@@ -61,7 +61,7 @@ def write_report(
         if with_table:
             show(found.table())
         if not found.exact:
-            note = "the run did not say who left when; times and exits are what its frames show, to one frame"
+            note = "the run did not record who left when; times and exits come from its frames, accurate to one frame"
             Console(stderr=True).print(f"[yellow]note:[/] {note}", soft_wrap=True, highlight=False)
         written = write_tables(found, folder, format=table_format)
         if pictures:
@@ -76,29 +76,26 @@ def _beside(trajectory: Path) -> Path:
     return trajectory.parent / name
 
 
-# `tropel measure`: how parallel, how close and in how many pieces a recorded flock was, over time.
-
-
 def measure(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a run, or a trajectory file.")],
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="Folder for table and picture; beside the run if left out.")
+        Path | None, typer.Option("--out", "-o", help="Folder for table and picture; next to the run by default.")
     ] = None,
     within: Annotated[
         float | None,
         typer.Option(
-            help="How far members of a sub-flock are apart at most, from one to the next, in metres. Left out: four "
-            "times the mean distance of nearest neighbours in the first frame."
+            help="Largest distance between connected members of a sub-flock, in metres. Default: four times the mean "
+            "nearest-neighbour distance in the first frame."
         ),
     ] = None,
-    every: Annotated[int, typer.Option(min=1, help="Measure every so many frames.")] = 1,
-    table_format: Annotated[str, typer.Option("--format", help="Of the table: csv or parquet.")] = "csv",
+    every: Annotated[int, typer.Option(min=1, help="Measure every n-th frame.")] = 1,
+    table_format: Annotated[str, typer.Option("--format", help="Format of the table: csv or parquet.")] = "csv",
     picture: Annotated[bool, typer.Option(help="Draw flock.png.")] = True,
     quiet: Quiet = False,
 ) -> None:
-    """Measure a flock over time: polarisation, milling, distance to the nearest other, sub-flocks and the largest one.
+    """Measure a flock over time: polarisation, milling, nearest-neighbour distance, sub-flocks and the largest one.
 
-    For everybody and for each group, as a table (flock.csv) and a picture (flock.png).
+    For all agents and for each group, as a table (flock.csv) and a picture (flock.png).
     """
     from tropel.analysis import flock_measures, write_columns
     from tropel.analysis.tables import FORMATS
@@ -108,7 +105,7 @@ def measure(
     from tropel.scenario.execute import trajectory_in
 
     if table_format not in FORMATS:
-        raise ParameterError(f"there is no table format '{table_format}'; {suggest(table_format, FORMATS)}")
+        raise ParameterError(f"unknown table format '{table_format}'; {suggest(table_format, FORMATS)}")
     trajectory = trajectory_in(run)
     with (
         naming(trajectory),

@@ -83,7 +83,7 @@ def run(
     steps_per_second: StepsPerSecond = None,
     events: Events = None,
     picture: Annotated[bool, typer.Option(help="Draw a PNG of the run.")] = True,
-    gif: Annotated[bool, typer.Option(help="Draw an animated GIF too.")] = False,
+    gif: Annotated[bool, typer.Option(help="Also draw an animated GIF.")] = False,
     report: Report = False,
     view: ViewOption = False,
     port: Port = 8080,
@@ -134,7 +134,9 @@ def _run_and_draw(
     from tropel.scenario.execute import execute
 
     if steps_per_second is not None and events is not None:
-        raise TropelError("give either --steps-per-second or --events: what a recorded run left out is in its events")
+        raise TropelError(
+            "give either --steps-per-second or --events: the events of a recorded run already include what it left out"
+        )
 
     folder = out or (resume.parent if resume is not None else Path("out") / scenario.name)
     try:
@@ -151,13 +153,13 @@ def _run_and_draw(
             watch=watch,
         )
     except KeyboardInterrupt:
-        kept = f"what was simulated is in {folder}; go on with  --resume {folder / 'checkpoint.npz'}"
+        kept = f"the results so far are in {folder}; continue with  --resume {folder / 'checkpoint.npz'}"
         raise InterruptedRunError(
             kept if (folder / "checkpoint.npz").exists() else "nothing was simulated yet"
         ) from None
     _show_summary(summary, outputs)
     if watch is not None:
-        show("the same again, step by step:")
+        show("to repeat this run step by step:")
         show_command(f"tropel run {_again(scenario, summary, outputs)}")
         return
     for path in draw_recorded(outputs.trajectory, outputs.picture, outputs.animation, png=png, gif=gif, quiet=quiet):
@@ -174,7 +176,7 @@ def _run_and_draw(
 
 
 def _again(scenario: Scenario, summary: Summary, outputs: Outputs) -> str:
-    """What repeats a watched run: its copy of the scenario, unless that lacks a file from elsewhere."""
+    """The command that repeats a watched run: with its copy of the scenario, unless that lacks a file."""
     whole = all((outputs.folder / name).is_file() for name in scenario.files())
     parts: list[object] = [outputs.scenario if whole else scenario.source, "--events", outputs.folder]
     parts += ["--until", f"{summary.simulated_time:.12g}"]
@@ -185,7 +187,7 @@ def _again(scenario: Scenario, summary: Summary, outputs: Outputs) -> str:
 
 
 def _watching(**options: Any) -> Callable[..., Summary]:
-    """What runs a simulation with a page; without the extra it is said now, before anything is built."""
+    """A function that runs a simulation with a page; if the extra is missing, raises before anything is built."""
     from tropel.viewer.server import import_viser
 
     import_viser()

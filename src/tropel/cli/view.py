@@ -15,21 +15,21 @@ if TYPE_CHECKING:
     from tropel.recording import Trajectory
 
 RecordedRun = Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a run, or a trajectory file.")]
-Colour = Annotated[str, typer.Option("--colour", help="By group, speed, density or “time to exit”.")]
+Colour = Annotated[str, typer.Option("--colour", help="Colour by group, speed, density or “time to exit”.")]
 
 
 def view(
     run: RecordedRun,
     speed: Annotated[float, typer.Option(min=0.01, max=1000.0, help="Recorded seconds per second.")] = 1.0,
     colour: Colour = "group",
-    paused: Annotated[bool, typer.Option("--paused", help="Do not begin to play.")] = False,
-    port: Annotated[int, typer.Option(help="Of the page; the next free one if it is in use.")] = 8080,
+    paused: Annotated[bool, typer.Option("--paused", help="Start paused.")] = False,
+    port: Annotated[int, typer.Option(help="Port of the page; the next free one if it is in use.")] = 8080,
     host: Annotated[
-        str, typer.Option(help="Address to serve the page on; another than this machine's own lets others see it.")
+        str, typer.Option(help="Address to serve the page on; any but this machine's own lets others see it.")
     ] = "127.0.0.1",
     browser: Annotated[bool, typer.Option(help="Open a browser.")] = True,
 ) -> None:
-    """Play a recorded run in the browser, with a slider over its time; Ctrl-C ends it."""
+    """Play a recorded run in the browser, with a time slider; Ctrl-C ends it."""
     import webbrowser
 
     from tropel.scenario.execute import trajectory_in
@@ -38,7 +38,7 @@ def view(
     replay = open_replay(trajectory_in(run), host=host, port=port, speed=speed, playing=not paused, colour=colour)
     console = Console(stderr=True)
     if port not in (0, replay.port):
-        console.print(f"Port {port} is in use; the page has the next free one.")
+        console.print(f"Port {port} is in use, so the page uses the next free one.")
     console.print(f"The page is at {replay.address}; Ctrl-C ends it.", highlight=False, soft_wrap=True)
     if browser:
         webbrowser.open(replay.address)
@@ -51,24 +51,24 @@ def export(
     gif: Annotated[bool, typer.Option("--gif", help="An animated GIF.")] = False,
     mp4: Annotated[bool, typer.Option("--mp4", help="An MP4 movie.")] = False,
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="Folder, or the file itself; beside the run if left out.")
+        Path | None, typer.Option("--out", "-o", help="Folder, or the file itself; next to the run by default.")
     ] = None,
     fps: Annotated[
         float | None,
-        typer.Option(help="Frames a second: of the run in HTML, of the picture in GIF and MP4; sensible if left out."),
+        typer.Option(help="Frames per second: of the run in HTML, of playback in GIF and MP4; a good one by default."),
     ] = None,
-    seconds: Annotated[float | None, typer.Option(help="How long GIF and MP4 play.")] = None,
-    width: Annotated[int | None, typer.Option(help="Pixels across, of GIF and MP4.")] = None,
+    seconds: Annotated[float | None, typer.Option(help="Duration of GIF and MP4.")] = None,
+    width: Annotated[int | None, typer.Option(help="Width of GIF and MP4 in pixels.")] = None,
     colour: Annotated[str | None, typer.Option("--colour", help="In HTML: group, speed, density, …")] = None,
     quiet: Quiet = False,
 ) -> None:
-    """Write a recorded run as a file to share: HTML to look at from all sides, GIF, MP4."""
+    """Write a recorded run as a file to share: HTML to view from all sides, GIF, MP4."""
     from tropel.recording import read_trajectory
     from tropel.scenario.execute import trajectory_in
 
     wanted = _wanted({".html": html, ".gif": gif, ".mp4": mp4}, out)
     if colour is not None and wanted != [".html"]:
-        raise ParameterError("--colour is for --html only; GIF and MP4 have groups, or speeds where there is one group")
+        raise ParameterError("--colour is for --html only; GIF and MP4 show groups, or speeds if there is one group")
     if (seconds is not None or width is not None) and wanted == [".html"]:
         raise ParameterError("--seconds and --width are for --gif and --mp4: HTML plays in real time, in any window")
     source = trajectory_in(run)
@@ -82,7 +82,7 @@ def export(
 
 
 def _wanted(asked: dict[str, bool], out: Path | None) -> list[str]:
-    """The kinds of files to write; the name of a file says it as well."""
+    """The suffixes of the files to write; the name of the file may also give one."""
     kinds = [suffix for suffix, wanted in asked.items() if wanted]
     named = "" if out is None or out.is_dir() else out.suffix.lower()
     if named and named not in asked:
@@ -90,7 +90,7 @@ def _wanted(asked: dict[str, bool], out: Path | None) -> list[str]:
     if named and kinds not in ([], [named]):
         raise ParameterError(f"--out {out} is one file of one kind; give a folder for several, or leave it out")
     if not (kinds or named):
-        raise ParameterError("say what to export: --html, --gif or --mp4")
+        raise ParameterError("choose what to export: --html, --gif or --mp4")
     return kinds or [named]
 
 
@@ -103,12 +103,12 @@ def _place(out: Path, stem: str, suffix: str) -> Path:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise TropelError(f"cannot make the folder {path.parent}: {error.strerror}; choose another --out") from error
+        raise TropelError(f"cannot create the folder {path.parent}: {error.strerror}; choose another --out") from error
     return path
 
 
 def _write(recorded: Trajectory, path: Path, options: dict[str, Any], quiet: bool) -> object:
-    """Write one file; returns what to say of it."""
+    """Write one file; returns what to print about it."""
     from tropel.pictures import animate_run, film_run
     from tropel.run.progress import counting
 

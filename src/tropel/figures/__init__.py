@@ -1,1 +1,1 @@
-"""The figures of the papers: what `tropel plot NAME` draws, and what is measured for them."""
+"""The figures of the papers: what `tropel plot NAME` draws, and the measurements behind them."""

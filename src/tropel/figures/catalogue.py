@@ -24,7 +24,7 @@ MEASURED: dict[str, Callable[[Path, Told], list[Path]]] = {
 
 
 def draw_crowd_plot(name: str, path: Path, told: Told) -> list[Path]:
-    """Draw a plot into a PNG (several beside it, numbered, where there are more); returns what was written."""
+    """Draw a plot as a PNG (or several numbered ones next to it); returns the written paths."""
     if name in AT_ONCE:
         return AT_ONCE[name](path)
     return MEASURED[name](path, told)

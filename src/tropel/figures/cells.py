@@ -1,4 +1,8 @@
-"""The picture of a map's bottlenecks: numbered rings with their widths (figure 9 of the paper on lattice crowds)."""
+"""Figures on cells: the best moves or the values of cells, side by side, and the bottlenecks of a map.
+
+The first are figures 3 and 7 of the paper on lattice crowds. The second is its figure 9, with a ring, a name and a
+width for each bottleneck.
+"""
 
 from __future__ import annotations
 
@@ -27,25 +31,22 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-# Pictures of cells side by side: the best moves of each, or what each is worth (figures 3 and 7 of lattice crowds).
-
-
 # All lengths in pixels.
 _PANEL, _EDGE, _TOP, _BELOW, _BETWEEN = 700, 24, 104, 28, 28
 _STRIP, _STRIP_LABELS = 14, 74
-#: How far arrows reach from the middle of a cell [cells].
+#: How far arrows reach from the centre of a cell [cells].
 _REACH = 0.55
 _TARGET = style.EXIT
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class CellsPanel:
-    """What is drawn of one raster, row 0 at the bottom. Give `moves`, `worth` or both."""
+    """What is drawn for one raster, row 0 at the bottom. Give `moves`, `worth` or both."""
 
     title: str
     free: NDArray[np.bool_]  #: (ny, nx)
     goal: NDArray[np.bool_] | None = None  #: (ny, nx)
-    #: Rows (row, column, dx, dy): every move that is as good as the best of its cell
+    #: Rows (row, column, dx, dy): every move that is as good as the best one of its cell
     moves: NDArray[np.int64] | None = None
     worth: NDArray[np.float64] | None = None  #: (ny, nx) from 0 to 1
     #: Circles (x, y, radius) in cells
@@ -63,7 +64,7 @@ def draw_cells(
 def cells_figure(panels: Sequence[CellsPanel], *, title: str, about: str, worth_means: str = "") -> Figure:
     """The figure that `draw_cells` saves."""
     if not panels:
-        raise ParameterError("there is nothing to draw: give at least one panel")
+        raise ParameterError("nothing to draw: give at least one panel")
     shaded = any(panel.worth is not None for panel in panels)
     high = max(round(_PANEL * panel.free.shape[0] / panel.free.shape[1]) for panel in panels)
     right = _BETWEEN + _STRIP + _STRIP_LABELS if shaded else _EDGE
@@ -104,7 +105,7 @@ def _draw_panel(axes: Axes, panel: CellsPanel) -> None:
 
 
 def _draw_moves(axes: Axes, moves: NDArray[np.int64]) -> None:
-    """An arrow for each move; the colours tell which way it goes sideways, apart from the arrow itself."""
+    """An arrow per move; its colour also shows which way it goes sideways."""
     way = moves[:, 2:] / np.hypot(moves[:, 2], moves[:, 3])[:, None]
     for sign, colour in ((-1, style.CLOSED_DOOR), (0, style.INK), (1, style.OPEN_DOOR)):
         own = np.sign(moves[:, 2]) == sign
@@ -139,9 +140,9 @@ def _draw_strip(axes: Axes, means: str) -> None:
 _NARROWEST = 520
 #: Radius of a ring [pixels].
 _RING = 9.0
-#: Where names go, best first: passages are mostly crossed from left to right or upwards.
+#: Where names go, best first: most passages are crossed from left to right or upwards.
 _SIDES = ("right", "left", "above", "below")
-#: Walls are avoided in pieces of this length, as far from a ring as its name reaches [pixels].
+#: Names avoid walls, in pieces of this length, within this distance of a ring [pixels].
 _PIECE = 30.0
 _NEAR = 160.0
 _RING_COLOUR = style.CLOSED_DOOR
@@ -149,7 +150,7 @@ _PASSAGE_COLOUR = style.OPEN_DOOR
 
 
 class Marked(Protocol):
-    """What the picture asks of a bottleneck."""
+    """What the picture needs to know about a bottleneck."""
 
     @property
     def position(self) -> tuple[float, float]: ...  #: [m]
@@ -170,7 +171,7 @@ def draw_bottlenecks(
     title: str = "",
     facts: Sequence[str] = (),
 ) -> Path:
-    """Draw the bottlenecks of a world as a PNG, with the squares of side `area` [m] that are watched around them."""
+    """Draw the bottlenecks of a world as a PNG, with the watched squares of side `area` [m] around them."""
     target = picture_path(path, ".png")
     return save_figure(bottleneck_figure(scene, bottlenecks, area=area, title=title, facts=facts), target)
 
@@ -185,11 +186,11 @@ def bottleneck_figure(
     style.add_text(figure, EDGE, 16, style.shortened(title, 70), fontsize=style.TITLE_SIZE, weight="bold")
     said = [*facts, f"{len(bottlenecks)} bottleneck{'' if len(bottlenecks) == 1 else 's'}"]
     if any(each.passage is not None for each in bottlenecks):
-        said.append("blue: where its width is measured")
+        said.append("blue: where the width is measured")
     if any(each.passage is None for each in bottlenecks):
-        said.append("open: no walls on both sides")
+        said.append("open: no walls on either side")
     if area > 0.0:
-        said.append(f"dashed: the {area:g} m × {area:g} m that are watched")
+        said.append(f"dashed: the watched {area:g} m × {area:g} m")
     style.add_text(figure, EDGE, 43, "  ·  ".join(said), color=style.FAINT_INK)
     axes = style.add_axes(figure, left, HEADER, view.width, view.height)
     moment = as_declared(scene)
@@ -202,7 +203,7 @@ def bottleneck_figure(
 
 
 def bottleneck_names(bottlenecks: Sequence[Marked]) -> list[str]:
-    """Names in the order they have: A to Z, or numbers where there are more."""
+    """Names in order: A to Z, or numbers if there are more."""
     if len(bottlenecks) <= 26:
         return [chr(ord("A") + k) for k in range(len(bottlenecks))]
     return [str(k + 1) for k in range(len(bottlenecks))]
@@ -230,7 +231,7 @@ def _draw_squares(axes: Axes, bottlenecks: Sequence[Marked], area: float) -> Non
 
 
 def _draw_rings(axes: Axes, bottlenecks: Sequence[Marked], view: Viewport, scene: Scene) -> None:
-    """A ring at each bottleneck, a line across its passage, and beside it its name and width."""
+    """A ring at each bottleneck, a line across its passage, and its name and width next to it."""
     labels, avoid = [], []
     radius = _RING / view.scale
     for name, each in zip(bottleneck_names(bottlenecks), bottlenecks, strict=True):
@@ -259,7 +260,7 @@ def _draw_rings(axes: Axes, bottlenecks: Sequence[Marked], view: Viewport, scene
 
 
 def _wall_boxes(scene: Scene, bottlenecks: Sequence[Marked], view: Viewport) -> list[Box]:
-    """Short pieces of the walls that a name may come to lie on."""
+    """Short pieces of the walls that a name might cover."""
     pieces = shapely.segmentize(shapely.from_wkt(scene.area_wkt()).boundary, _PIECE / view.scale)
     coordinates, line = shapely.get_coordinates(shapely.get_parts(pieces), return_index=True)
     joined = line[:-1] == line[1:]
@@ -270,6 +271,6 @@ def _wall_boxes(scene: Scene, bottlenecks: Sequence[Marked], view: Viewport) -> 
 
 
 def _padded(x0: float, y0: float, x1: float, y1: float, view: Viewport) -> Box:
-    """A box round a line, with the room the line takes."""
+    """A box around a line, with room for its thickness."""
     room = 2.0 / view.scale
     return min(x0, x1) - room, min(y0, y1) - room, max(x0, x1) + room, max(y0, y1) + room

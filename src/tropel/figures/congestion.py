@@ -32,15 +32,15 @@ class CrowdAtBottleneck:
     """What was counted around one bottleneck."""
 
     name: str
-    times: NDArray[np.float64]  #: of the looks [s]
+    times: NDArray[np.float64]  #: of the counts [s]
     counts: NDArray[np.int64]  #: people
-    congested: NDArray[np.bool_]  #: from this look to the next
+    congested: NDArray[np.bool_]  #: from this count to the next
     high: float  #: T_hi [people]
     low: float  #: T_lo [people]
 
 
 def draw_congestion(crowds: Sequence[CrowdAtBottleneck], path: str | os.PathLike[str], *, title: str = "") -> Path:
-    """Draw a panel per bottleneck, one below the other, as a PNG. Shaded: while it was congested."""
+    """Draw a panel per bottleneck, one below the other, as a PNG. Congested times are shaded."""
     target = picture_path(path, ".png")
     return save_figure(congestion_figure(crowds, title=title), target)
 
@@ -48,12 +48,12 @@ def draw_congestion(crowds: Sequence[CrowdAtBottleneck], path: str | os.PathLike
 def congestion_figure(crowds: Sequence[CrowdAtBottleneck], *, title: str = "") -> Figure:
     """The figure that `draw_congestion` saves."""
     if not crowds:
-        raise ParameterError("there is nothing to draw: give what was counted at at least one bottleneck")
+        raise ParameterError("nothing to draw: give the counts of at least one bottleneck")
     height = _TOP + len(crowds) * (_PANEL + _BETWEEN) - _BETWEEN + _BELOW
     figure = style.new_figure(_LEFT + _WIDTH + _RIGHT, height)
     title = title or "People at the bottlenecks"
     style.add_text(figure, 22, 16, style.shortened(title, 70), fontsize=style.TITLE_SIZE, weight="bold")
-    style.add_text(figure, 22, 43, "shaded: congested, people elsewhere stay away", color=style.FAINT_INK)
+    style.add_text(figure, 22, 43, "shaded: congested, other people stay away", color=style.FAINT_INK)
     times = [crowd.times for crowd in crowds if crowd.times.size]
     last = max((float(each[-1]) for each in times), default=1.0)
     first = min((float(each[0]) for each in times), default=0.0)
@@ -93,7 +93,7 @@ def _draw_panel(axes: Axes, crowd: CrowdAtBottleneck, first: float, last: float,
 
 
 def congested_spans(times: NDArray[np.float64], congested: NDArray[np.bool_], last: float) -> list[tuple[float, float]]:
-    """From when to when it was congested; what is congested at the last look is so until the end."""
+    """The spans during which it was congested; if it is congested at the last count, until the end."""
     edges = np.diff(np.concatenate([[0], congested.astype(np.int64), [0]]))
     ends = np.append(times, last)
     return [

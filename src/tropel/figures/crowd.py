@@ -1,4 +1,8 @@
-"""CROWD's figures that need no measuring: 3 (flow fields), 7 (hazards), 9 (bottlenecks), 10 (congestion)."""
+"""CROWD's figures that need no measuring: 3 (flow fields), 7 (hazards), 9 (bottlenecks), 10 (congestion).
+
+In reading order: the hall of the figures on any number of cells, its flow fields, and value iteration to compare them
+with; the panels and counts of each figure; drawing them.
+"""
 
 from __future__ import annotations
 
@@ -24,18 +28,15 @@ from tropel.simulation import Simulation
 from tropel.world.influence import influence_filter
 from tropel.world.raster import lattice_cells
 
-# The hall of CROWD's figures on any number of cells, its flow fields, and value iteration to compare them with.
-
-
 Bools = NDArray[np.bool_]
 Floats = NDArray[np.float64]
 
-#: Shares of the map's side: where the hall begins, and how far its outer doors are from the middle ones.
+#: Shares of the map's side: where the hall begins, how far its outer doors are from the middle ones, and their width.
 _HALL, _DOORS_APART, _DOOR = 0.25, 0.155, 0.08
 
 
 def six_door_hall(size: int, *, wall: int = 1) -> Bools:
-    """Free cells of a square with a blocked rim and a hall in it that has three doors to the east and to the west."""
+    """Free cells of a square with a blocked rim and a hall inside, with three doors to the east and to the west."""
     if size < 30:
         raise ParameterError(f"a hall with six doors needs a map of at least 30 cells, not {size}")
     free = np.ones((size, size), dtype=np.bool_)
@@ -64,7 +65,7 @@ def corner_goals(size: int) -> list[Bools]:
 
 
 def best_moves(plan: PathPlan) -> NDArray[np.int64]:
-    """Every move (row, column, dx, dy) to a neighbour that is worth most; agents draw among those of their cell."""
+    """Every best move (row, column, dx, dy) to a neighbour; agents draw among those of their cell."""
     units = np.where(np.isfinite(plan.distance), plan.units, np.iinfo(np.int64).max)
     beside = np.full((8, *units.shape), np.iinfo(np.int64).max)
     for move, (dx, dy) in enumerate(MOVES.tolist()):
@@ -76,7 +77,7 @@ def best_moves(plan: PathPlan) -> NDArray[np.int64]:
 
 
 def value_iteration(free: Bools, goal: Bools, *, gamma: float, equal_moves: bool = False) -> tuple[Floats, int]:
-    """V of every cell by sweeps over all cells until none changes (Algorithm 1 of the paper), and how many it took."""
+    """V of every cell by sweeps over all cells until none changes (Algorithm 1 of the paper), and how many sweeps."""
     value = np.zeros(free.shape)
     value[goal & free] = 1.0
     moves = _allowed_moves(free, equal_moves)
@@ -94,7 +95,7 @@ def value_iteration(free: Bools, goal: Bools, *, gamma: float, equal_moves: bool
 def _allowed_moves(
     free: Bools, equal_moves: bool
 ) -> Sequence[tuple[tuple[slice, slice], tuple[slice, slice], Bools, float]]:
-    """For each move: the cells it may begin at, those it ends at, whether it is allowed there, and its time."""
+    """For each move: the cells it starts from, the cells it leads to, whether it is allowed there, and its time."""
     ny, nx = free.shape
     moves = []
     for dx, dy in MOVES.tolist():
@@ -107,11 +108,11 @@ def _allowed_moves(
     return moves
 
 
-#: Two hazards beside walls of the hall: x, y and inner radius [m]; the outer radius is four times that.
+#: Two hazards next to walls of the hall: x, y and inner radius [m]; the outer radius is four times that.
 FIG7_HAZARDS = ((18.4, 27.4, 1.6), (35.0, 38.6, 2.0))
 #: Maps whose bottlenecks figure 9 shows.
 FIG9_SCENES = ("crowd_fig2", "crowd_fig10")
-#: Thresholds in persons, as in the paper, under which the queue at A raises false alarms at B.
+#: Thresholds in people, as in the paper, with which the queue at A raises false alarms at B.
 PLAIN_COUNTS = {"high": 36.0, "low": 18.0, "area": 6.0, "every": 5, "scaled": False}
 
 
@@ -126,7 +127,7 @@ def flow_panels(size: int = 36) -> list[CellsPanel]:
 
 
 def influence_panels() -> list[CellsPanel]:
-    """Figure 7: what two hazards make of the cells around them, through walls and clipped by them."""
+    """Figure 7: the influence of two hazards on the cells around them, through walls and clipped by them."""
     raster = lattice_cells(load_builtin("crowd_fig2").world())
     panels = []
     for clipped, title in ((False, "(a) equation 4 alone reaches through walls"), (True, "(b) clipped by walls")):
@@ -143,15 +144,15 @@ def influence_panels() -> list[CellsPanel]:
 
 @dataclass(frozen=True, kw_only=True)
 class DoorUse:
-    """Figure 10: what was counted at the doors, and how many took the wide one."""
+    """Figure 10: the counts at the doors, and how many agents took the wide one."""
 
-    crowds: list[CrowdAtBottleneck]  #: at A, then at B; none where congestion is not watched
+    crowds: list[CrowdAtBottleneck]  #: at A, then at B; none if congestion is not watched
     share_of_b: float
-    time: float  #: until everybody had arrived [s]
+    time: float  #: until all agents had arrived [s]
 
 
 def door_use(congestion: Mapping[str, Any] | bool | None = None, *, seed: int | None = None) -> DoorUse:
-    """Run crowd_fig10 with other thresholds, or without avoidance (False); as the scene says when left out."""
+    """Run crowd_fig10 with other thresholds, or without avoidance (False); by default as the scene specifies."""
     scenario = load_builtin("crowd_fig10")
     if congestion is not None:
         layer = LayerSpec.model_validate({"model": "path_plans", "congestion": congestion})
@@ -165,14 +166,14 @@ def door_use(congestion: Mapping[str, Any] | bool | None = None, *, seed: int | 
         sim.step()
         position = sim.agents.position
         passed = (position[:, 0] > wall) & (through[sim.agents.id] == 0)
-        # Between the doors, which everybody has just come through.
+        # The line between the two doors: the agents have just come through one of them.
         through[sim.agents.id[passed]] = np.where(position[passed, 1] > 4.8, 2, 1)
     crowds = [] if watch is None else crowds_at(watch, scenario.spec.dt)
     return DoorUse(crowds=crowds, share_of_b=float(np.mean(through == 2)), time=sim.time)
 
 
 def crowds_at(watch: CongestionWatch, dt: float) -> list[CrowdAtBottleneck]:
-    """What was counted at each bottleneck, in their order."""
+    """The counts at each bottleneck, in order."""
     crowds = []
     for name, each in zip(bottleneck_names(watch.bottlenecks), watch.bottlenecks, strict=True):
         looks, (high, low) = watch.looks(each), watch.thresholds(each)
@@ -198,16 +199,14 @@ def _watch(sim: Simulation) -> CongestionWatch | None:
 
 
 def draw_flow_fields(path: Path) -> list[Path]:
-    about = (
-        "every move that is as good as the best of its cell: blue goes east, orange west, black neither; green: goal"
-    )
+    about = "every move as good as the best one of its cell: blue goes east, orange west, black neither; green: goal"
     return [draw_cells(flow_panels(), path, title="Flow fields of the two methods on 36 × 36 cells", about=about)]
 
 
 def draw_influences(path: Path) -> list[Path]:
-    about = "circles: inner radii, where nobody survives; the influence ends at four times that; walls are white"
+    about = "circles: inner radii, where nobody survives; the influence ends at four times that radius; walls are white"
     title = "Influence of two hazards"
-    return [draw_cells(influence_panels(), path, title=title, about=about, worth_means="what a cell is worth")]
+    return [draw_cells(influence_panels(), path, title=title, about=about, worth_means="value of a cell")]
 
 
 def draw_bottleneck_maps(path: Path) -> list[Path]:

@@ -1,4 +1,4 @@
-"""Measured curves with standard errors, in one panel or several beside each other."""
+"""Measured curves with standard errors, in one panel or several side by side."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 # All lengths in pixels.
 _PANEL, _HEIGHT, _LEFT, _RIGHT, _TOP, _BELOW, _EDGE = 640, 430, 92, 26, 128, 66, 22
-#: Above the panels where none has a legend.
+#: Space above the panels if none has a legend.
 _TOP_BARE = 84
 _MARKERS = ("o", "s", "D", "^")
 
@@ -39,7 +39,7 @@ class Curve:
 
 @dataclass(frozen=True, kw_only=True)
 class Band:
-    """What somebody else has measured, as far as it is told: a range of x and one of y."""
+    """Published measurements by others: a range of x and a range of y."""
 
     name: str
     x: tuple[float, float]
@@ -50,7 +50,7 @@ class Band:
 class CurvesPanel:
     """Curves over common axes."""
 
-    x: str  #: the name of the axis, with its unit
+    x: str  #: label of the axis, with its unit
     y: str
     curves: Sequence[Curve]
     logarithmic: bool = False
@@ -58,7 +58,7 @@ class CurvesPanel:
 
 
 def draw_curves(panels: Sequence[CurvesPanel], path: str | os.PathLike[str], *, title: str, about: str) -> Path:
-    """Draw panels beside each other as a PNG."""
+    """Draw panels side by side as a PNG."""
     target = picture_path(path, ".png")
     return save_figure(curves_figure(panels, title=title, about=about), target)
 
@@ -66,7 +66,7 @@ def draw_curves(panels: Sequence[CurvesPanel], path: str | os.PathLike[str], *, 
 def curves_figure(panels: Sequence[CurvesPanel], *, title: str, about: str) -> Figure:
     """The figure that `draw_curves` saves."""
     if not panels:
-        raise ParameterError("there is nothing to draw: give at least one panel")
+        raise ParameterError("nothing to draw: give at least one panel")
     top = _TOP if any(_has_legend(panel) for panel in panels) else _TOP_BARE
     figure = style.new_figure(len(panels) * (_LEFT + _PANEL + _RIGHT), top + _HEIGHT + _BELOW)
     style.add_text(figure, _EDGE, 16, title, fontsize=style.TITLE_SIZE, weight="bold")
@@ -112,7 +112,7 @@ def _draw_panel(axes: Axes, panel: CurvesPanel) -> None:
 
 
 def _name_measured(axes: Axes, places: NDArray[np.float64]) -> None:
-    """Ticks on a logarithmic axis where something was measured, in plain numbers."""
+    """Ticks on a logarithmic axis at the measured values, in plain numbers."""
     from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
     axes.xaxis.set_major_locator(FixedLocator(places.tolist()))

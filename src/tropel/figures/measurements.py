@@ -1,4 +1,4 @@
-"""What is measured when it is asked for: CROWD's figures 4 (plan time) and 11 (frame rate), gamma, and density."""
+"""Figures that need measurements: CROWD's figures 4 (plan time) and 11 (frame rate), gamma, and density."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ from tropel.scenario.schema import LayerSpec
 from tropel.simulation import Simulation
 from tropel.world import Target, World
 
-#: Told what is being measured, how much is done, and how much there is.
+#: Called with what is being measured, how much is done, and the total.
 Told = Callable[[str, int, int], None]
 Floats = NDArray[np.float64]
 
-#: The paper's own: seconds for four layers on 600 × 600 cells on their machine of 2009.
+#: The paper's own measurement: seconds for four path plans on 600 × 600 cells on a machine of 2009.
 THEIR_PLAN = (600, 210.0)
 _CELL, _SPEED = 0.4, 1.34
 _SIDE = 724  # cells
 
 
 def plan_times(sizes: Sequence[int], told: Told) -> tuple[Floats, Floats]:
-    """Figure 4: seconds for four path-plan layers by map size, ours and by value iteration."""
+    """Figure 4: seconds for four path plans by map size, with ours and by value iteration."""
     ours, theirs = np.empty(len(sizes)), np.empty(len(sizes))
     _four_layers(min(sizes))
     for k, size in enumerate(sizes):
@@ -58,9 +58,9 @@ def _four_layers(size: int) -> float:
 def frame_rates(
     crowds: Sequence[int], told: Told, *, runs: int = 10, frames: int = 40, side: int = _SIDE, density: float = 1.0
 ) -> Floats:
-    """Figure 11: frames per second (crowds, runs) on a map of so many cells along its side, at the same density.
+    """Figure 11: frames per second (crowds, runs) on a map with `side` cells along its side, at constant density.
 
-    A frame is one in which every agent decides.
+    A frame is a step in which every agent decides.
     """
     rates = np.empty((len(crowds), runs))
     for k, agents in enumerate(crowds):
@@ -78,7 +78,7 @@ def frame_rates(
 
 
 def crowd_in_the_middle(agents: int, *, side: float, density: float, seed: int) -> Simulation:
-    """People in a square of a density in the middle of a map [m], a quarter of them on the way to each corner."""
+    """People in a square of a given density in the middle of a map [m], a quarter of them heading for each corner."""
     half, middle = 0.5 * math.sqrt(agents / density), 0.5 * side
     region = shapely.box(middle - half, middle - half, middle + half, middle + half)
     places = {"south west": (1, 1), "south east": (side - 1, 1), "north west": (1, side - 1)}
@@ -91,7 +91,7 @@ def crowd_in_the_middle(agents: int, *, side: float, density: float, seed: int) 
 
 
 def gamma_effect(gammas: Sequence[float], told: Told, *, runs: int = 5) -> tuple[Floats, Floats]:
-    """By gamma and run in crowd_fig2: when nine tenths have arrived [s], and how many stand around somebody."""
+    """By gamma and run in crowd_fig2: the time until nine tenths have arrived [s], and the neighbours per agent."""
     times, neighbours = np.empty((len(gammas), runs)), np.empty((len(gammas), runs))
     scenario = load_builtin("crowd_fig2")
     for k, gamma in enumerate(gammas):
@@ -111,7 +111,7 @@ def gamma_effect(gammas: Sequence[float], told: Told, *, runs: int = 5) -> tuple
 
 
 def neighbours_around(sim: Simulation) -> float:
-    """How many others stand in the eight cells around somebody, on average."""
+    """Mean number of agents in the eight cells around an agent."""
     assert sim.ground is not None
     raster = sim.ground.raster
     index = raster.index_of(sim.agents.position) + 1
@@ -122,7 +122,7 @@ def neighbours_around(sim: Simulation) -> float:
 
 
 def speed_by_density(densities: Sequence[float], told: Told, *, runs: int = 3) -> Floats:
-    """Mean speed along a corridor [m/s] (densities, runs) of people who all go the same way, in its middle half."""
+    """Mean speed along a corridor [m/s] (densities, runs) of people walking in one direction, in its middle half."""
     speeds, length, width, seconds = np.empty((len(densities), runs)), 80.0, 4.0, 6.0
     for k, density in enumerate(densities):
         for run in range(runs):
@@ -156,10 +156,10 @@ def draw_plan_times(path: Path, told: Told) -> list[Path]:
         Curve(name="theirs, 2009", x=np.array([THEIR_PLAN[0]]), y=np.array([THEIR_PLAN[1]]), joined=False),
     ]
     panel = CurvesPanel(
-        x="cells along a side of the map", y="time for four layers [s]", curves=curves, logarithmic=True
+        x="cells along a side of the map", y="time for four path plans [s]", curves=curves, logarithmic=True
     )
     about = f"on {sizes[-1]} × {sizes[-1]} cells {theirs[-1] / ours[-1]:.0f} times as fast as value iteration here"
-    return [draw_curves([panel], path, title="Planning the ways to four corners", about=about)]
+    return [draw_curves([panel], path, title="Planning paths to four corners", about=about)]
 
 
 def draw_frame_rates(path: Path, told: Told) -> list[Path]:
@@ -185,10 +185,13 @@ def draw_gamma_effect(path: Path, told: Told) -> list[Path]:
         CurvesPanel(
             x="gamma", y=said, curves=[Curve(name="", x=x, y=values.mean(axis=1), error=_standard_errors(values))]
         )
-        for said, values in (("time until nine tenths have arrived [s]", times), ("others in the cells around", around))
+        for said, values in (
+            ("time until nine tenths have arrived [s]", times),
+            ("agents in neighbouring cells", around),
+        )
     ]
-    about = "crowd_fig2, 5 runs each; the discount per cell of way against the ½ per neighbour; bars: standard errors"
-    return [draw_curves(panels, path, title="What gamma does", about=about)]
+    about = "crowd_fig2, 5 runs each; discount per cell of path against ½ per neighbour; bars: standard errors"
+    return [draw_curves(panels, path, title="The effect of gamma", about=about)]
 
 
 def draw_speed_by_density(path: Path, told: Told) -> list[Path]:
@@ -200,7 +203,7 @@ def draw_speed_by_density(path: Path, told: Told) -> list[Path]:
         CurvesPanel(x="people per m²", y=said, curves=[Curve(name="", x=x, y=factor * walked, error=factor * error)])
         for said, factor in (("speed along the corridor [m/s]", np.ones_like(x)), ("flow [1/(m s)]", x))
     ]
-    about = "80 m × 4 m, all in one direction over 6 s, 3 runs; alone one walks 1.34 m/s"
+    about = "80 m × 4 m, all in one direction over 6 s, 3 runs; free speed 1.34 m/s"
     return [draw_curves(panels, path, title="Speed and flow of a lattice crowd by density", about=about)]
 
 

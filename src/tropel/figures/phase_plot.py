@@ -1,4 +1,4 @@
-"""Phase plots: how fast an agent turns over the way it faces, under a map of what it has before it."""
+"""Phase plots: the turn rate of an agent over its heading, below a map of what lies ahead of it."""
 
 from __future__ import annotations
 
@@ -28,15 +28,13 @@ _PUSH = style.THERE
 
 
 def draw_phase_plot(portraits: Sequence[PhasePortrait], path: str | os.PathLike[str], *, title: str = "") -> Path:
-    """Draw portraits side by side into one PNG. Full dots are headings the agent settles at, open ones repel it."""
+    """Draw portraits side by side as one PNG. Full dots are headings the agent settles at; open ones repel it."""
     if not portraits:
-        raise ParameterError("there is nothing to draw: give at least one portrait")
+        raise ParameterError("nothing to draw: give at least one portrait")
     file = picture_path(path, ".png")
     width = _LEFT + len(portraits) * (_PANEL + _LEFT)
     figure = style.new_figure(width, _TOP + _MAP + _BETWEEN + _CURVE + _BELOW)
-    style.add_text(
-        figure, _LEFT, 18, title or "How fast an agent turns, over the way it faces", fontsize=style.TITLE_SIZE
-    )
+    style.add_text(figure, _LEFT, 18, title or "Turn rate of an agent over its heading", fontsize=style.TITLE_SIZE)
     highest = 1.15 * max(float(np.abs(np.array(_lines(p))).max()) for p in portraits)
     for k, portrait in enumerate(portraits):
         left = _LEFT + k * (_PANEL + _LEFT)
@@ -53,7 +51,7 @@ def _lines(portrait: PhasePortrait) -> list[Any]:
 
 
 def _draw_scene(axes: Axes, portrait: PhasePortrait) -> None:
-    """From above: the agent at the left, with an arrow for each heading it may settle at."""
+    """From above: the agent on the left, with an arrow for each heading it may settle at."""
     from matplotlib.patches import Circle
 
     axes.set_facecolor(style.FLOOR)
@@ -71,7 +69,7 @@ def _draw_scene(axes: Axes, portrait: PhasePortrait) -> None:
     if portrait.target is not None:
         axes.plot(*portrait.target, marker="X", markersize=9, color=style.TARGET, markeredgecolor=style.PAPER)
         reach = max(reach, portrait.target[0])
-    # The same scale along and across.
+    # Equal scales along and across.
     along = reach + portrait.radius + 1.0
     middle, across = (reach - portrait.radius) / 2, along * _MAP / _PANEL
     if across < 5.0:
@@ -107,17 +105,17 @@ def _draw_curve(axes: Axes, portrait: PhasePortrait, highest: float, *, first: b
 
 
 def _ahead(angles: Any) -> Any:
-    """Those that the plot shows."""
+    """The angles within the range of the plot."""
     return angles[np.abs(np.degrees(angles)) < 120.0]
 
 
 def _explain(figure: Figure, portraits: Sequence[PhasePortrait]) -> None:
-    """What the colours mean, each in its own."""
+    """A legend in which each text has the colour it explains."""
     has_target = any(p.target is not None for p in portraits)
-    words = [("turn rate", _TURN), ("each obstacle's part", _PUSH)]
+    words = [("turn rate", _TURN), ("from each obstacle", _PUSH)]
     if has_target:
-        words += [("the target's part", _TARGET_PULL), ("grey: the target is switched off", style.FAINT_INK)]
-    words.append(("● settles here   ○ is driven away", style.INK))
+        words += [("from the target", _TARGET_PULL), ("grey: the target is switched off", style.FAINT_INK)]
+    words.append(("● settles here   ○ repelled", style.INK))
     right = float(figure.get_size_inches()[0]) * style.DPI
     left, down = float(_LEFT), _TOP + _MAP + _BETWEEN + _CURVE + 62
     for text, colour in words:

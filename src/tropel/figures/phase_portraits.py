@@ -1,4 +1,8 @@
-"""Phase portraits of the dynamical model: how fast an agent turns over the way it faces (GAME figures 2 and 3)."""
+"""Phase portraits of the dynamical model: the turn rate phi' of an agent over its heading phi (GAME figures 1 to 3).
+
+Where the curve falls through zero the heading is stable, where it rises the heading is unstable. `turn_rate_curve`
+computes the curve of any agent; the portraits of GAME figures 2 and 3 follow.
+"""
 
 from __future__ import annotations
 
@@ -16,25 +20,21 @@ from tropel.local.dynamical.model import Dynamical
 from tropel.simulation import Simulation
 from tropel.world import Obstacle, World
 
-# How fast an agent of the dynamical model would turn for every way it might face: phi' over phi, the phase portrait of
-# GAME figures 1 to 3. Where the curve falls through zero the heading settles, where it rises it is driven away.
-
-
 Floats = NDArray[np.float64]
 
 
 class TurnRateCurve(NamedTuple):
-    """A row per heading; turn rates in rad/s, counter-clockwise above zero."""
+    """One row per heading; turn rates in rad/s, positive counter-clockwise."""
 
     heading: Floats  #: phi [rad]
     target: Floats  #: f_tar
     obstacles: Floats  #: f_obs, summed over the classes
     weight_target: Floats
-    weight_obstacles: Floats  #: of the first class, which is that of all obstacles unless they are weighed apart
+    weight_obstacles: Floats  #: of the first class, which is that of all obstacles unless classes are weighed apart
     turn_rate: Floats  #: phi': what the agent does, without noise and before agility filters it
 
     def balances(self, *, stable: bool = True) -> Floats:
-        """Headings [rad] at which phi' passes zero, falling (stable) or rising (unstable)."""
+        """Headings [rad] at which phi' crosses zero, falling (stable) or rising (unstable)."""
         now, after = self.turn_rate[:-1], self.turn_rate[1:]
         at = np.flatnonzero((now > 0) & (after <= 0) if stable else (now < 0) & (after >= 0))
         share = now[at] / (now[at] - after[at])
@@ -42,15 +42,15 @@ class TurnRateCurve(NamedTuple):
 
 
 def turn_rate_curve(model: Dynamical, moment: Moment, *, agent: int, headings: Floats) -> TurnRateCurve:
-    """The curve of the agent in row `agent` for headings [rad], given what `Dynamical.steer` is given. In 2D.
+    """The curve of the agent in row `agent` over headings [rad], from the same moment as `Dynamical.steer`. In 2D.
 
-    Every heading is tried from the weights that the agent has now, so where target on and target off are both stable,
-    the curve is the one of the agent's past; apart from that weights are those of the fixed point, whatever the
-    `weight_memory`. Nothing of the state is changed.
+    Every heading starts from the agent's current weights, so where both target on and target off are stable, the curve
+    is the one that follows from the agent's past. Otherwise the weights are those of the fixed point, whatever the
+    `weight_memory`. The state is not changed.
     """
     directions = moment.directions
     if moment.state.dim != 2:
-        raise ParameterError("a curve over one angle is drawn in 2D only; this state has 3 dimensions")
+        raise ParameterError("a curve over one angle exists in 2D only; this state has 3 dimensions")
     parameters = {field.name: getattr(model.parameters, field.name) for field in fields(model.parameters)}
     parameters |= {"noise": 0.0, "weight_memory": 0.0}
     weighed = Dynamical(**parameters)
@@ -63,7 +63,7 @@ def turn_rate_curve(model: Dynamical, moment: Moment, *, agent: int, headings: F
 
 
 def _turn(model: Dynamical, moment: Moment, *, agent: int, headings: Floats) -> Floats:
-    """Turn rate, weight of the target and of the first class, a row per heading."""
+    """Turn rate, weight of the target and of the first class; one row per heading."""
     state = moment.state
     facing = AgentState(state.dim, model.all_columns)
     facing.columns = {**state.columns, "heading": state.heading.copy(), "agility": np.ones(len(state))}
@@ -83,7 +83,7 @@ def _turn(model: Dynamical, moment: Moment, *, agent: int, headings: Floats) -> 
 
 Disc = tuple[float, float, float]
 
-#: The papers' equations alone, with the d0 of GAME's first experiment.
+#: The equations of the papers alone, with the d0 of GAME's first experiment.
 _PAPERS: dict[str, Any] = {
     "d0_base": 3.0,
     "c2": 2.5,
@@ -93,21 +93,21 @@ _PAPERS: dict[str, Any] = {
     "weight_memory": 0.0,
     "solid_bodies": False,
 }
-#: Stands for no target at all; an attraction of zero would be no model of somebody who wants to go anywhere.
+#: Stands for no target at all; the model does not accept an attraction of zero.
 _NO_ATTRACTION = 1e-9
 _RADIUS = 0.4
 
 
 @dataclass(frozen=True, kw_only=True)
 class PhasePortrait:
-    """The curve of one agent in one scene, with what is needed to draw both. Lengths in metres."""
+    """The curve of one agent in one scene, with all that is needed to draw both. Lengths in metres."""
 
     title: str
     curve: TurnRateCurve
     radius: float  #: of the agent, which is at the origin
     obstacles: tuple[Disc, ...]  #: x, y and radius
     target: tuple[float, float] | None = None
-    parts: tuple[NDArray[np.float64], ...] = field(default=())  #: what each obstacle alone contributes
+    parts: tuple[NDArray[np.float64], ...] = field(default=())  #: the contribution of each obstacle alone
 
 
 def phase_portrait(
@@ -119,7 +119,7 @@ def phase_portrait(
     headings: NDArray[np.float64] | None = None,
     **parameters: Any,
 ) -> PhasePortrait:
-    """The portrait of an agent at the origin; `parameters` are those of `Dynamical`, beside the papers' own."""
+    """The portrait of an agent at the origin; `parameters` of `Dynamical` override those of the papers."""
     angles = np.radians(np.linspace(-180.0, 180.0, 721)) if headings is None else headings
     given = {
         **_PAPERS,
@@ -154,12 +154,12 @@ def _curve(
 
 
 def _pair(gap: float, *, away: float = 2.2, size: float = 0.6) -> tuple[Disc, ...]:
-    """Two obstacles side by side across the way, so far apart."""
+    """Two obstacles side by side across the path, with a gap between them."""
     return (away, gap / 2 + size, size), (away, -gap / 2 - size, size)
 
 
 def gap_portraits() -> list[PhasePortrait]:
-    """GAME figure 2: two obstacles that leave too little room, just as much as the agent is wide, and plenty."""
+    """GAME figure 2: two obstacles with a gap that is too narrow, exactly as wide as the agent, and wide."""
     width = 2 * _RADIUS
     kinds = {"narrow": 0.5 * width, "critical": width, "wide": 2.2 * width}
     return [
@@ -171,6 +171,6 @@ def competition_portraits() -> list[PhasePortrait]:
     """GAME figure 3: a target behind a gap that is too narrow, without and with the competition of behaviours."""
     pair, target = _pair(0.5 * 2 * _RADIUS), (6.0, 0.0)
     return [
-        phase_portrait("sum only: a way where none is", obstacles=pair, target=target, competition=False),
-        phase_portrait("with competition: the target is off", obstacles=pair, target=target),
+        phase_portrait("sum only: a path where none exists", obstacles=pair, target=target, competition=False),
+        phase_portrait("with competition: target switched off", obstacles=pair, target=target),
     ]

@@ -1,6 +1,6 @@
-"""Recorded runs for PedPy, the analysis library of pedestrian dynamics.
+"""Recorded runs for PedPy, the analysis library for pedestrian dynamics.
 
-PedPy opens SQLite trajectories itself; this also brings it those that are Parquet directories.
+PedPy opens SQLite trajectories itself; this module also passes it those stored as Parquet directories.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ def to_pedpy(trajectory: Trajectory) -> pedpy.TrajectoryData:
     _check_two_dimensions(trajectory)
     table = trajectory.table()
     if not len(table["frame"]):
-        raise RecordingError(f"{trajectory.path} has no agents in any frame, and PedPy takes no empty trajectory")
+        raise RecordingError(f"{trajectory.path} has no agents in any frame, and PedPy accepts no empty trajectory")
     data = pandas.DataFrame({name: table[name] for name in ("id", "frame", "x", "y")})
     return pedpy.TrajectoryData(data=data, frame_rate=trajectory.fps)
 
 
 @checked_arguments
 def walkable_area(trajectory: Trajectory) -> pedpy.WalkableArea:
-    """The walkable area of a 2D run; where doors changed it, the union of all it has been, as PedPy has it."""
+    """The walkable area of a 2D run. Where doors changed it, the union of all its states, as PedPy expects."""
     pedpy = _pedpy()
     import shapely
 
@@ -51,4 +51,4 @@ def _pedpy() -> ModuleType:
 
 def _check_two_dimensions(trajectory: Trajectory) -> None:
     if trajectory.scene.dim != 2:
-        raise RecordingError(f"{trajectory.path} has 3 dimensions, and PedPy analyses two")
+        raise RecordingError(f"{trajectory.path} has 3 dimensions, but PedPy analyses only two")

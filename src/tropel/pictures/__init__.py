@@ -1,4 +1,4 @@
-"""Pictures of recorded runs: a PNG of a whole run, animations, movies, the report of an evacuation, a flock, a sweep.
+"""Pictures of recorded runs: a PNG of a whole run, animations, movies, evacuation reports, flocks, sweeps.
 
 matplotlib and Pillow are loaded when the first picture is drawn.
 """

@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 EDGE = 14
 HEADER = 58
 FOOTER = 44
-#: Narrower pictures would not have room for the time beside the title.
+#: Narrower pictures would have no room for the time next to the title.
 _NARROWEST = 360
-#: Height of a map at most, as a share of the width of the picture.
+#: Largest height of a map, as a share of the width of the picture.
 _TALLEST = 1.1
-#: Boxes that are longer than so many times their width and height.
+#: A box is long if it exceeds this multiple of its width and height.
 _LONG = 1.3
 
 
@@ -39,7 +39,7 @@ class AnimationLayout:
     height: int
     views: list[Viewport]
     corners: list[tuple[int, int]]  #: left and top of each map
-    inside: list[Any]  #: in 3D what of each map is within walls; None for all of it
+    inside: list[Any]  #: in 3D the part of each map within walls; None for all of it
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,14 +57,14 @@ def lay_out_animation(bounds: NDArray[np.float64], scene: Scene, width: int) -> 
     margin = margin_for(scene)
     planes = (TOP,) if scene.dim == 2 else (TOP, SIDE)
     extent = bounds[1] - bounds[0]
-    # Long boxes are seen better with one view below the other.
+    # Long boxes are easier to see with one view below the other.
     columns = 1 if scene.dim == 2 or extent[0] > _LONG * extent[1:].max() else 2
     room = (width - EDGE * (columns + 1)) // columns
     tall = int(_TALLEST * width)
     views = [fit_view(bounds, plane=plane, width=room, height=tall, margin=margin) for plane in planes]
     beside = sum(view.width for view in views[:columns]) + EDGE * (columns - 1)
     across = max(beside + 2 * EDGE, min(_NARROWEST, width))
-    # Maps stand in the middle of a picture that the title makes wider than they are.
+    # If the title makes the picture wider than the maps, they are centred.
     left, top = (across - beside) // 2, HEADER
     corners = []
     for view in views:
@@ -117,7 +117,7 @@ def draw_backdrop(
 
 
 def _write_facts(figure: Figure, stage: AnimationLayout, facts: Sequence[str]) -> None:
-    """As many facts as there is room for beside the number of agents."""
+    """Write as many facts as there is room for next to the number of agents."""
     text = style.add_text(figure, EDGE, 34, "", fontsize=style.SMALL_SIZE, color=style.FAINT_INK)
     for count in range(len(facts), 0, -1):
         text.set_text("  ·  ".join(facts[:count]))
@@ -127,7 +127,7 @@ def _write_facts(figure: Figure, stage: AnimationLayout, facts: Sequence[str]) -
 
 
 def _draw_scale(figure: Figure, stage: AnimationLayout) -> float:
-    """A bar of a round number of metres at the bottom right; returns where it begins."""
+    """A scale bar of a round number of metres at the bottom right; returns its left end."""
     scale = stage.views[0].scale
     length = _round_number(min(110.0, 0.14 * stage.width) / scale)
     right, middle = stage.width - EDGE, stage.height - FOOTER / 2
@@ -177,7 +177,7 @@ def _draw_key(figure: Figure, stage: AnimationLayout, key: Key, right: float) ->
 
 
 def _draw_compass(figure: Figure, stage: AnimationLayout, colours: Sequence[str]) -> None:
-    """A ring of the colours of headings, each where it points to."""
+    """A ring of the heading colours, each at the angle it stands for."""
     from matplotlib.patches import Wedge
 
     size = FOOTER - 8
@@ -202,6 +202,6 @@ def _swatch(figure: Figure, stage: AnimationLayout, left: float, middle: float, 
 
 
 def _round_number(value: float) -> float:
-    """The largest of 1, 2, 5, 10, 20, … (or 0.5, 0.2, …) that is not above a value."""
+    """The largest of 1, 2, 5, 10, 20, … (or 0.5, 0.2, …) that does not exceed a value."""
     power = 10.0 ** np.floor(np.log10(value))
     return float(max(step * power for step in (1.0, 2.0, 5.0) if step * power <= value * (1 + 1e-9)))

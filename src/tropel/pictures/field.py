@@ -1,4 +1,4 @@
-"""The picture of a planned field: the map, coloured by how far it is to the goal, with lines that show the way."""
+"""The picture of a planned field: the map, coloured by the distance to the goal, with streamlines of the directions."""
 
 from __future__ import annotations
 
@@ -26,17 +26,15 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-# Lines that follow a field of directions on a raster, about equally far from each other.
-#
-# Matplotlib's streamplot breaks lines into pieces of a corridor's width in a maze. Here a line begins where the way to
-# the goal is longest and goes on until it comes close to an earlier one, so that lines join like branches of a tree.
-
+# Streamlines follow a field of directions on a raster and keep about the same distance from each other. Matplotlib's
+# streamplot breaks lines into pieces as short as a corridor is wide in a maze. Here a line begins where the path to the
+# goal is longest and ends when it comes close to an earlier one, so that lines join like the branches of a tree.
 
 Floats = NDArray[np.float64]
 
 #: Length of a step along a line, in cells.
 _STEP = 0.5
-#: A line ends when it is so near to an earlier one, as a share of the distance at which lines begin.
+#: A line ends this near to an earlier one, as a share of the distance at which lines begin.
 _JOIN = 0.45
 
 
@@ -45,8 +43,8 @@ def streamlines(
 ) -> list[Floats]:
     """Lines (n, 2) in cells, x first, with the centre of the first cell at (0, 0).
 
-    `vectors` (ny, nx, 2) are followed where `inside`; lines begin at least `apart` cells from earlier ones, at cells
-    with a high `first` (ny, nx) before others, and are left out when shorter than `shortest` cells.
+    The lines follow `vectors` (ny, nx, 2) where `inside` is true. They begin at least `apart` cells from earlier ones,
+    at cells with a high `first` (ny, nx) before others, and are left out if shorter than `shortest` cells.
     """
     begin_free = inside.copy()
     go_free = inside.copy()
@@ -72,7 +70,7 @@ def streamlines(
 
 
 def _disc(radius: float) -> NDArray[np.int64]:
-    """Steps (rows, columns) to the cells within a radius."""
+    """Offsets (rows, columns) of the cells within a radius."""
     most = math.floor(radius)
     steps = np.mgrid[-most : most + 1, -most : most + 1].reshape(2, -1).T
     return steps[(steps**2).sum(axis=1) <= radius * radius]
@@ -82,10 +80,10 @@ def _follow(vectors: Floats, free: NDArray[np.bool_], x: float, y: float, apart:
     height, width = free.shape
     seen: dict[tuple[int, int], int] = {}
     points = [(x, y)]
-    # A painted field may lead round and round.
+    # A painted field may lead in circles.
     recent = int(4.0 * apart / _STEP) + 4
     for number in range(1, 20 * (height + width)):
-        # The midpoint method: with plain steps lines drift outwards in bends.
+        # The midpoint method: with plain steps lines drift outwards in curves.
         dx, dy = _unit(vectors, x, y)
         dx, dy = _unit(vectors, x + 0.5 * _STEP * dx, y + 0.5 * _STEP * dy)
         if dx == dy == 0.0:
@@ -101,7 +99,7 @@ def _follow(vectors: Floats, free: NDArray[np.bool_], x: float, y: float, apart:
 
 
 def _unit(vectors: Floats, x: float, y: float) -> tuple[float, float]:
-    """The direction at a place between cells; zero where there is none."""
+    """The direction at a point between cells; zero where there is none."""
     column, row = math.floor(x), math.floor(y)
     right, up = x - column, y - row
     dx = dy = 0.0
@@ -128,28 +126,28 @@ _NARROWEST = 460
 _LINES_APART = 11.0
 _ARROWS_APART = 64.0
 _ARROW = 7.5
-#: Lines are followed on at most so many cells along a side; more of them would not be seen.
+#: Lines are followed on at most this many cells per side; more would not be visible.
 _MOST_CELLS = 600
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class FieldValues:
-    """A field in the plane as plain arrays: a raster of cells, and what each of them says."""
+    """A planar field as plain arrays: a raster of cells, and the values of each."""
 
     origin: Floats  #: low corner of the first cell [m]
     cell: float  #: [m]
     free: Bools  #: (ny, nx): where people can stand
-    reachable: Bools  #: (ny, nx): from where a way leads to the goal
-    vectors: Floats  #: (ny, nx, 2): the way to go
-    far: Floats  #: (ny, nx): how far it is to the goal
-    far_means: str  #: the name of that, with its unit
+    reachable: Bools  #: (ny, nx): where a path leads to the goal
+    vectors: Floats  #: (ny, nx, 2): the direction to go
+    far: Floats  #: (ny, nx): distance to the goal
+    far_means: str  #: what that distance is called, with its unit
 
     def coarser(self, most: int) -> FieldValues:
-        """Every second (third, …) cell, so that there are at most so many along a side."""
+        """Every second (third, …) cell, so that there are at most `most` along a side."""
         step = -(-max(self.free.shape) // most)
         if step <= 1:
             return self
-        # A field of few rows keeps one of them.
+        # A field with few rows keeps one of them.
         first = np.minimum(step // 2, np.array(self.free.shape) - 1)
         pick = tuple(slice(start, None, step) for start in first.tolist())
         return FieldValues(
@@ -206,7 +204,7 @@ def _norm(values: FieldValues) -> Normalize:
 
 
 def _draw_ground(axes: Axes, values: FieldValues, colours: ListedColormap, norm: Normalize) -> None:
-    """Every free cell in a pale colour; those without a way to the goal stand out."""
+    """Every free cell in a pale colour; cells without a path to the goal stand out."""
     height, width = values.free.shape
     low = values.origin
     picture = np.zeros((height, width, 4))
@@ -244,14 +242,14 @@ def _draw_lines(axes: Axes, values: FieldValues, view: Viewport, colours: Listed
 
 
 def _arrow_places(place: Floats, view: Viewport) -> list[int]:
-    """Numbers of the points of a line at which arrowheads stand: some way from its beginning, then evenly."""
+    """Indices of the points of a line that get arrowheads: some distance from its start, then evenly spaced."""
     along = np.concatenate([[0.0], np.cumsum(np.linalg.norm(np.diff(place, axis=0), axis=1))]) * view.scale
     wanted = np.arange(min(0.5 * along[-1], 0.5 * _ARROWS_APART), along[-1], _ARROWS_APART)
     return [int(number) for number in np.searchsorted(along, wanted) if 0 < number < len(place)]
 
 
 def _arrow(place: Floats, number: int, size: float) -> Floats:
-    """A triangle around a point of a line, along it."""
+    """A triangle around a point of a line, pointing along it."""
     ahead = place[number] - place[max(number - 2, 0)]
     ahead = ahead / max(float(np.linalg.norm(ahead)), 1e-12) * size
     side = np.array([-ahead[1], ahead[0]]) * 0.42
@@ -260,7 +258,7 @@ def _arrow(place: Floats, number: int, size: float) -> Floats:
 
 
 def _darker(colours: Any) -> Floats:
-    """Dark enough to be seen on the pale ground of the same colour."""
+    """Dark enough to be visible on the pale ground of the same colour."""
     dark = np.array(colours, dtype=np.float64)
     dark[:, :3] *= 0.72
     return dark
@@ -280,7 +278,7 @@ def _draw_strip(
     norm: Normalize,
     box: tuple[float, float, float, float],
 ) -> None:
-    """The colours and what they mean."""
+    """The colour scale and what it means."""
     strip = style.add_axes(figure, *box)
     low, high = float(norm.vmin or 0.0), float(norm.vmax or 1.0)
     strip.imshow(
@@ -298,7 +296,7 @@ def _draw_strip(
 
 
 def name_axes(axes: Axes, view: Viewport) -> None:
-    """Metres along both sides of a map."""
+    """Label both sides of a map in metres."""
     from matplotlib.ticker import MaxNLocator
 
     style.label_axes(axes, x="x [m]", y="y [m]")
@@ -308,7 +306,7 @@ def name_axes(axes: Axes, view: Viewport) -> None:
 
 
 def as_declared(scene: Scene) -> WorldAt:
-    """The world before anything has happened."""
+    """The world as declared, before any event."""
     return WorldAt(
         area_wkt=scene.walkable_wkt,
         doors={name: bool(door["open"]) for name, door in scene.doors.items()},

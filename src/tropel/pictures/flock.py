@@ -1,4 +1,4 @@
-"""A picture of the measures of a flock over time: how parallel, how close, in how many pieces, how many there are."""
+"""The measures of a flock over time as a picture: order, distances, number of sub-flocks and number of agents."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 # All lengths in pixels.
 _EDGE, _LEFT, _TOP, _PANEL, _HEIGHT, _GAP, _BETWEEN, _BELOW = 22, 84, 136, 400, 235, 84, 70, 66
 _ACROSS = 3  #: panels in a row
-#: Above the panels where there is no legend.
+#: Space above the panels if there is no legend.
 _TOP_BARE = 100
-#: More groups than this would hide each other: everybody and the largest ones are drawn.
+#: More groups than this would hide each other: only all agents together and the largest groups are drawn.
 _MOST_GROUPS = 8
 _LINES = ("-", (0, (5, 1.4)), (0, (3, 1.2, 1, 1.2)), (0, (1.4, 1.2)))
 
@@ -51,7 +51,7 @@ def flock_figure(measures: FlockMeasures) -> Figure:
     panels = {
         "polarisation": "polarisation",
         "milling": "milling",
-        "nearest_distance": "distance to the nearest other [m]",
+        "nearest_distance": "distance to the nearest neighbour [m]",
         "subflocks": f"sub-flocks, {measures.within:.3g} m from one to the next",
         "largest": "share of the largest sub-flock",
         "agents": "agents",
@@ -79,7 +79,7 @@ def flock_figure(measures: FlockMeasures) -> Figure:
 
 def _drawn(measures: FlockMeasures) -> list[str]:
     """The groups that are drawn, in the order of the scene."""
-    # One alone, such as a leader, is no flock.
+    # A single agent, such as a leader, is not a flock.
     names = [name for name, curve in measures.groups.items() if curve.agents.max(initial=0) > 1 or name == EVERYBODY]
     names = names or list(measures.groups)
     if len(names) <= _MOST_GROUPS + 1:
@@ -98,7 +98,7 @@ def _draw_panel(
 ) -> None:
     style.open_panel(axes)
     for number, (name, values) in enumerate(curves.items()):
-        # Groups that fly alike lie on each other: the dashes let both be seen.
+        # Curves of groups that fly alike coincide; dashes keep both visible.
         look: dict[str, Any] = {"linestyle": _LINES[number % len(_LINES)], "color": colours[name], "drawstyle": steps}
         marker = "o" if len(times) == 1 else None
         axes.plot(
@@ -111,7 +111,7 @@ def _whole_numbers(axes: Axes, most: float, measure: str) -> None:
     from matplotlib.ticker import MaxNLocator, NullLocator
 
     if most > 50.0 and measure == "subflocks":
-        # A flock that begins as crumbs and ends in one piece: both ends are to be seen.
+        # A flock may begin as crumbs and end in one piece; a log scale shows both ends.
         axes.set_yscale("log")
         axes.set_ylim(0.8, 1.6 * most)
         axes.yaxis.set_minor_locator(NullLocator())

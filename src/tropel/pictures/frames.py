@@ -1,7 +1,9 @@
-"""The moving part of an animation, drawn with Pillow on top of the backdrop.
+"""Frames of an animation: agents, obstacles and hazards, drawn with Pillow on top of the backdrop.
 
-Agents are drawn at twice the size and the map is then reduced, which smooths their edges. Measured for 200 / 5,000
-agents on 800 × 520 pixels: 5 / 13 ms a frame; matplotlib's blitting took 4 / 32 ms, pasting smooth sprites 2 / 22 ms.
+`speeds_in_frame` gives speeds for colouring, `FrameDrawing` draws one frame, and `RunFrames` draws any frame of a
+recorded run, for GIFs and movies. Agents are drawn at twice the size and the map is then reduced, which smooths their
+edges. Measured for 200 / 5,000 agents on 800 × 520 pixels: 5 / 13 ms a frame; matplotlib's blitting took 4 / 32 ms,
+pasting smooth sprites 2 / 22 ms.
 """
 
 from __future__ import annotations
@@ -30,27 +32,24 @@ if TYPE_CHECKING:
     from PIL.ImageFont import FreeTypeFont
 
 
-# How fast everybody is in a frame of a recorded run.
-
-
 def readable_top(values: NDArray[np.float64]) -> float:
-    """A round number that few of the values are above, for the end of a scale."""
+    """A round number that few of the values exceed, for the end of a scale."""
     most = float(np.quantile(values, 0.98)) if len(values) else 0.0
     step = 10.0 ** np.floor(np.log10(max(most, 0.1))) / 5
     return round(float(np.ceil(most / step) or 1) * step, 6)
 
 
 def speeds_in_frame(trajectory: Trajectory, k: int, data: FrameData) -> NDArray[np.float64]:
-    """How fast everybody is in frame k [m/s]; where the file does not say it, from the way over the last second.
+    """The speed of each agent in frame k [m/s]; if the file lacks it, from the displacement over the last second.
 
-    From one frame to the next, people on cells stand or jump: that would be no speed of theirs.
+    From one frame to the next, agents on cells stand or jump, so a shorter interval would not give their speed.
     """
     if data.speed is not None:
         return data.speed
     speeds = np.zeros(len(data.id))
     index = int(np.searchsorted(trajectory.frames, k))
     a_second = max(1, math.ceil(trajectory.fps))
-    # Who came since then is looked for in the frame before; of the first frame, those after it tell.
+    # Agents that arrived since then are looked up in the previous frame; the first frame uses those after it.
     for other in (index - a_second, index - 1) if index > 0 else (a_second, 1):
         other = int(trajectory.frames[min(max(other, 0), len(trajectory.frames) - 1)])
         before = trajectory.frame(other)
@@ -64,11 +63,11 @@ def speeds_in_frame(trajectory: Trajectory, k: int, data: FrameData) -> NDArray[
     return speeds
 
 
-#: Agents and edges smaller than this would not be seen [pixels].
+#: Smaller agents and edges would not be visible [pixels].
 _LEAST_RADIUS = 1.5
 _LEAST_FOR_EDGE = 3.0
 _LEAST_FOR_HEADING = 4.0
-#: Where discs that are just large enough to be seen would cover more of the map than this, agents are dots of a pixel.
+#: If discs just large enough to be visible would cover more of the map than this, agents are drawn as single pixels.
 _MOST_COVERED = 0.3
 #: Radius of a moving target's star [pixels], and its ten points.
 _STAR = 8.5
@@ -80,14 +79,14 @@ _LIGHT = "#f4f4f4"
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class CrowdFrame:
-    """Who is where in one frame, ready to be drawn."""
+    """Where agents and things are in one frame, ready to be drawn."""
 
     data: FrameData
-    colour: NDArray[np.int64]  #: of each agent, an index into the colours
+    colour: NDArray[np.int64]  #: of each agent, as an index into the colours
     obstacles: Sequence[tuple[Place, float]]
     hazards: Sequence[HazardDisc] = ()
-    targets: Sequence[Place] = ()  #: those that move
-    dead: NDArray[np.bool_] | None = None  #: who of them; None when nobody is
+    targets: Sequence[Place] = ()  #: the moving ones
+    dead: NDArray[np.bool_] | None = None  #: which agents are dead; None if none are
 
 
 class FrameDrawing:
@@ -106,7 +105,7 @@ class FrameDrawing:
             self._grounds.append(ground.resize((2 * view.width, 2 * view.height), Image.Resampling.NEAREST))
 
     def draw(self, crowd: CrowdFrame, *, time: str, count: str) -> Image:
-        """The backdrop with agents, obstacles and hazards, the time, and how many are there."""
+        """The backdrop with agents, obstacles and hazards, the time, and the number of agents."""
         from PIL import ImageDraw
 
         frame = self._backdrop.copy()
@@ -117,7 +116,7 @@ class FrameDrawing:
             shapes = _Discs.of(crowd, view)
             box = shapes.covered(view)
             if box is not None:
-                # Only where something moves: copying and reducing the whole map would cost more than the agents.
+                # Only where something moves: copying and reducing the whole map costs more than drawing the agents.
                 frame.paste(self._draw_part(ground, box, crowd, shapes, view, inside), (left + box[0], top + box[1]))
         draw = ImageDraw.Draw(frame)
         right = self._stage.width - EDGE
@@ -173,7 +172,7 @@ class FrameDrawing:
         return part.reduce(2)
 
     def _with_dots(self, part: Image, place: NDArray[np.float64], colour: NDArray[np.int64]) -> Image:
-        """A drawing at twice the size with dots of one pixel of the map: one by one, many would take seconds."""
+        """A drawing at twice the size with dots of one map pixel; drawn one by one, many dots would take seconds."""
         from PIL import Image
 
         pixels = np.array(part)
@@ -186,7 +185,7 @@ class FrameDrawing:
         return Image.fromarray(pixels, part.mode)
 
     def _draw_dead(self, draw: ImageDraw, shapes: _Discs, corner: NDArray[np.int64]) -> None:
-        """Dark crosses, below the living."""
+        """Draw dead agents as dark crosses, below the living."""
         reach = np.maximum(shapes.dead_radius, _LEAST_RADIUS)
         for x0, y0, x1, y1 in _boxes(shapes.dead - corner, 0.75 * reach):
             thick = max(2, round(0.3 * (x1 - x0)))
@@ -202,7 +201,7 @@ class _Discs:
     agents: NDArray[np.float64]
     radius: NDArray[np.float64]
     colour: NDArray[np.int64]
-    dots: NDArray[np.bool_]  #: who is so small, among so many, that it is drawn as a dot
+    dots: NDArray[np.bool_]  #: agents drawn as dots, because they are small and many
     obstacles: NDArray[np.float64]
     obstacle_radius: NDArray[np.float64]
     dead: NDArray[np.float64]
@@ -231,7 +230,7 @@ class _Discs:
             dead=_pixels(crowd.data.position[lying], view),
             dead_radius=crowd.data.radius[lying] * view.scale,
             hazards=_pixels(np.array([hazard.centre for hazard in crowd.hazards]), view),
-            # With room for the name above a small one.
+            # A small hazard needs room for the name above it.
             hazard_radius=np.array([max(h.outer, h.inner + 24 / view.scale) * view.scale for h in crowd.hazards]),
             targets=_pixels(np.array(crowd.targets), view),
         )
@@ -249,7 +248,7 @@ class _Discs:
 
 
 def _boxes(centre: NDArray[np.float64], radius: NDArray[np.float64]) -> list[Any]:
-    """Boxes around discs at twice the size. Lists, because NumPy's numbers are slow one by one."""
+    """Boxes around discs at twice the size. Lists, because single NumPy numbers are slow."""
     return np.hstack([2.0 * (centre - radius[:, None]), 2.0 * (centre + radius[:, None])]).tolist()
 
 
@@ -263,7 +262,7 @@ def _is_dark(colour: Any) -> bool:
 
 
 def _far_to_near(position: NDArray[np.float64], view: Viewport) -> NDArray[np.int64]:
-    """The order of drawing. In 3D those nearer to the eye cover the others: seen from above, or from low y."""
+    """The drawing order. In 3D, agents nearer to the eye (above, or at low y) cover the others."""
     if position.shape[1] == 2:
         return np.arange(len(position))
     depth = position[:, 2] if view.plane == (0, 1) else -position[:, 1]
@@ -278,15 +277,13 @@ def _font(size: int) -> FreeTypeFont:
     return ImageFont.truetype(str(Path(matplotlib.get_data_path()) / "fonts" / "ttf" / "DejaVuSans.ttf"), size)
 
 
-# The frames of a run as pictures, all on the same stage: what GIFs and movies are made of.
-
 _SPEED_LEVELS = 10
 _HEADINGS = 24
 COLOURS = ("group", "speed", "heading")
 
 
 class RunFrames:
-    """Draws any frame of a trajectory on the same stage."""
+    """Draws any frame of a trajectory on the same backdrop and layout."""
 
     def __init__(
         self,
@@ -357,7 +354,7 @@ def _coloured_by(trajectory: Trajectory, colours: str | None) -> str:
         return "speed" if len(trajectory.scene.groups) < 2 else "group"
     if told not in COLOURS:
         near = suggest(told, COLOURS)
-        raise ParameterError(f"agents are coloured by group, speed or heading, not by '{told}'; {near}")
+        raise ParameterError(f"agents can be coloured by group, speed or heading, not by '{told}'; {near}")
     return str(told)
 
 
@@ -378,7 +375,7 @@ def _facts(trajectory: Trajectory, frames: NDArray[np.int64], delay: float) -> l
 
 
 def _bounds(trajectory: Trajectory, frames: NDArray[np.int64]) -> NDArray[np.float64]:
-    """The box to be seen. Nobody leaves a walkable area; in open space they may go anywhere."""
+    """The box to show. Agents never leave a walkable area, but in open space they may go anywhere."""
     bounds = np.asarray(trajectory.scene.bounds, dtype=np.float64)
     if trajectory.scene.walkable_wkt:
         return bounds

@@ -1,4 +1,7 @@
-"""A run as a short animated GIF."""
+"""A run as a short animated GIF, or one moment of it as a PNG.
+
+GIFs are written with one palette for all frames, so that nothing flickers.
+"""
 
 from __future__ import annotations
 
@@ -23,17 +26,14 @@ if TYPE_CHECKING:
     from PIL.Image import Image
 
 
-# Writing animated GIFs with one palette for all frames, so that nothing flickers.
-
-
 Colour = tuple[int, int, int]
 
-#: A GIF has 256; one of them stands for "as in the frame before".
+#: A GIF has 256 colours; one of them stands for "as in the previous frame".
 _MOST_COLOURS = 255
 
 
 def shared_palette(samples: Sequence[Image], exact: Iterable[str]) -> list[Colour]:
-    """The colours of frames like the samples, of which the exact ones are kept as they are."""
+    """A palette for frames like the samples; it contains the `exact` colours unchanged."""
     from PIL import Image, ImageColor
 
     kept = [_rgb(ImageColor.getrgb(colour)) for colour in exact]
@@ -49,7 +49,7 @@ def shared_palette(samples: Sequence[Image], exact: Iterable[str]) -> list[Colou
 
 
 def write_gif(path: Path, frames: Iterable[Image], palette: Sequence[Colour], durations: Sequence[int]) -> Path:
-    """Write frames (RGB) that are shown for so many milliseconds each, and over again at the end."""
+    """Write frames (RGB), each shown for its duration in milliseconds, in an endless loop."""
     from PIL import Image
 
     colours = Image.new("P", (1, 1))
@@ -61,8 +61,8 @@ def write_gif(path: Path, frames: Iterable[Image], palette: Sequence[Colour], du
 
     every = reduced()
     with picture_file(path) as file:
-        # Pixels that stay as they are become transparent, which takes a third of the space where a crowd stands still.
-        # One palette for the whole file: with one in each frame, players may show the same colour differently.
+        # Unchanged pixels become transparent, which takes a third of the space where a crowd stands still.
+        # The whole file has one palette: with one per frame, players may show the same colour differently.
         next(every).save(
             file,
             format="GIF",
@@ -79,7 +79,7 @@ def write_gif(path: Path, frames: Iterable[Image], palette: Sequence[Colour], du
 
 
 def _unused(palette: Sequence[Colour]) -> Colour:
-    """A colour that is not in the palette, for the entry that is never seen."""
+    """A colour that is not in the palette, for the entry that is never shown."""
     taken = set(palette)
     return next((0, 0, blue) for blue in range(256) if (0, 0, blue) not in taken)
 
@@ -94,12 +94,12 @@ def _rgb(parts: Sequence[int]) -> Colour:
 
 Progress = Callable[[int, int], None]
 
-#: How long an animation lasts and how many frames it has, unless told otherwise.
+#: Default duration of an animation [s], and its largest number of frames.
 _SECONDS = 10.0
 _MOST_FRAMES = 120
-#: The last frame stays longer, so that one sees how it ended [s].
+#: The last frame stays longer, to show how the run ended [s].
 _REST = 1.5
-#: GIFs count time in hundredths of a second, and browsers slow down what is faster than two of them.
+#: GIFs count time in hundredths of a second, and browsers slow down anything faster than two of them.
 _SHORTEST, _LONGEST = 0.02, 0.5
 
 
@@ -116,11 +116,11 @@ def animate_run(
 ) -> Path:
     """Draw a run as an animated GIF of at most `width` pixels across.
 
-    The whole run plays within `seconds` at `fps` frames a second; left out, in ten seconds or, if it was shorter, in
-    real time. No recorded frame is shown twice, and none but the last for more than half a second.
+    The whole run plays within `seconds` at `fps` frames a second. By default it plays in ten seconds, or in real time
+    if it was shorter. No recorded frame is shown twice, and none but the last for more than half a second.
 
-    `colours` is what agents are coloured by: "group", "speed" or "heading" (in 3D as seen from above). Left out, it is
-    what the scene says, or else the group, or the speed if there is only one group.
+    `colours` selects what agents are coloured by: "group", "speed" or "heading" (in 3D as seen from above). By default
+    it is what the scene specifies, otherwise the group, or the speed if there is only one group.
 
     `progress(current, total)` is called after each frame.
     """
@@ -151,7 +151,7 @@ def draw_moment(
     width: int = 1200,
     colours: str | None = None,
 ) -> Path:
-    """Draw the recorded frame nearest to a time [s] as a PNG: everybody where it is, coloured as in `animate_run`."""
+    """Draw the recorded frame nearest to a time [s] as a PNG: all agents, coloured as in `animate_run`."""
     target = picture_path(path, ".png")
     _check(None, 1.0, width)
     if not math.isfinite(time):
@@ -166,7 +166,7 @@ def draw_moment(
 
 def _check(seconds: float | None, fps: float, width: int) -> None:
     if seconds is not None and not (math.isfinite(seconds) and seconds > 0):
-        raise ParameterError(f"seconds must be a positive number, how long the animation plays, not {seconds!r}")
+        raise ParameterError(f"seconds must be a positive number, the duration of the animation, not {seconds!r}")
     if not (math.isfinite(fps) and 0 < fps <= 1 / _SHORTEST):
         raise ParameterError(f"fps must be above 0 and at most {1 / _SHORTEST:g} frames a second, not {fps!r}")
     if not 160 <= width <= 4000:
@@ -174,7 +174,7 @@ def _check(seconds: float | None, fps: float, width: int) -> None:
 
 
 def _choose_frames(trajectory: Trajectory, seconds: float | None, fps: float) -> tuple[NDArray[np.int64], float]:
-    """Which recorded frames are shown, and for how long each [s]: a whole number of hundredths of a second."""
+    """The recorded frames to show, and how long to show each [s]: a whole number of hundredths of a second."""
     every = sampled_frames(trajectory, len(trajectory.frames))
     simulated = trajectory.time(int(every[-1])) - trajectory.time(int(every[0]))
     if seconds is None:

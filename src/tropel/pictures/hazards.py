@@ -40,7 +40,7 @@ class HazardDisc:
 
 
 def read_hazards(recorded: dict[str, dict[str, Any]]) -> dict[str, HazardDisc]:
-    """The hazards that a trajectory has for a frame."""
+    """The hazards that a trajectory records for a frame."""
     return {
         name: HazardDisc(
             name=name,
@@ -76,7 +76,7 @@ def draw_hazards(axes: Axes, hazards: Iterable[HazardDisc], view: Viewport) -> N
 
 
 def sketch_hazards(draw: ImageDraw, hazards: Iterable[HazardDisc], view: Viewport, corner: tuple[int, int]) -> None:
-    """Draw hazards on a part of an animation's map that begins at `corner`, at twice the size."""
+    """Draw hazards at twice the size on the part of an animation's map that begins at `corner`."""
     for hazard in hazards:
         x, y = _place(hazard, view, corner)
         inner, outer = 2.0 * hazard.inner * view.scale, 2.0 * hazard.outer * view.scale
@@ -108,7 +108,7 @@ def _place(hazard: HazardDisc, view: Viewport, corner: tuple[int, int]) -> tuple
 
 
 def _dashes(radius: float) -> Iterator[tuple[float, float]]:
-    """Angles [degrees] at which the dashes of a ring of a radius in (doubled) pixels begin and end."""
+    """Angles [degrees] at which the dashes of a ring begin and end; `radius` is in (doubled) pixels."""
     count = max(8, round(2.0 * np.pi * radius / (2.0 * (_DASH + _GAP))))
     share = _DASH / (_DASH + _GAP)
     for k in range(count):

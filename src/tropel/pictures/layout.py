@@ -1,4 +1,4 @@
-"""Where the parts of the picture of a run stand: beside the map, or below it where the map is wide."""
+"""The layout of the picture of a run: panels next to the map, or below it if the map is wide."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _PANEL_HEIGHT = 230
 _BAR = 24
 _BAR_NAMES = 124
 _BAR_COUNTS = 56
-#: Maps wider than so many times their height have the curves below instead of beside.
+#: Maps wider than this multiple of their height have the curves below them.
 _WIDE = 2.0
 
 Box = tuple[float, float, float, float]
@@ -85,7 +85,7 @@ def _beside(view: Viewport, bars: int) -> Layout:
 
 
 def _side_by_side(above: Viewport, side: Viewport, bars: int) -> Layout:
-    """The view from above at the left; at the right the view from the side, with the curves under it."""
+    """The view from above on the left, the view from the side on the right, with the curves below the latter."""
     left, top = float(EDGE + AXIS_LEFT), HEADER + 26.0
     begin = left + above.width + EDGE + AXIS_LEFT + 14
     curves, panel, bottom = _stacked(begin, top + side.height + AXIS_BELOW, max(side.width, _PANEL_WIDTH), bars)
@@ -100,7 +100,7 @@ def _side_by_side(above: Viewport, side: Viewport, bars: int) -> Layout:
 
 
 def _stacked(left: float, top: float, width: float, bars: int) -> tuple[Box, Box | None, float]:
-    """The curves with the bars below them: their boxes, and where they end."""
+    """The boxes of the curves and of the bars below them, and where they end."""
     curves = (left, top + _ABOVE_PANEL, width, float(_PANEL_HEIGHT))
     bottom = curves[1] + _PANEL_HEIGHT + STRIP + AXIS_BELOW
     if not bars:
@@ -110,7 +110,7 @@ def _stacked(left: float, top: float, width: float, bars: int) -> tuple[Box, Box
 
 
 def _two_views(bounds: NDArray[np.float64], margin: int) -> tuple[Viewport, Viewport]:
-    """From above and from the side, at one scale."""
+    """The views from above and from the side, at one scale."""
     first = [fit_view(bounds, plane=plane, width=540, height=620, margin=margin) for plane in (TOP, SIDE)]
     scale = min(view.scale for view in first)
     views = []

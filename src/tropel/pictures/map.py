@@ -1,4 +1,7 @@
-"""Drawing a world: where one can walk, what stands in the way, where one can leave."""
+"""Drawing a world: the walkable floor, walls and doors, exits and targets, and their names.
+
+Names are placed so that they do not cover each other.
+"""
 
 from __future__ import annotations
 
@@ -21,9 +24,6 @@ if TYPE_CHECKING:
     from matplotlib.path import Path as Outline
 
 
-# Names on a map, placed so that they do not cover each other.
-
-
 #: Pixels between a thing and its name, and between two names.
 _GAP = 5.0
 _LONGEST = 26
@@ -33,20 +33,20 @@ Box = tuple[float, float, float, float]
 
 @dataclass(frozen=True, kw_only=True)
 class Label:
-    """A name for what is within a box (left, bottom, right, top; in metres)."""
+    """A name for the thing within a box (left, bottom, right, top; in metres)."""
 
     text: str
     box: Box
     colour: str
     sides: Sequence[str] = ("above", "below", "right", "left")  #: where to try, best first
-    required: bool = True  #: written elsewhere, at last over another one, where none of its sides is free
+    required: bool = True  #: if none of its sides is free it goes elsewhere, in the end over another label
     weight: str = "normal"
 
 
 def place_labels(axes: Axes, labels: Sequence[Label], *, avoid: Sequence[Box] = ()) -> None:
-    """Write each label at the first of its places that is on the map and free; earlier labels have the first choice.
+    """Write each label at the first of its places that is free and on the map; earlier labels choose first.
 
-    `avoid` are boxes in metres that names should rather not cover; nor do they cover texts that are there already.
+    Labels avoid the boxes in `avoid` (in metres) where they can, and the texts already on the map.
     """
     from matplotlib.patheffects import withStroke
 
@@ -114,7 +114,7 @@ def _places(axes: Axes, label: Label, width: float, height: float) -> Iterator[t
         x, y, rotation = places[side]
         if side not in label.sides:
             yield x, y, rotation
-    # Then a line further off, for names of things that stand close together.
+    # Then one line further away, for names of things that stand close together.
     yield middle_x, y1 + over + height + _GAP, 0
     yield middle_x, y0 - over - height - _GAP, 0
 
@@ -135,9 +135,9 @@ def _overlap(one: Any, other: Any) -> float:
     return max(width, 0.0) * max(height, 0.0)
 
 
-#: More exits than this, and names that find no free place are left out.
+#: With more exits than this, names without a free place are left out.
 _ALL_NAMED = 12
-#: Lines of walls cover at most so much of a map.
+#: Wall lines cover at most this share of a map.
 _MOST_COVERED = 0.15
 
 
@@ -150,9 +150,9 @@ def draw_map(
     door_notes: Mapping[str, str] | None = None,
     hazard_notes: Mapping[str, str] | None = None,
 ) -> None:
-    """Draw the world as it is at a moment, obstacles and hazards left aside.
+    """Draw the world as it is at a moment, without obstacles and hazards.
 
-    `door_notes` says more about doors by name. Hazards have names on the map if `hazard_notes` says more about them.
+    `door_notes` holds further text about doors, by name. Hazards get a name on the map if `hazard_notes` has them.
     """
     view.frame(axes)
     if scene.dim == 3:
@@ -169,13 +169,13 @@ def draw_map(
         for name, note in (hazard_notes or {}).items()
         if name in moment.hazards
     ]
-    # Regions are the least of the names.
+    # Names of regions matter least.
     obstacles = [_box_around(view.flat(centre)[0], radius) for centre, radius in moment.obstacles.values()]
     place_labels(axes, sorted(labels, key=lambda label: not label.required), avoid=obstacles)
 
 
 def draw_obstacles(axes: Axes, obstacles: Collection[tuple[Place, float]], view: Viewport, scene: Scene) -> None:
-    """Discs, or balls seen from one side, which are transparent because people pass in front of and behind them."""
+    """Draw discs, or balls seen from one side; balls are transparent, as people pass in front of and behind them."""
     from matplotlib.collections import PatchCollection
     from matplotlib.patches import Circle, PathPatch
 
@@ -240,7 +240,7 @@ def _draw_floor(
 
 def _draw_exit(axes: Axes, name: str, shape: Any, is_open: bool, scene: Scene) -> Label:
     colour = style.EXIT if is_open else style.CLOSED_EXIT
-    # Opaque, and above the walls: the wall behind an exit is where people go through.
+    # Opaque, and above the walls: people pass through the wall behind an exit.
     _fill(axes, shape, facecolor=style.exit_fill(colour), edgecolor=colour, zorder=5)
     return Label(
         text=name if is_open else f"{name} (closed)",
@@ -253,11 +253,11 @@ def _draw_exit(axes: Axes, name: str, shape: Any, is_open: bool, scene: Scene) -
 
 
 def _outward(box: Box, scene: Scene) -> tuple[str, ...]:
-    """Where the name of an exit stands best: on the side of the map at which the exit is."""
+    """The best place for the name of an exit: on the side of the map where the exit is."""
     (left, bottom), (right, top) = scene.bounds
     width, height = box[2] - box[0], box[3] - box[1]
     near = 0.03 * max(right - left, top - bottom)
-    # An exit in a corner counts to the side along which it is longer.
+    # An exit in a corner belongs to the side along which it is longer.
     sides = [
         (height, "along left", box[0] - left),
         (height, "along right", right - box[2]),
@@ -332,7 +332,7 @@ def _draw_seams(axes: Axes, scene: Scene, view: Viewport) -> None:
 
 
 def wall_width(shape: Any, view: Viewport, *, usual: float = 1.4) -> float:
-    """How thick to draw walls [points]: thinner where there are so many that they would cover the floor."""
+    """How thick to draw walls [points]: thinner if they would cover too much of the floor."""
     length = shape.length * view.scale
     covered = length * usual * style.DPI / 72 / (view.width * view.height)
     return usual * min(1.0, _MOST_COVERED / covered) if covered > 0.0 else usual
@@ -366,7 +366,7 @@ def _fill(
 
 
 def outline_of(shape: Any) -> Outline | None:
-    """All rings as one path. Holes run the other way round, which is how matplotlib knows them."""
+    """All rings as one path. Holes run in the opposite direction, which is how matplotlib recognises them."""
     from matplotlib.path import Path as Outline
 
     points, codes = [], []
@@ -380,7 +380,7 @@ def outline_of(shape: Any) -> Outline | None:
 
 
 def _polygons(shape: Any) -> list[Any]:
-    """The polygons in a shape, also in nested collections, as other programs write them."""
+    """The polygons in a shape, including those in nested collections, which other programs write."""
     if shape.geom_type == "Polygon":
         return [] if shape.is_empty else [shape]
     return [polygon for part in getattr(shape, "geoms", ()) for polygon in _polygons(part)]

@@ -24,9 +24,9 @@ from tropel.recording.atomic import temporary_name
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-#: Longer runs are played faster, unless told otherwise [s].
+#: By default, longer runs are played faster [s].
 _LONGEST = 60.0
-#: The last frame stays longer, so that one sees how it ended [s].
+#: The last frame stays longer, to show how the run ended [s].
 _REST = 1.5
 _MOST_FPS = 60.0
 
@@ -43,8 +43,8 @@ def film_run(
 ) -> Path:
     """Draw a run as an MP4 movie of at most `width` pixels across; needs the extra `view`.
 
-    The whole run plays within `seconds`; left out, in real time, or in a minute if it was longer. There are at most
-    `fps` frames a second, and no recorded frame is shown twice. `progress(current, total)` is called after each.
+    The whole run plays within `seconds`. By default it plays in real time, or in a minute if it was longer. At most
+    `fps` frames are shown per second, and no recorded frame twice. `progress(current, total)` is called after each.
     """
     target = picture_path(path, ".mp4")
     _check(seconds, fps, width)
@@ -67,7 +67,7 @@ def film_run(
 
 
 def import_imageio() -> Any:
-    """The module imageio with its ffmpeg, or an error that says which extra to install."""
+    """The imageio module with its ffmpeg, or an error that names the extra to install."""
     try:
         importlib.import_module("imageio_ffmpeg")
         return importlib.import_module("imageio.v2")
@@ -77,7 +77,7 @@ def import_imageio() -> Any:
 
 def _check(seconds: float | None, fps: float, width: int) -> None:
     if seconds is not None and not (math.isfinite(seconds) and seconds > 0):
-        raise ParameterError(f"seconds must be a positive number, how long the movie plays, not {seconds!r}")
+        raise ParameterError(f"seconds must be a positive number, the duration of the movie, not {seconds!r}")
     if not (math.isfinite(fps) and 0 < fps <= _MOST_FPS):
         raise ParameterError(f"fps must be above 0 and at most {_MOST_FPS:g} frames a second, not {fps!r}")
     if not 160 <= width <= 4000:
@@ -85,14 +85,14 @@ def _check(seconds: float | None, fps: float, width: int) -> None:
 
 
 def _even(picture: Image) -> NDArray[np.uint8]:
-    """The pixels; an odd last row or column is doubled, because the encoder wants even numbers of both."""
+    """The pixels; an odd last row or column is doubled, because the encoder needs even numbers of both."""
     pixels = np.asarray(picture.convert("RGB"), dtype=np.uint8)
     return np.pad(pixels, ((0, pixels.shape[0] % 2), (0, pixels.shape[1] % 2), (0, 0)), mode="edge")
 
 
 @contextlib.contextmanager
 def _written(imageio: Any, path: Path, rate: float) -> Any:
-    """A function that adds a frame to a movie, which becomes `path` when the block ends well."""
+    """A function that adds a frame to a movie, which becomes `path` if the block ends without an error."""
     temporary = temporary_name(path).with_suffix(".mp4")
     try:
         writer = imageio.get_writer(

@@ -1,4 +1,4 @@
-"""Reading the way everybody took, in as much detail as a picture can show."""
+"""Reading the paths of all agents, in as much detail as a picture can show."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from tropel.errors import RecordingError
 from tropel.recording import Trajectory
 from tropel.recording.people import DIED, THERE
 
-#: At most so many frames are looked at, and fewer when there are so many agents that more rows than this would be read.
+#: At most this many frames are read, and fewer if a large crowd would need more rows than this.
 _FRAMES = 600
 _ROWS = 4_000_000
-#: More paths or pieces than this only make the same pixels darker.
+#: More paths or pieces than this only darken the same pixels.
 _PATHS = 1500
 _PIECES = 80_000
 
@@ -24,25 +24,25 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Paths:
-    """What a run looks like as a whole."""
+    """A whole run, as one picture shows it."""
 
-    frames: Ints  #: the frames that were looked at
+    frames: Ints  #: the frames that were read
     times: Floats  #: their times [s]
-    there: Ints  #: how many agents are in each of them, alive
-    left: Ints  #: how many have been there and are no longer
-    died: Ints  #: how many have died
-    agents: int  #: how many were seen at all
-    drawn: int  #: how many of them have a path below
+    there: Ints  #: number of living agents in each frame
+    left: Ints  #: number of agents that have left by then
+    died: Ints  #: number of agents that have died by then
+    agents: int  #: number of agents seen in any frame
+    drawn: int  #: number of agents with a path below
     pieces: Floats  #: (S, 2, dim) straight pieces of paths [m]
     piece_times: Floats  #: (S,) the time at the middle of each [s]
     starts: Floats  #: (A, dim) where each agent was first seen
-    ends: Floats  #: (E, dim) where those are in the last frame who are there at the end, alive
-    dead: Floats  #: (D, dim) where the dead lie
+    ends: Floats  #: (E, dim) positions in the last frame of the agents that are there at the end, alive
+    dead: Floats  #: (D, dim) positions of dead agents
     bounds: Floats  #: (2, dim) the box that holds the world's bounds and every agent
 
 
 def read_paths(trajectory: Trajectory) -> Paths:
-    """Look at a run from its first frame to its last."""
+    """Read a run from its first frame to its last."""
     frames = sampled_frames(trajectory, _most_frames(trajectory))
     dim = trajectory.scene.dim
     data = [trajectory.frame(int(k)) for k in frames]
@@ -81,7 +81,7 @@ def read_paths(trajectory: Trajectory) -> Paths:
 
 
 def _at_the_end(trajectory: Trajectory, seen: Ints, lying: NDArray[np.bool_]) -> tuple[NDArray[np.bool_], ...]:
-    """Who of those seen in the last frame is there at the end, alive and dead: some may have left after that frame."""
+    """Which agents of the last frame are there at the end, alive and dead: some may have left after that frame."""
     people = trajectory.people()
     if people is None:
         return ~lying, lying
@@ -90,7 +90,7 @@ def _at_the_end(trajectory: Trajectory, seen: Ints, lying: NDArray[np.bool_]) ->
 
 
 def sampled_frames(trajectory: Trajectory, most: int) -> Ints:
-    """Numbers of frames, evenly spread from the first to the last, at most so many."""
+    """Frame numbers, evenly spread from the first to the last, at most `most` of them."""
     frames = trajectory.frames
     if len(frames) == 0:
         raise RecordingError(f"{trajectory.path} has no frames, so there is nothing to draw: run it again")
@@ -106,7 +106,7 @@ def _most_frames(trajectory: Trajectory) -> int:
 
 
 def _pieces(agent: Ints, sample: Ints, position: Floats, times: Floats) -> tuple[Floats, Floats]:
-    """Straight pieces between the sampled positions of each agent, thinned out if they are too many."""
+    """Straight pieces between the sampled positions of each agent, thinned out if there are too many."""
     order = np.lexsort((sample, agent))
     agent, sample, position = agent[order], sample[order], position[order]
     continues = (np.diff(agent) == 0) & (np.diff(sample) == 1)
@@ -117,16 +117,16 @@ def _pieces(agent: Ints, sample: Ints, position: Floats, times: Floats) -> tuple
     step = max(1, -(-int(continues.sum()) // _PIECES))
     kept = np.flatnonzero((along % step == 0) | last)
     a, b = kept[:-1], kept[1:]
-    # Both ends in one uninterrupted path: the later one does not begin a new path. Who stands still leaves no line.
+    # Both ends belong to one uninterrupted path if the later one does not begin a new path. Standing leaves no line.
     joined = ~first[b] & np.any(position[a] != position[b], axis=1)
     a, b = a[joined], b[joined]
     return np.stack([position[a], position[b]], axis=1), (times[sample[a]] + times[sample[b]]) / 2
 
 
 def _cut_at_seams(pieces: Floats, times: Floats, bounds: Floats, period: Floats) -> tuple[Floats, Floats]:
-    """In periodic space people go the short way, over the seam: such a piece becomes two that end there.
+    """Cut pieces at the seams of periodic space, where agents take the short path: such a piece becomes two.
 
-    One that crosses two seams at once is left out.
+    A piece that crosses two seams at once is left out.
     """
     begin, end = pieces[:, 0], pieces[:, 1]
     length = np.where(period > 0.0, period, 1.0)
@@ -138,7 +138,7 @@ def _cut_at_seams(pieces: Floats, times: Floats, bounds: Floats, period: Floats)
     begin, end = begin[rows], end[rows]
     way = end - shift - begin
     pick = np.arange(len(rows)), axis
-    # Who has gone a period forth (the end is lower than it would be) left through the high side.
+    # An agent that crossed in the positive direction (its end is lower than expected) left through the high side.
     side = np.where(turns[rows][pick] < 0.0, bounds[1][axis], bounds[0][axis])
     gone = way[pick]
     share = np.clip((side - begin[pick]) / np.where(gone != 0.0, gone, 1.0), 0.0, 1.0)[:, None]

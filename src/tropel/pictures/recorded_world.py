@@ -1,4 +1,4 @@
-"""What the world of a recorded run looked like in a frame: doors, exits, obstacles, hazards, targets."""
+"""The world of a recorded run in a given frame: doors, exits, obstacles, hazards, targets."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tropel.recording import Trajectory
 from tropel.recording.frames import RecordedEvent
 from tropel.world.motion import restored_motion
 
-#: A closed door is a slit in the recorded area whose sides are half a millimetre from the door's line.
+#: A closed door is a slit in the recorded area; its sides are half a millimetre from the line of the door.
 _SLIT = 1e-4
 
 Place = tuple[float, ...]
@@ -25,13 +25,13 @@ Place = tuple[float, ...]
 class WorldAt:
     """The changing part of a world, in one frame."""
 
-    area_wkt: str  #: where one can walk, doors left aside; empty in open space and in 3D
-    doors: dict[str, bool]  #: whether they are open
+    area_wkt: str  #: the walkable area, ignoring doors; empty in open space and in 3D
+    doors: dict[str, bool]  #: whether each is open
     exits: dict[str, bool]
     obstacles: dict[str, tuple[Place, float]]  #: centre and radius [m]
-    targets: dict[str, Place]  #: those that stand
-    moving_targets: dict[str, Place] = field(default_factory=dict)  #: those that move by themselves, where it is known
-    ways: tuple[str, ...] = ()  #: of which targets, in the scene, lead on
+    targets: dict[str, Place]  #: targets that stand still
+    moving_targets: dict[str, Place] = field(default_factory=dict)  #: targets that move by themselves, if known
+    ways: tuple[str, ...] = ()  #: targets that still follow the path given in the scene
     hazards: dict[str, HazardDisc] = field(default_factory=dict)
 
     @property
@@ -79,16 +79,16 @@ class RecordedWorld:
         )
 
     def area(self, frame: int) -> str:
-        """Where one can walk, doors left aside; empty in open space and in 3D."""
+        """The walkable area, ignoring doors; empty in open space and in 3D."""
         scene = self._trajectory.scene
-        # With doors, the areas of the frames differ by slits at closed doors; the scene's own has none.
+        # With doors, the areas of the frames differ by slits at closed doors; the area of the scene has none.
         return scene.walkable_wkt if scene.doors or not scene.walkable_wkt else self._trajectory.geometry(frame)
 
     def doors(self, frame: int) -> dict[str, bool]:
         """Which doors are open.
 
-        The recorded area is asked first, because it also knows of doors that a Python function moved; where it says
-        nothing (open space, a door beside the area) the recorded events count.
+        The recorded area comes first, because it also shows doors that a Python function moved. Where it does not tell
+        (open space, a door outside the area), the recorded events count.
         """
         scene = self._trajectory.scene
         if not scene.doors:
@@ -99,7 +99,7 @@ class RecordedWorld:
         return {name: by_events[name] if by_area.get(name) is None else bool(by_area[name]) for name in scene.doors}
 
     def obstacles(self, frame: int) -> dict[str, tuple[Place, float]]:
-        """Where the obstacles are. A frame holds all of them when some move by themselves, otherwise none."""
+        """Where the obstacles are. A frame holds all of them if some move by themselves, otherwise none."""
         recorded = self._trajectory.obstacles(frame)
         if recorded:
             return {name: (tuple(entry["position"]), entry["radius"]) for name, entry in recorded.items()}
@@ -110,11 +110,11 @@ class RecordedWorld:
 
     @property
     def period(self) -> list[float]:
-        """After which length space repeats along each axis [m]; 0 where it does not."""
+        """The length after which space repeats along each axis [m]; 0 where it does not."""
         return self._trajectory.scene.period
 
     def with_images(self, obstacles: dict[str, tuple[Place, float]]) -> dict[str, tuple[Place, float]]:
-        """Obstacles and, in periodic space, what is seen of them on the other sides of the world."""
+        """Obstacles and, in periodic space, their images at the other sides of the world."""
         if not any(self.period):
             return obstacles
         seen = dict(obstacles)
@@ -128,7 +128,7 @@ class RecordedWorld:
         return seen
 
     def _moving_targets(self, frame: int) -> dict[str, Any]:
-        """Which targets move by themselves, and where they are, as long as no event has put them elsewhere."""
+        """Targets that move by themselves, and where they are, as long as no event has moved them elsewhere."""
         time = self._trajectory.time(frame)
         touched = {
             entry.event.get("name")
@@ -174,7 +174,7 @@ class RecordedWorld:
         return middle
 
     def _doors_in_area(self, wkt: str) -> dict[str, bool | None]:
-        """Whether doors are open according to the recorded area; None where it cannot be told."""
+        """Whether doors are open according to the recorded area; None where it does not tell."""
         if wkt not in self._open_doors:
             whole = parse_wkt(self._trajectory.scene.walkable_wkt, "walkable area")
             now = parse_wkt(wkt, "walkable area")
@@ -186,7 +186,7 @@ class RecordedWorld:
 
 
 def parse_wkt(wkt: str, what: str) -> Any:
-    """The shape that a recording holds as text."""
+    """The shape that a recording stores as text."""
     try:
         return shapely.from_wkt(wkt)
     except shapely.errors.ShapelyError as error:

@@ -1,4 +1,8 @@
-"""A picture of an evacuation in numbers: who was out when, how long people needed, and which exits they took."""
+"""Pictures of an evacuation report: its numbers, and its maps of density and flow.
+
+`draw_report` shows how many were out at each time, how long people needed, and which exits they used.
+`draw_crowd_maps` shows mean density, peak density and flow over the map of the world.
+"""
 
 from __future__ import annotations
 
@@ -35,13 +39,13 @@ _USE_TOP = _TOP + 400 + 104
 _NAMES = 150
 _NUMBERS = 356
 _BAR = 26
-#: More exits than this share one curve and one bar, the least used ones.
+#: With more exits than this, the least used ones share one curve and one bar.
 _MOST_EXITS = 8
 
 
 @checked_arguments
 def draw_report(report: EvacuationReport, path: str | os.PathLike[str]) -> Path:
-    """Draw the numbers of a report as a PNG: who was out when, how long they needed, how the exits were used."""
+    """Draw the numbers of a report as a PNG: how many were out when, how long they needed, which exits they used."""
     target = picture_path(path, ".png")
     return save_figure(report_figure(report), target)
 
@@ -60,20 +64,20 @@ def report_figure(report: EvacuationReport) -> Figure:
 
 
 def write_report_header(figure: Figure, report: EvacuationReport, *more: str) -> None:
-    """Title, what became of everybody, and more facts."""
+    """Write the title, the totals of the report, and further facts."""
     title = style.shortened(report.title, 80)
     style.add_text(figure, _EDGE, 16, title, fontsize=style.TITLE_SIZE, weight="bold")
     facts = [f"{report.agents:,} people", f"{report.end:.1f} s", f"{report.left:,} left"]
-    facts += [f"{count:,} {what}" for what, count in (("died", report.died), ("taken out", report.removed)) if count]
+    facts += [f"{count:,} {what}" for what, count in (("died", report.died), ("removed", report.removed)) if count]
     if report.remaining:
         facts.append(f"{report.remaining:,} still there")
     if not report.exact:
-        facts.append("times and exits as the frames show them")
+        facts.append("times and exits estimated from frames")
     style.add_text(figure, _EDGE, 43, "  ·  ".join([*facts, *more]), color=style.FAINT_INK)
 
 
 def _most_used(exits: tuple[ExitUse, ...]) -> list[ExitUse]:
-    """The exits that are drawn by name, in the order of the scene."""
+    """The exits drawn by name, in the order of the scene."""
     if len(exits) <= _MOST_EXITS:
         return list(exits)
     most = sorted(exits, key=lambda use: -use.count)[: _MOST_EXITS - 1]
@@ -88,7 +92,7 @@ def _draw_curves(axes: Axes, report: EvacuationReport, colours: dict[str, str]) 
     style.label_axes(axes, x="time [s]", y="people")
     steps: dict[str, Any] = {"drawstyle": "steps-post", "solid_joinstyle": "miter"}
     axes.axhline(report.agents, color=style.FAINT_INK, linewidth=0.9, linestyle=(0, (1, 2)))
-    _note(axes, 0.995, report.agents, "everybody", ha="right", transform=axes.get_yaxis_transform())
+    _note(axes, 0.995, report.agents, "all people", ha="right", transform=axes.get_yaxis_transform())
     axes.plot(curve.times, curve.total, color=style.INK, linewidth=2.4, label="left, all exits", zorder=4, **steps)
     if report.died:
         dots: dict[str, Any] = {"linestyle": (0, (1.2, 1.2)), "zorder": 5}
@@ -96,7 +100,7 @@ def _draw_curves(axes: Axes, report: EvacuationReport, colours: dict[str, str]) 
     lines = ("-", (0, (5, 1.4)), (0, (3, 1.2, 1, 1.2)), (0, (1.4, 1.2)))
     if len(report.exits) > 1:
         for number, (name, colour) in enumerate(colours.items()):
-            # Exits that are used alike lie on each other: the dashes let both be seen.
+            # Curves of exits that are used alike coincide; dashes keep both visible.
             look: dict[str, Any] = {"color": colour, "linestyle": lines[number % len(lines)], "linewidth": 1.6}
             axes.plot(curve.times, curve.by_exit[name], label=style.shortened(name, 18, end=4), **look, **steps)
     axes.set_xlim(0.0, report.end or 1.0)
@@ -108,12 +112,12 @@ def _draw_curves(axes: Axes, report: EvacuationReport, colours: dict[str, str]) 
 
 
 def _draw_times(axes: Axes, report: EvacuationReport) -> None:
-    """A histogram of the time each person needed, with the times that half and nearly all did not exceed."""
+    """A histogram of the time each person needed, with the times within which half and nearly all got out."""
     from matplotlib.ticker import MaxNLocator
 
     style.open_panel(axes)
-    who = "" if report.left == report.agents else ", of those who left"
-    style.label_axes(axes, x=f"time from coming in to leaving [s]{who}", y="people")
+    who = "" if report.left == report.agents else ", people who left"
+    style.label_axes(axes, x=f"time from arriving to leaving [s]{who}", y="people")
     needed = report.needed[~np.isnan(report.needed)]
     if len(needed) == 0:
         axes.set_xticks([])
@@ -128,7 +132,7 @@ def _draw_times(axes: Axes, report: EvacuationReport) -> None:
     axes.set_ylim(0.0, 1.3 * counts.max())
     axes.xaxis.set_major_locator(MaxNLocator(nbins=6, steps=[1, 2, 2.5, 5, 10]))
     axes.yaxis.set_major_locator(MaxNLocator(nbins=6, integer=True, steps=[1, 2, 2.5, 5, 10]))
-    # Each line is taller than those before it, so that a name at its left crosses none of them.
+    # Each line is taller than those before it, so that a label to its left crosses none of them.
     for percent, height in ((50, 1.02), (95, 1.12), (100, 1.22)):
         time, top = report.needed_by(percent), height * counts.max()
         axes.plot([time, time], [0.0, top + 0.05 * counts.max()], color=style.INK, linewidth=1.0, linestyle=(0, (3, 2)))
@@ -137,7 +141,7 @@ def _draw_times(axes: Axes, report: EvacuationReport) -> None:
 
 
 def _draw_uses(figure: Figure, report: EvacuationReport, colours: dict[str, str]) -> None:
-    """A bar per exit, with its numbers in columns beside it."""
+    """A bar per exit, with its numbers in columns next to it."""
     rows = [(use.name, use.count, _numbers_of(use), colours[use.name]) for use in report.exits if use.name in colours]
     rest = [use for use in report.exits if use.name not in colours]
     if rest:
@@ -147,7 +151,7 @@ def _draw_uses(figure: Figure, report: EvacuationReport, colours: dict[str, str]
         rows.append((f"{len(rest)} others", count, others, style.FAINT_INK))
     left, width = _EDGE + _NAMES, _WIDTH - 2 * _EDGE - _NAMES - _NUMBERS
     if not rows:
-        style.add_text(figure, _EDGE, _USE_TOP, "there are no exits, and nobody has left", color=style.FAINT_INK)
+        style.add_text(figure, _EDGE, _USE_TOP, "no exits, and nobody has left", color=style.FAINT_INK)
         return
     axes = style.add_axes(figure, left, _USE_TOP, width, _BAR * len(rows))
     for side in ("top", "right", "bottom"):
@@ -194,8 +198,6 @@ def _note(axes: Axes, x: float, y: float, text: str, *, ha: str, transform: Any,
     )
 
 
-# A picture of where it was crowded: mean and highest density, and the flow, over the map of the world.
-
 # All lengths in pixels.
 _HEADER = 112
 _AXIS_LEFT = 46
@@ -204,15 +206,15 @@ _KEY = 12  #: thickness of the bar that explains the colours
 _KEY_ROOM = 66
 _MAP_WIDTH = 520
 _MAP_HEIGHT = 560
-#: Maps wider than so many times their height stand one below the other.
+#: Maps wider than this multiple of their height are stacked.
 _WIDE = 2.0
-#: Room of an arrow at least.
+#: Smallest space for an arrow.
 _ARROW = 17
 
 
 @checked_arguments
 def draw_crowd_maps(report: EvacuationReport, trajectory: Trajectory, path: str | os.PathLike[str]) -> Path:
-    """Draw the maps of a report as a PNG: mean density, highest density and flow."""
+    """Draw the maps of a report as a PNG: mean density, peak density and flow."""
     target = picture_path(path, ".png")
     return save_figure(crowd_maps_figure(report, trajectory), target)
 
@@ -227,11 +229,11 @@ def crowd_maps_figure(report: EvacuationReport, trajectory: Trajectory) -> Figur
     across, down = view.width + _AXIS_LEFT + _KEY_ROOM, view.height + _AXIS_BELOW + 42
     width = 2 * _EDGE + (across if wide else 3 * across)
     figure = style.new_figure(max(width, 620), _HEADER + (3 * down if wide else down) + 8)
-    write_report_header(figure, report, f"cells of {maps.cell:g} m", "means are over the time anybody was there")
+    write_report_header(figure, report, f"cells of {maps.cell:g} m", "means over the time with people")
     moment = RecordedWorld(trajectory).at(int(trajectory.frames[-1]))
     panels = (
         ("mean density [persons / m²]", maps.mean_density),
-        ("highest density [persons / m²]", maps.peak_density),
+        ("peak density [persons / m²]", maps.peak_density),
         ("mean flow [persons / (m s)] and its direction", maps.flow_strength),
     )
     for number, (title, grid) in enumerate(panels):
@@ -249,7 +251,7 @@ def crowd_maps_figure(report: EvacuationReport, trajectory: Trajectory) -> Figur
 
 
 def _draw_grid(axes: Axes, maps: CrowdMaps, grid: NDArray[np.float64], area_wkt: str, view: Viewport) -> Any:
-    """Cells where anybody was, cut off at the walls."""
+    """Draw the cells that anyone was in, clipped at the walls."""
     from matplotlib.colors import Normalize
     from matplotlib.patches import PathPatch
 
@@ -277,7 +279,7 @@ def _draw_grid(axes: Axes, maps: CrowdMaps, grid: NDArray[np.float64], area_wkt:
 
 
 def _crowd_colours() -> Colormap:
-    """From nearly white to nearly black, so that it can be read in grey and by anybody's eyes."""
+    """From nearly white to nearly black, readable in greyscale and with any colour vision."""
     from matplotlib import colormaps
     from matplotlib.colors import ListedColormap
 
@@ -285,7 +287,7 @@ def _crowd_colours() -> Colormap:
 
 
 def _draw_arrows(axes: Axes, maps: CrowdMaps, view: Viewport) -> None:
-    """Arrows of one length for the direction; the colour below says how much. Where cells are small, some share one."""
+    """Arrows of one length for the direction; the colour below shows the strength. Small cells share an arrow."""
     columns = maps.mean_density.shape[1]
     block = max(1, math.ceil(_ARROW / (maps.cell * view.scale)))
     row, column = np.nonzero(maps.flow_strength > 0.02 * maps.flow_strength.max(initial=0.0))
@@ -293,7 +295,7 @@ def _draw_arrows(axes: Axes, maps: CrowdMaps, view: Viewport) -> None:
         return
     flow, strength = maps.flow[row, column], maps.flow_strength[row, column]
     _, group = np.unique((row // block) * columns + column // block, return_inverse=True)
-    # An arrow stands where most of its cells' flow is, and so not beyond the wall beside it.
+    # An arrow is placed where most of the flow of its cells is, so that it is not beyond a wall next to it.
     total = np.bincount(group, weights=strength)
     x, y = (np.bincount(group, weights=strength * place) / total for place in (maps.x[column], maps.y[row]))
     along = np.stack([np.bincount(group, weights=part) for part in flow.T], axis=1)

@@ -1,4 +1,4 @@
-"""One picture that says what happened in a run: the map with everybody's path, who left when, and where."""
+"""A run in one picture: the map with the paths of all agents, how many left over time, and through which exits."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from matplotlib.colors import Normalize
     from matplotlib.figure import Figure
 
-#: More places than this to leave through are drawn as one bar together.
+#: With more exits than this, the least used ones share one bar.
 _MOST_BARS = 9
 _MANY_DOTS = 10_000
 _DOTS: dict[str, Any] = {"linestyle": "none", "marker": "o"}
@@ -34,7 +34,7 @@ _DOTS: dict[str, Any] = {"linestyle": "none", "marker": "o"}
 
 @checked_arguments
 def draw_run(trajectory: Trajectory, path: str | os.PathLike[str]) -> Path:
-    """Draw a run as a PNG: the map with all paths coloured by time, and beside it how many were there and left.
+    """Draw a run as a PNG: the map with all paths coloured by time, and curves of how many were there and had left.
 
     A run in three dimensions is drawn as seen from above and from the side.
     """
@@ -85,7 +85,7 @@ def _write_header(figure: Figure, trajectory: Trajectory, paths: Paths, summary:
         counts += [f"{died:,} died"] * (died > 0) + [f"{there:,} still there"] * (there > 0)
         facts.append(", ".join(counts))
     if trajectory.summary is None and scene.seed is not None:
-        facts.append("interrupted before its end")
+        facts.append("interrupted before the end")
     if paths.drawn < paths.agents:
         facts.append(f"{paths.drawn:,} paths drawn")
     title = style.shortened(scene.title or trajectory.path.stem, 60)
@@ -94,7 +94,7 @@ def _write_header(figure: Figure, trajectory: Trajectory, paths: Paths, summary:
 
 
 def _door_notes(changes: list[Change]) -> dict[str, str]:
-    """What to say of doors that changed; of the others the map says how they are."""
+    """Notes on doors that changed; for the others the map shows their state."""
     notes: dict[str, list[str]] = {}
     for change in changes:
         notes.setdefault(change.door, []).append(f"{'opens' if change.open else 'closes'} at {change.time:.0f} s")
@@ -105,7 +105,7 @@ def _door_notes(changes: list[Change]) -> dict[str, str]:
 
 
 def _hazards_of_run(moments: RecordedWorld, paths: Paths) -> tuple[dict[str, HazardDisc], dict[str, str]]:
-    """Every hazard of the run as it was last seen, and when it was there."""
+    """Every hazard of the run as last seen, and the time it was there."""
     seen: dict[str, HazardDisc] = {}
     first: dict[str, float] = {}
     last: dict[str, float] = {}
@@ -122,8 +122,8 @@ def _hazards_of_run(moments: RecordedWorld, paths: Paths) -> tuple[dict[str, Haz
 
 
 def _time_norm(paths: Paths) -> Normalize:
-    """From times to colours. The last few who are still on their way do not press all others into the first colours:
-    the scale ends when nearly all of the way has been walked, as the strip below the curves shows."""
+    """From times to colours. The scale ends when nearly all of the total path length has been walked, as the strip
+    below the curves shows. Otherwise a few stragglers would squeeze all others into the first colours."""
     from matplotlib.colors import Normalize
 
     end = float(paths.times[-1])
@@ -148,7 +148,7 @@ def _draw_paths(axes: Axes, paths: Paths, view: Viewport, norm: Normalize) -> No
             norm=norm,
             linewidths=min(float(np.clip(3.0 / many**0.2, 0.8, 2.4)), 0.5 * _room(paths, view)),
             alpha=1.0 if few else float(np.clip(5.0 / many**0.5, 0.28, 0.9)),
-            # Round ends close the gaps between pieces, but where lines are transparent they would show as dots.
+            # Round ends close the gaps between pieces, but on transparent lines they would show as dots.
             capstyle="round" if few else "butt",
             zorder=3,
         ),
@@ -162,7 +162,7 @@ def _draw_paths(axes: Axes, paths: Paths, view: Viewport, norm: Normalize) -> No
 
 
 def _room(paths: Paths, view: Viewport) -> float:
-    """How large a dot may be [points] without filling a narrow world."""
+    """The largest size of a dot [points] that does not fill a narrow world."""
     narrow = float(np.ptp(view.flat(paths.bounds), axis=0).min()) * view.scale
     return max(0.2 * narrow * 72 / style.DPI, 1.0) if narrow > 0.0 else np.inf
 
@@ -181,7 +181,7 @@ def _end_dots(count: int, room: float = np.inf) -> dict[str, Any]:
 
 
 def _shrink(count: int) -> float:
-    """Very many dots would hide the paths."""
+    """A factor that shrinks dots where very many would hide the paths."""
     return min(1.0, (_MANY_DOTS / max(count, 1)) ** 0.5)
 
 
@@ -191,7 +191,7 @@ def _dead_crosses(count: int, room: float = np.inf) -> dict[str, Any]:
 
 
 def _write_key(figure: Figure, paths: Paths, layout: Layout) -> None:
-    """What the dots mean, under the map where there is room."""
+    """A legend for the dots, below the map if there is room."""
     from matplotlib.lines import Line2D
 
     view, (left, top) = layout.views[0], layout.corners[0]
@@ -220,7 +220,7 @@ def _write_key(figure: Figure, paths: Paths, layout: Layout) -> None:
 
 
 def _draw_obstacles(axes: Axes, scene: Scene, moments: RecordedWorld, paths: Paths, view: Viewport) -> None:
-    """Where obstacles are at the end, and the way of those that moved."""
+    """Draw obstacles where they are at the end, and the paths of those that moved."""
     frames = paths.frames[np.unique(np.linspace(0, len(paths.frames) - 1, 120).round().astype(int))]
     seen = [moments.obstacles(int(frame)) for frame in frames]
     draw_obstacles(axes, moments.with_images(seen[-1]).values(), view, scene)
@@ -243,7 +243,7 @@ def _name_map_axes(axes: Axes, view: Viewport, dim: int) -> None:
     style.label_axes(axes, x=f"{right} [m]", y=f"{up} [m]", title=title)
     for axis, pixels in ((axes.xaxis, view.width), (axes.yaxis, view.height)):
         axis.set_major_locator(MaxNLocator(nbins=max(1, min(8, pixels // 60)), steps=[1, 2, 5, 10]))
-    # Maps of a country's coordinates: whole numbers instead of an offset, written along the axis where they are long.
+    # For maps in national coordinates: whole numbers instead of an offset, written along the axis if they are long.
     axes.ticklabel_format(useOffset=False, style="plain")
     if max(abs(place) for place in (view.low[1], view.high[1])) >= 1e4:
         axes.tick_params(axis="y", labelrotation=90)
@@ -264,7 +264,7 @@ def _draw_curves(
     width: float,
     height: float,
 ) -> None:
-    """How many are there and how many have left, over a strip of the colours that times have on the map."""
+    """How many are there and how many have left, above a strip of the colours that stand for time on the map."""
     from matplotlib.ticker import MaxNLocator
 
     times, there, gone, died = paths.times, paths.there, paths.left, paths.died
@@ -303,11 +303,11 @@ def _draw_curves(
     strip.set_yticks([])
     strip.set_xlim(0.0, last)
     strip.xaxis.set_major_locator(MaxNLocator(nbins=7, steps=[1, 2, 5, 10]))
-    style.label_axes(strip, x="time [s], the colour of the paths")
+    style.label_axes(strip, x="time [s], as path colour")
 
 
 def _bars(exits: Any) -> list[tuple[str, int]]:
-    """How many left where, most first; the smallest are taken together when there are many."""
+    """How many left through each exit, most used first; if there are many, the least used are combined."""
     if not isinstance(exits, Mapping):
         return []
     counts = sorted(((str(name), int(count)) for name, count in exits.items()), key=lambda bar: -bar[1])

@@ -1,7 +1,7 @@
-"""Colours, letters and the bare figure that all pictures share.
+"""Colours, fonts and the empty figure that all pictures share, and writing picture files.
 
-Nothing here touches matplotlib's global state: figures are made without pyplot, and every property that a user's own
-matplotlibrc could change in a way that hurts (colours, sizes of letters) is given to the artist itself.
+Nothing here touches matplotlib's global state: figures are made without pyplot, and every property that a user's
+matplotlibrc could spoil (colours, font sizes) is set on the artist itself.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ REGION = "#7f8794"
 OBSTACLE = "#9a9a94"
 OBSTACLE_EDGE = "#55554f"
 
-# Okabe and Ito's colours, which people with any colour vision tell apart.
+# The colours of Okabe and Ito, which people with any colour vision can tell apart.
 EXIT = "#009e73"
 CLOSED_EXIT = "#8d8d88"
 OPEN_DOOR = "#0072b2"
@@ -50,7 +50,7 @@ THERE = "#0072b2"
 LEFT = "#009e73"
 DEAD = "#1a1a1a"
 
-#: Hazards by their kind; each has its name beside it as well.
+#: Hazard colours by kind; the name is always written next to the hazard too.
 HAZARDS = {"fire": "#d55e00", "explosion": "#e69f00", "rubble": "#8c6d31", "gas": "#cc79a7", "water": "#56b4e9"}
 OTHER_HAZARD = "#aa3377"
 
@@ -63,7 +63,7 @@ TITLE_SIZE = 13.0
 TEXT_SIZE = 9.5
 SMALL_SIZE = 8.5
 
-#: DejaVu comes with matplotlib, so pictures look the same everywhere.
+#: DejaVu ships with matplotlib, so pictures look the same everywhere.
 FONT = "DejaVu Sans"
 
 
@@ -77,7 +77,7 @@ def time_colours() -> ListedColormap:
 
 
 def group_colours(count: int) -> list[str]:
-    """A colour for each group: the eight that everybody can tell apart, beyond that a wheel of as many as needed."""
+    """A colour per group: the eight that all people can tell apart, or a colour map if more are needed."""
     from matplotlib import colormaps
 
     if count <= len(GROUPS):
@@ -86,7 +86,7 @@ def group_colours(count: int) -> list[str]:
 
 
 def heading_colours(count: int) -> list[str]:
-    """Colours for so many directions, from x (east) by y (north) round: they differ in lightness too, and none vanishes
+    """Colours for `count` directions, from x (east) through y (north): they also differ in lightness, and none vanishes
     on a light floor."""
     from matplotlib.colors import LinearSegmentedColormap
 
@@ -101,7 +101,7 @@ def hex_colour(colour: Any) -> str:
 
 
 def mixed(colour: str, other: str, share: float) -> str:
-    """A colour of which so much is left when it is mixed with another."""
+    """A mix of two colours in which the first has the given share."""
     from matplotlib.colors import to_rgb
 
     return hex_colour([share * a + (1.0 - share) * b for a, b in zip(to_rgb(colour), to_rgb(other), strict=True)])
@@ -116,12 +116,12 @@ def hazard_fill(colour: str) -> str:
 
 
 def label_colour(colour: str) -> str:
-    """Dark enough to be read in small letters."""
+    """Dark enough for small text."""
     return mixed(colour, "#000000", 0.75)
 
 
 def map_colours() -> list[str]:
-    """Every colour that may be on a map, also where a thing is drawn with smooth edges on a light ground."""
+    """Every colour that may be on a map, including those of smooth edges on a light ground."""
     grounds = [PAPER, FLOOR, OUTSIDE]
     things = [INK, FAINT_INK, WALL, REGION, OBSTACLE, OBSTACLE_EDGE, OPEN_DOOR, CLOSED_DOOR, TARGET]
     for colour in (EXIT, CLOSED_EXIT):
@@ -142,7 +142,7 @@ def new_figure(width: float, height: float) -> Figure:
 
 
 def add_axes(figure: Figure, left: float, top: float, width: float, height: float) -> Axes:
-    """Axes at a place in pixels, counted from the top left corner of the figure."""
+    """Axes at a position in pixels, from the top left corner of the figure."""
     across, down = figure.get_size_inches() * DPI
     axes = figure.add_axes((left / across, 1.0 - (top + height) / down, width / across, height / down))
     axes.set_facecolor(PAPER)
@@ -155,14 +155,14 @@ def add_axes(figure: Figure, left: float, top: float, width: float, height: floa
 
 
 def add_text(figure: Figure, left: float, top: float, text: str, **properties: Any) -> Text:
-    """Text at a place in pixels, counted from the top left corner of the figure."""
+    """Text at a position in pixels, from the top left corner of the figure."""
     across, down = figure.get_size_inches() * DPI
     known = {"fontsize": TEXT_SIZE, "color": INK, "family": FONT, "ha": "left", "va": "top", "parse_math": False}
     return figure.text(left / across, 1.0 - top / down, text, **{**known, **properties})
 
 
 def label_axes(axes: Axes, *, x: str = "", y: str = "", title: str = "") -> None:
-    """Names of the axes, with units, and of the panel."""
+    """Label the axes, with units, and the panel."""
     axes.set_xlabel(x, fontsize=TEXT_SIZE, color=INK, family=FONT, labelpad=4)
     axes.set_ylabel(y, fontsize=TEXT_SIZE, color=INK, family=FONT, labelpad=5)
     if title:
@@ -170,7 +170,7 @@ def label_axes(axes: Axes, *, x: str = "", y: str = "", title: str = "") -> None
 
 
 def open_panel(axes: Axes) -> None:
-    """A plot that stands on its x axis: no frame on top and at the right, faint horizontal lines behind."""
+    """Style a plot that stands on its x axis: no frame at the top and right, faint horizontal lines behind."""
     for side in ("top", "right"):
         axes.spines[side].set_visible(False)
     axes.grid(visible=True, axis="y", color=RULE, linewidth=0.7)
@@ -178,7 +178,7 @@ def open_panel(axes: Axes) -> None:
 
 
 def shortened(text: str, length: int, *, end: int = 0) -> str:
-    """Text of at most so many characters, of which `end` are kept from its end (where names often differ)."""
+    """Text of at most `length` characters, with `end` of them from its end (where names often differ)."""
     if len(text) <= length:
         return text
     return text[: length - 1 - end].rstrip() + "…" + text[len(text) - end :].lstrip()
@@ -191,24 +191,21 @@ def legend_above(axes: Axes, *, side: str = "left", columns: int = 4, **properti
     axes.legend(ncols=columns, frameon=False, borderaxespad=0.2, columnspacing=1.6, **place, **text, **properties)
 
 
-# Writing pictures: whole or not at all.
-
-
 def picture_path(path: str | os.PathLike[str], suffix: str) -> Path:
-    """The path of a picture to be made, checked before any work is done."""
+    """The path of a picture to write, checked before any work is done."""
     path = Path(path)
     if path.suffix.lower() != suffix:
         raise RecordingError(f"cannot draw to '{path.name}': its name must end in {suffix}")
     if not path.parent.is_dir():
         raise RecordingError(f"cannot draw to {path}: the directory {path.parent} does not exist, create it first")
     if path.is_dir():
-        raise RecordingError(f"cannot draw to {path}: a directory of that name is in the way")
+        raise RecordingError(f"cannot draw to {path}: it is a directory; choose another name")
     return path
 
 
 @contextlib.contextmanager
 def picture_file(path: Path) -> Iterator[IO[bytes]]:
-    """A file that becomes `path` when the block ends well; after an error `path` is what it was before."""
+    """A file that becomes `path` if the block ends without an error; after an error `path` is unchanged."""
     try:
         with replacing(path) as file:
             yield file

@@ -1,4 +1,7 @@
-"""A picture of many runs of one scenario: how fast they empty, and how much chance there is in it."""
+"""Many runs of one scenario, each with its own seed: how fast they empty, and how much that varies.
+
+`sweep_statistics` combines the departure times of the runs; `draw_sweep` draws them.
+"""
 
 from __future__ import annotations
 
@@ -23,22 +26,19 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-# What many runs of one scenario, each with its own seed, say together.
-
-
 Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class SweepStatistics:
-    """Shares of the agents that have left by a time, over the runs, and the times at which everybody had left.
+    """Share of agents that have left by each time, over the runs, and the times at which all had left.
 
-    `low` and `high` bound the 95 % confidence interval of the mean at each time by itself (mean ± t · s / √n, Student's
+    `low` and `high` bound the 95 % confidence interval of the mean at each single time (mean ± t · s / √n, Student's
     t with n - 1 degrees of freedom); with one run they are not a number.
     """
 
     runs: int
-    agents: NDArray[np.int64]  #: (runs,) how many there were
+    agents: NDArray[np.int64]  #: (runs,) number of agents
     times: Floats  #: [s]
     share: Floats  #: (runs, times) of each run
     mean: Floats  #: (times,)
@@ -46,15 +46,15 @@ class SweepStatistics:
     high: Floats
     least: Floats
     most: Floats
-    evacuation_times: Floats  #: of the runs in which everybody left [s]
+    evacuation_times: Floats  #: of the runs in which all agents left [s]
     evacuation_mean: float  #: not a number if there is no such run
     evacuation_low: float  #: 95 % confidence interval of the mean; not a number with fewer than two such runs
     evacuation_high: float
-    stayed: NDArray[np.int64]  #: (runs,) how many never left
+    stayed: NDArray[np.int64]  #: (runs,) number of agents that never left
 
     @property
     def incomplete(self) -> int:
-        """In how many runs somebody never left."""
+        """Number of runs in which some agents never left."""
         return int(np.count_nonzero(self.stayed))
 
 
@@ -66,14 +66,14 @@ def sweep_statistics(
     end: float | Sequence[float],
     points: Annotated[int, Quantity(name="points", low=2, high=1e6)] = 400,
 ) -> SweepStatistics:
-    """Put the departure times [s] of several runs together.
+    """Combine the departure times [s] of several runs.
 
-    `agents` is how many there were and `end` the time [s] at which the run ended, for all runs or one each. Nothing is
-    known of a run after its end if somebody was still there; so the curves end at the earliest such time.
+    `agents` is the number of agents and `end` the time [s] at which the run ended, for all runs or one each. Nothing is
+    known about a run after its end if agents were still there, so the curves end at the earliest such time.
     """
     left = [np.sort(_times(number, times).ravel()) for number, times in enumerate(departures)]
     if not left:
-        raise ParameterError("a sweep needs at least one run: give the departure times of each")
+        raise ParameterError("a sweep needs at least one run: give the departure times of each run")
     counts: NDArray[np.int64] = _for_each(agents, len(left), "agents").astype(np.int64)
     ends = _for_each(end, len(left), "end")
     for number, times in enumerate(left):
@@ -131,13 +131,15 @@ def _for_each(value: float | Sequence[float], runs: int, name: str) -> Floats:
     if values.ndim == 0:
         return np.full(runs, float(values))
     if values.shape != (runs,):
-        raise ParameterError(f"{name} has {values.size} values for {runs} runs: give one number, or one for each run")
+        raise ParameterError(f"{name} has {values.size} values for {runs} runs: give one number, or one per run")
     return values
 
 
 def _check(number: int, times: Floats, agents: int, end: float) -> None:
     if not np.isfinite(times).all() or (times < 0.0).any():
-        raise ParameterError(f"run {number}: a departure time is negative or not a number; leave out who never left")
+        raise ParameterError(
+            f"run {number}: a departure time is negative or not a number; leave out agents that never left"
+        )
     if len(times) > agents:
         raise ParameterError(f"run {number}: {len(times)} departures but only {agents} agents")
     if not np.isfinite(end) or end < 0.0 or (len(times) and times[-1] > end * (1 + 1e-9)):
@@ -154,7 +156,7 @@ _WIDTH = 1160
 _CURVES_LEFT = _EDGE + 76
 _CURVES_WIDTH = 590
 _HEIGHT = _PANEL_TOP + _PANEL_HEIGHT + 76
-#: A histogram of fewer runs than this says less than their dots.
+#: With fewer runs than this, dots show more than a histogram.
 _FEW = 12
 
 
@@ -169,9 +171,9 @@ def draw_sweep(
 ) -> Path:
     """Draw several runs, each given by its departure times [s], as a PNG.
 
-    At the left the share of agents that have left over time: the mean of the runs with its 95 % confidence band, and
-    the range of all runs. At the right when everybody had left, with the mean and its 95 % confidence interval. See
-    `sweep_statistics` for `agents` and `end`.
+    On the left, the share of agents that have left over time: the mean of the runs with its 95 % confidence band, and
+    the range of all runs. On the right, the times at which all agents had left, with the mean and its 95 % confidence
+    interval. See `sweep_statistics` for `agents` and `end`.
     """
     target = picture_path(path, ".png")
     statistics = sweep_statistics(departures, agents=agents, end=end)
@@ -193,7 +195,7 @@ def _write_header(figure: Figure, statistics: SweepStatistics, title: str) -> No
     style.add_text(figure, _EDGE, 16, style.shortened(title or "sweep", 80), fontsize=style.TITLE_SIZE, weight="bold")
     said = f"{runs} runs, each with its own seed" if runs > 1 else "1 run"
     if not statistics.agents.any():
-        said += "  ·  there was nobody"
+        said += "  ·  no agents"
     elif statistics.incomplete == 0:
         said += "  ·  everybody left in every run" if runs > 1 else "  ·  everybody left"
     else:
@@ -223,7 +225,7 @@ def _draw_curves(axes: Axes, statistics: SweepStatistics) -> None:
         )
         axes.fill_between(
             times,
-            # A share cannot be below none or above all, whatever the interval's formula says.
+            # A share stays between none and all, whatever the formula of the interval gives.
             percent * np.clip(statistics.low, 0.0, 1.0),
             percent * np.clip(statistics.high, 0.0, 1.0),
             color=style.mixed(style.THERE, style.PAPER, 0.5),
@@ -246,7 +248,7 @@ def _draw_curves(axes: Axes, statistics: SweepStatistics) -> None:
 
 
 def _draw_times(axes: Axes, statistics: SweepStatistics) -> None:
-    """When everybody had left: a histogram, the runs as dots below it, and the mean above."""
+    """The times at which all agents had left: a histogram, the runs as dots below it, and the mean above."""
     from matplotlib.ticker import MaxNLocator
 
     found = statistics.evacuation_times
@@ -283,7 +285,7 @@ def _draw_times(axes: Axes, statistics: SweepStatistics) -> None:
         )
         top = int(np.argmax(counts))
         _write(axes, (edges[top] + edges[top + 1]) / 2, 0.775, f"{counts[top]} runs", ha="center", data=True)
-    # Dots at fixed, evenly spread heights, so that runs with like times do not hide each other.
+    # Dots at fixed, evenly spread heights, so that runs with similar times do not hide each other.
     height = dots_middle + dots_reach * (2.0 * (np.arange(len(found)) * 0.618034 % 1.0) - 1.0)
     axes.plot(found, height, linestyle="none", marker="o", markersize=dots_size, color=style.INK, alpha=0.55, mew=0)
     if len(found) > 1:
@@ -306,7 +308,7 @@ def _title_of_times(statistics: SweepStatistics) -> str:
     if len(found) > 1:
         mean += f", 95 % confidence {statistics.evacuation_low:.1f} to {statistics.evacuation_high:.1f} s"
     if statistics.incomplete:
-        # Those that took longest are missing from it.
+        # The runs that took longest are missing from the mean.
         mean += f"\n(only the {len(found)} runs in which everybody left)"
     return mean
 

@@ -1,4 +1,4 @@
-"""From metres to pixels: which part of the world a map shows, and how large."""
+"""From metres to pixels: which part of the world a map shows, and at what scale."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SIDE = (0, 2)
 
 @dataclass(frozen=True, kw_only=True)
 class Viewport:
-    """An orthographic look at the world: two of its axes, at one scale, on a map of so many pixels."""
+    """An orthographic view of the world: two of its axes, at one scale, on a map of a size in pixels."""
 
     plane: tuple[int, int]  #: the axes of space that run right and up
     low: tuple[float, float]  #: the lower left corner of the map [m]
@@ -52,15 +52,15 @@ class Viewport:
         return place.reshape(-1, place.shape[-1] if place.ndim > 1 else len(place))[:, list(self.plane)]
 
     def frame(self, axes: Axes) -> None:
-        """Let axes of the size of the map show exactly this view."""
+        """Make axes of the size of the map show exactly this view."""
         axes.set_xlim(self.low[0], self.high[0])
         axes.set_ylim(self.low[1], self.high[1])
 
 
 def silhouettes(obstacles: Collection[tuple[Sequence[float], float]], view: Viewport, inside: Any = None) -> list[Any]:
-    """Balls (centre, radius) as seen on a map: polygons [m] in which those that overlap are one, such as a column.
+    """Balls (centre, radius) as seen on a map: polygons [m]; overlapping balls, such as a column, become one.
 
-    `inside` is a shape they are cut to.
+    `inside` is a shape they are clipped to.
     """
     if not obstacles:
         return []
@@ -72,7 +72,7 @@ def silhouettes(obstacles: Collection[tuple[Sequence[float], float]], view: View
 
 
 def walls_around(bounds: ArrayLike, sides: Sequence[str], view: Viewport) -> Any:
-    """The box of a 3D world on a map, as far as its sides are walls; None where none of them is."""
+    """The box of a 3D world on a map, unbounded at sides that are not walls; None if no side is a wall."""
     low, high = view.flat(np.array(bounds))
     walled = [sides[axis] == "wall" if sides else False for axis in view.plane]
     if not any(walled):
@@ -92,12 +92,12 @@ def fit_view(
 ) -> Viewport:
     """The largest view of a box ((2, dim), lowest and highest corner) on a map of at most width × height pixels.
 
-    `margin` pixels around the box stay free. Thin boxes get a map of at least `least` pixels with more room around.
+    `margin` pixels around the box stay free. Thin boxes get a map of at least `least` pixels, with more room around.
     """
     low, high = bounds[0, list(plane)], bounds[1, list(plane)]
     extent = np.maximum(high - low, 1e-9)
     if (extent < 1e-6 * extent.max()).any() or extent.max() <= 1e-6:
-        # A box without extent, as of one agent that stands still: a metre around it.
+        # A box without extent, as for one agent that stands still, gets a metre.
         extent = np.maximum(extent, 1.0 if extent.max() <= 1e-6 else 1e-6 * extent.max())
     scale = float(np.min((np.array([width, height]) - 2 * margin) / extent))
     size = np.maximum(np.ceil(extent * scale + 2 * margin - 1e-6), least).astype(int)

@@ -1,4 +1,4 @@
-"""Files that appear whole or not at all."""
+"""Files that appear complete or not at all, and the lock on a Parquet directory."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ _number = itertools.count()
 
 
 def temporary_name(path: Path) -> Path:
-    """A name nobody else uses in the directory of `path`; the leading dot hides it from Parquet readers."""
+    """A name that nothing else uses in the directory of `path`; the leading dot hides it from Parquet readers."""
     if not path.name:
-        raise ParameterError(f"'{path}' names no file; give the path of one that is to be written")
+        raise ParameterError(f"'{path}' is not the name of a file; give the path of the file to write")
     return path.with_name(f".{path.name}.{os.getpid()}-{next(_number)}.tmp")
 
 
 @contextlib.contextmanager
 def replacing(path: Path) -> Iterator[IO[bytes]]:
-    """Write a file that takes the place of `path` at the end, whole and on the disk.
+    """Write a file that replaces `path` at the end, complete and flushed to disk.
 
-    After an error, or a kill at any moment, `path` is what it was before; after an error nothing else is left either.
+    After an error, or a kill at any moment, `path` is unchanged; after an error no temporary file is left either.
     """
     temporary = temporary_name(path)
-    # Not tempfile.mkstemp: its files are closed to everybody else, whatever the user's umask says.
+    # Not tempfile.mkstemp: its files are readable by their owner only, whatever the user's umask is.
     descriptor = os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)
     try:
         with open(descriptor, "w+b") as file:
@@ -46,20 +46,19 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
 
 
 def sync_directory(directory: Path) -> None:
-    """Make the renames in a directory last through a loss of power (there is no such call on Windows)."""
+    """Make the renames in a directory survive a power failure (Windows has no such call)."""
     if os.name != "posix":
         return
     descriptor = os.open(directory, os.O_RDONLY)
     try:
-        # Some network and FUSE file systems refuse to sync a directory; the rename has happened all the same.
+        # Some network and FUSE file systems refuse to sync a directory; the rename has happened anyway.
         with contextlib.suppress(OSError):
             os.fsync(descriptor)
     finally:
         os.close(descriptor)
 
 
-# One writer at a time in a Parquet directory. The lock ends with the process that holds it, however it ends.
-
+# A Parquet directory has one writer at a time. The lock ends with the process that holds it, however that process ends.
 fcntl: ModuleType | None
 try:
     import fcntl
@@ -68,7 +67,7 @@ except ImportError:  # Windows, where a directory with open files cannot be repl
 
 
 class DirectoryLock:
-    """Held from construction to `release`. It is on the scene file, which every trajectory has, and leaves no trace."""
+    """Held from construction to `release`. It locks the scene file, which every trajectory has, and leaves no trace."""
 
     def __init__(self, directory: Path) -> None:
         self._descriptor = os.open(directory / SCENE, os.O_RDWR)
@@ -79,10 +78,10 @@ class DirectoryLock:
         except BlockingIOError as error:
             os.close(self._descriptor)
             raise RecordingError(
-                f"{directory} is being written by another program: wait for it, or record to another name"
+                f"{directory} is being written by another program: wait for it to finish, or record to another name"
             ) from error
         except OSError:
-            # A file system without locks; there the user has to take care.
+            # A file system without locks; there the user must make sure of it.
             return
 
     def release(self) -> None:

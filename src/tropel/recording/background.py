@@ -1,6 +1,6 @@
-"""The thread that writes, and the bounded queue in front of it.
+"""The writing thread, and the bounded queue in front of it.
 
-The queue blocks when it is full and never drops: a slow disk slows the simulation down, it does not lose frames.
+The queue blocks when it is full and never drops anything: a slow disk slows the simulation down but loses no frames.
 """
 
 from __future__ import annotations
@@ -15,30 +15,30 @@ from tropel.recording.people import People
 
 #: Seconds of wall time between commits: about what a killed process loses.
 COMMIT_INTERVAL = 1.0
-#: The queue holds at most so many entries, and so many bytes (or one frame, if that alone is larger).
+#: The queue holds at most this many entries and this many bytes (or one frame, if that alone is larger).
 QUEUE_ENTRIES = 256
 QUEUE_BYTES = 64 * 2**20
 
 
 class Sink(Protocol):
-    """A file format: what the writing thread calls. Frames become readable at a commit, whole, and in their order."""
+    """A file format, as the writing thread calls it. A commit makes frames readable, complete and in order."""
 
     @property
     def full(self) -> bool:
-        """Whether so much waits for the next commit that it should come now."""
+        """Whether enough is waiting for the next commit that it should happen now."""
 
     def write(self, frame: RecordedFrame) -> None: ...
 
     def event(self, event: RecordedEvent) -> None: ...
 
     def commit(self) -> bool:
-        """Make everything so far readable; False if a reader is in the way and it should be tried again later."""
+        """Make everything so far readable; False if a reader blocks the commit and it should be tried again later."""
 
     def finish(self, summary: str | None, people: People | None) -> None:
         """Commit, store the summary (JSON) and the table of people if there are any, close."""
 
     def abandon(self) -> None:
-        """Close after an error; what was committed stays readable, the rest is forgotten."""
+        """Close after an error; what was committed stays readable, the rest is lost."""
 
 
 class Background:
@@ -67,7 +67,7 @@ class Background:
         self._people: People | None = None
         self._failure: BaseException | None = None
         self.last_committed_frame: int | None = None
-        # A daemon, so that a program that ends without closing does not hang; the writer in front closes it at exit.
+        # A daemon, so that a program that ends without closing does not hang; `TrajectoryWriter` closes it at exit.
         self._thread = threading.Thread(target=self._run, name="tropel-recording", daemon=True)
         self._thread.start()
 
@@ -77,7 +77,7 @@ class Background:
         return self._failure
 
     def put(self, entry: RecordedFrame | RecordedEvent, size: int) -> bool:
-        """Hand over an entry, waiting for room. False if writing has failed: look at `failure`."""
+        """Hand over an entry, waiting for room. False if writing has failed: see `failure`."""
         with self._changed:
             self._changed.wait_for(lambda: self._failure is not None or self._has_room(size))
             if self._failure is not None:

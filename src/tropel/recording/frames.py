@@ -1,6 +1,7 @@
-"""What the engine notes by itself during a run: who died, and where hazards were.
+"""What is written and read per frame, and the notes that the engine adds during a run.
 
-Notes lie among the events of a file, so that a run that is cut back and resumed treats both alike.
+Notes record deaths and where hazards were. They are stored among the events of a file, so that cutting a run back and
+resuming it treats both alike.
 """
 
 from __future__ import annotations
@@ -13,9 +14,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-
-# What is written and read per frame.
-
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -33,7 +31,7 @@ class FrameData:
     #: Number of the group; its name is `scene.groups[number]`.
     group: NDArray[np.int32]
     radius: Floats
-    #: None where the file does not hold it (SQLite).
+    #: None if the file does not store it (SQLite).
     speed: Floats | None
 
 
@@ -81,12 +79,12 @@ HAZARDS = "noted_hazards"
 
 
 def deaths_note(ids: Sequence[int]) -> str:
-    """That these agents died at the beginning of the step it is noted for."""
+    """A note that these agents died at the beginning of its step."""
     return json.dumps({"kind": DEATHS, "ids": [int(number) for number in ids]})
 
 
 def hazards_note(hazards: Mapping[str, Mapping[str, Any]]) -> str:
-    """That from the frame it is noted for there were these hazards: name → kind, position, inner and outer."""
+    """A note of the hazards that exist from its frame on: name → kind, position, inner and outer."""
     return json.dumps({"kind": HAZARDS, "hazards": hazards}, ensure_ascii=False)
 
 
@@ -113,6 +111,6 @@ class Notes:
         self._hazards: list[dict[str, dict[str, Any]]] = [entry.event["hazards"] for entry in seen]
 
     def hazards(self, frame: int) -> dict[str, dict[str, Any]]:
-        """The hazards in a frame, as the last note not after it says."""
+        """The hazards in a frame: those of the last note that is not later."""
         last = bisect.bisect_right(self._frames, frame) - 1
         return self._hazards[last] if last >= 0 else {}

@@ -1,15 +1,15 @@
-"""The Parquet trajectory: a directory of closed parts, so that a killed process loses no footer.
+"""The Parquet trajectory: a directory of closed parts, so that every part has its footer even after a kill.
 
     NAME.parquet/
       scene.json                 format, version, fps, scene
       parts/part-000000.parquet  frame, id, x, y(, z), heading_x, …, speed, group, radius; whole frames only
       obstacles/part-000000.…    frame, name, x, y(, z), radius of moving obstacles, if there are any
       geometry/<digest>.wkt      walkable areas
-      events.jsonl               one event a line
-      people.parquet             at the end of the run: id, group, came, gone, fate, through of everybody
+      events.jsonl               one event per line
+      people.parquet             at the end of the run: id, group, came, gone, fate, through of every agent
       summary.json               at the end of the run
 
-Each part's footer lists its frames, with those in which nobody was, their numbers of rows, and their geometry.
+The footer of each part lists its frames (empty ones too), the number of rows of each, and its geometry.
 """
 
 from __future__ import annotations
@@ -50,7 +50,8 @@ SUMMARY = "summary.json"
 ENTRIES = frozenset({SCENE, PARTS, OBSTACLES, GEOMETRY, EVENTS, PEOPLE, SUMMARY})
 
 _FOOTER_KEY = b"tropel"
-#: In a file and in a row group; tropel writes at least 1,048,576 rows, by whole frames, and 131,072.
+#: Most rows in a file and in a row group. tropel closes a part after 1,048,576 rows, at a whole frame, and puts 131,072
+#: rows in a row group.
 MOST_ROWS = 1 << 24
 MOST_ROWS_AT_ONCE = 1 << 20
 
@@ -66,7 +67,7 @@ def part_files(directory: Path) -> list[Path]:
 
 @dataclass(frozen=True, kw_only=True)
 class PartIndex:
-    """What the footer of a part says about its frames."""
+    """What the footer of a part records about its frames."""
 
     frames: list[int]
     rows: list[int]
@@ -89,11 +90,11 @@ class PartIndex:
             changes = [*data["geometry"], [len(data["frames"]), ""]]
             for (start, name), (end, _) in itertools.pairwise(changes):
                 if not 0 <= start <= end <= len(data["frames"]) or re.fullmatch(r"[0-9a-f]*", name) is None:
-                    raise ValueError("its geometries are out of order, or have names that they cannot have")
+                    raise ValueError("its geometries are out of order or have invalid names")
                 geometry.extend([name] * (end - start))
             for numbers in (data["frames"], data["rows"]):
                 if not numbers or not all(type(number) is int and 0 <= number <= LAST_NUMBER for number in numbers):
-                    raise ValueError("its frames are no numbers, or there are none")
+                    raise ValueError("its frames are not numbers, or it has none")
             index = cls(frames=data["frames"], rows=data["rows"], geometry=geometry)
         except (KeyError, ValueError, TypeError, RecursionError, MemoryError) as error:
             raise RecordingError(f"{path} is not a part of a tropel trajectory, or damaged: remove it") from error
@@ -104,7 +105,7 @@ class PartIndex:
 
 @contextlib.contextmanager
 def explaining(path: Path) -> Iterator[None]:
-    """Turn Arrow's errors while reading into one that says which file and what to do."""
+    """Turn Arrow's errors while reading into one that names the file and what to do."""
     import pyarrow
 
     try:
@@ -128,18 +129,18 @@ def open_part(path: Path) -> Any:
 
 
 def read_part(path: Path) -> Any:
-    """All of a Parquet file as a table of Arrow."""
+    """All of a Parquet file as an Arrow table."""
     opened = open_part(path)
     with explaining(path):
         return opened.read()
 
 
 def _check_rows(footer: Any, path: Path) -> None:
-    """Refuse numbers of rows that no part has: equal numbers take no room in a file, but all of the memory."""
+    """Refuse row counts that no part has: repeated values take no space in a file, but fill the memory."""
     sizes = [footer.row_group(k).num_rows for k in range(footer.num_row_groups)]
     good = sum(sizes) == footer.num_rows <= MOST_ROWS and all(0 <= size <= MOST_ROWS_AT_ONCE for size in sizes)
     if not good:
-        raise RecordingError(f"{path} says that it has {footer.num_rows} rows in {len(sizes)} parts: it is damaged")
+        raise RecordingError(f"{path} claims {footer.num_rows} rows in {len(sizes)} row groups: it is damaged")
 
 
 def read_part_index(path: Path) -> PartIndex:
@@ -151,7 +152,7 @@ def read_part_index(path: Path) -> PartIndex:
         _check_rows(footer, path)
     index = PartIndex.from_metadata(footer.metadata, path)
     if sum(index.rows) != footer.num_rows:
-        raise RecordingError(f"{path} has {footer.num_rows} rows where its frames have {sum(index.rows)}: damaged")
+        raise RecordingError(f"{path} has {footer.num_rows} rows, but its frames have {sum(index.rows)}: it is damaged")
     return index
 
 
@@ -162,7 +163,7 @@ def geometry_name(wkt: str) -> str:
 def read_geometry(directory: Path, name: str) -> str:
     path = directory / GEOMETRY / f"{name}.wkt"
     with explaining(path):
-        # As it is: the ends of its lines are part of its digest.
+        # Read as bytes: line endings are part of the digest.
         wkt = read_bytes(path, largest=LARGEST_GEOMETRY).decode()
     if geometry_name(wkt) != name:
         raise RecordingError(f"{path} does not match its name, which is its digest: it is damaged")
@@ -180,13 +181,13 @@ def read_header(directory: Path) -> tuple[Scene, float]:
     """Scene and frames per second."""
     path = directory / SCENE
     if not path.is_file():
-        raise RecordingError(f"{directory} has no {SCENE}, so it is no tropel trajectory: give another directory")
+        raise RecordingError(f"{directory} has no {SCENE}, so it is not a tropel trajectory: give another directory")
     header = read_json(path)
     if not isinstance(header, dict) or header.get("format") != FORMAT:
         raise RecordingError(f"{path} does not describe a tropel trajectory: give another directory")
     if header.get("version") != VERSION:
         raise RecordingError(
-            f"{directory} is a trajectory of version {header.get('version')}, this tropel reads {VERSION}: "
+            f"{directory} is a trajectory of version {header.get('version')}, but this tropel reads {VERSION}: "
             "read it with the tropel that wrote it"
         )
     try:
@@ -210,7 +211,7 @@ def event_line(event: RecordedEvent) -> bytes:
 
 
 def read_events(directory: Path) -> list[RecordedEvent]:
-    """All events; a last line without its end was being written when the process was killed, and does not count."""
+    """All events. A last line without a line end was being written when the process was killed; it is skipped."""
     path = directory / EVENTS
     if not path.exists():
         return []

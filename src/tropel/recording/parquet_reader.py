@@ -27,11 +27,11 @@ class ParquetTrajectory(Trajectory):
         self._parts = layout.part_files(directory / layout.PARTS)
         for number, path in enumerate(self._parts):
             if path.name != layout.part_name(number):
-                raise RecordingError(f"{directory} lacks {layout.part_name(number)}: it is damaged")
+                raise RecordingError(f"{directory} has no {layout.part_name(number)}: it is damaged")
         indices = [layout.read_part_index(path) for path in self._parts]
         self.frames = np.array([frame for index in indices for frame in index.frames], dtype=np.int64)
         if np.any(np.diff(self.frames) <= 0):
-            raise RecordingError(f"{directory} has frames that are not in order: it is damaged")
+            raise RecordingError(f"{directory} has frames that are out of order: it is damaged")
         with self._naming_the_file():
             check_frames(self.frames, self.fps)
         self._rows = np.array([rows for index in indices for rows in index.rows], dtype=np.int64)
@@ -47,7 +47,7 @@ class ParquetTrajectory(Trajectory):
             *vector_columns("heading_", self.scene.dim),
             *("speed", "group", "radius"),
         ]
-        # Caches of this object only, so that they end with it.
+        # Caches of this object, so that they are freed with it.
         self._row_group = functools.lru_cache(_ROW_GROUPS_KEPT)(self._read_row_group)
         self._obstacle_table = functools.lru_cache(1)(layout.read_part)
         self._file = functools.lru_cache(_ROW_GROUPS_KEPT)(lambda number: layout.open_part(self._parts[number]))
@@ -151,7 +151,7 @@ class ParquetTrajectory(Trajectory):
         return self._read(number, group, self._columns)
 
     def _slice(self, number: int, start: int, count: int) -> dict[str, NDArray[Any]]:
-        """Rows of a part, from the row groups they are in. The arrays belong to the caller."""
+        """Rows of a part, from the row groups that hold them. The arrays belong to the caller."""
         footer = self._file(number).metadata
         pieces = [_empty(self._columns)]
         first = 0

@@ -1,7 +1,7 @@
-"""Who was there in a run: when each person came, and when and how the person was gone.
+"""The table of people in a run: when each one arrived, and when and how they were gone.
 
-Frames alone cannot tell it. They are apart by a tenth of a second, and who is missing in the next one may have left
-through an exit, or may have been taken out.
+Frames alone do not tell this. They are a tenth of a second apart, and a person missing from the next frame may have
+left through an exit or been removed. `flow_rate` and `time_by_share` summarise departure times [s].
 """
 
 from __future__ import annotations
@@ -17,20 +17,18 @@ from tropel.errors import RecordingError
 from tropel.recording.checked import LONGEST_RUN
 from tropel.recording.frames import Floats, Ints
 
-# Numbers that sum up a list of departure times [s].
-
 
 def flow_rate(times: Floats) -> float:
-    """Persons per second between the first and the last one; NaN where that is no span of time.
+    """Persons per second between the first departure and the last; NaN where no time passes between them.
 
-    n people have n - 1 gaps between them, so a person every two seconds is a flow of 0.5 whatever their number.
+    n people have n - 1 gaps between them, so one person every two seconds is a flow of 0.5 however many there are.
     """
     span = float(np.ptp(times)) if len(times) else 0.0
     return (len(times) - 1) / span if span > 0.0 else math.nan
 
 
 def time_by_share(times: Floats, *, total: int, share: float) -> float:
-    """When a share (0 to 1) of `total` people had left [s]; NaN if so many never did."""
+    """When a share (0 to 1) of `total` people had left [s]; NaN if that many never did."""
     needed = max(1, math.ceil(share * total - 1e-9))
     return float(np.partition(times, needed - 1)[needed - 1]) if needed <= len(times) else math.nan
 
@@ -43,13 +41,13 @@ NOWHERE = -1
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class People:
-    """A row per person who was there at any time, by id. Times in simulated seconds."""
+    """One row per person present at any time, by id. Times in simulated seconds."""
 
     id: Ints
     #: Number of the group; its name is `scene.groups[number]`.
     group: NDArray[np.int32]
     came: Floats
-    #: When the person left or died; NaN for who is still there, or was taken out at a time that nobody noted.
+    #: When the person left or died; NaN for people still present, or removed at a time that was not recorded.
     gone: Floats
     #: Number in `FATES`.
     fate: NDArray[np.int8]
@@ -64,7 +62,7 @@ class People:
         return [FATES[number] for number in self.fate.tolist()]
 
     def place_names(self) -> list[str]:
-        """Where each person left; empty for who did not."""
+        """The place through which each person left; empty for people who did not leave."""
         named = (*self.places, "")
         return [named[number] for number in self.through.tolist()]
 
@@ -79,14 +77,14 @@ class People:
         fate: Sequence[str],
         through: Sequence[str],
     ) -> People:
-        """From what a file holds, where fates and places are text."""
+        """Build the table from what a file holds, where fates and places are text."""
         unknown = set(fate) - set(FATES)
         if unknown:
             raise RecordingError(
-                f"the table of people knows the fate '{min(map(str, unknown))}': it is damaged or newer"
+                f"the table of people has the unknown fate '{min(map(str, unknown))}': it is damaged or newer"
             )
         if not all(isinstance(name, str) for name in through):
-            raise RecordingError("the table of people has exits that are no names: it is damaged")
+            raise RecordingError("the table of people has exits that are not names: it is damaged")
         places = tuple(dict.fromkeys(name for name in through if name))
         place_number = {name: number for number, name in enumerate(places)} | {"": NOWHERE}
         fate_number = {name: number for number, name in enumerate(FATES)}
@@ -101,7 +99,7 @@ class People:
         )
 
     def check(self, *, groups: int) -> None:
-        """Raise when a row cannot be of a run with so many groups."""
+        """Raise if a row is impossible in a run with this many groups."""
         bad = (self.group < 0) | (self.group >= groups) | ~np.isfinite(self.came) | np.isinf(self.gone)
         bad |= (np.abs(self.came) > LONGEST_RUN) | (np.abs(self.gone) > LONGEST_RUN)
         bad[1:] |= np.diff(self.id) <= 0

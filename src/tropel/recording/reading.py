@@ -1,4 +1,4 @@
-"""Opening trajectories for reading, whatever their format."""
+"""Opening trajectories of either format for reading."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ def read_trajectory(path: str | os.PathLike[str]) -> Trajectory:
 
             return ParquetTrajectory(path)
         if not path.exists():
-            raise RecordingError(f"{path} does not exist: give a .sqlite file or a .parquet directory of a run")
+            raise RecordingError(f"{path} does not exist: give the .sqlite file or .parquet directory of a run")
         if not sqlite_format.has_sqlite_header(path):
             raise RecordingError(
-                f"{path} is neither a SQLite trajectory nor a Parquet directory: give a file that a run has recorded"
+                f"{path} is neither a SQLite trajectory nor a Parquet directory: give a file that a run recorded"
             )
     except OSError as error:
         raise RecordingError(f"{path} cannot be read ({error.strerror or error})") from error

@@ -1,4 +1,4 @@
-"""From the simulation to a trajectory file: which steps are frames, and what of the state goes into them."""
+"""From the simulation to a trajectory file: which steps become frames, and what they hold of the state."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from tropel.run.loop import Summary
     from tropel.simulation import Simulation
 
-#: So many steps between two frames mean that there is only the first.
+#: With this many steps between two frames, a run has only the first one.
 _SELDOM = 1e15
 
 
@@ -37,12 +37,12 @@ class Recorder(Observer):
         self._doors: dict[str, bool] | None = None
         self._compared_version = -1
         self._differ = False
-        # A resumed file is told again, because what it was told last may be older than the checkpoint.
+        # A resumed file gets them again, because its last note may be older than the checkpoint.
         self._noted_hazards = -1 if resumed else 0
 
     @classmethod
     def open(cls, sim: Simulation, path: Path, *, fps: float) -> Recorder:
-        """Open a trajectory file for a simulation; one that has been restored goes on where its checkpoint was."""
+        """Open a trajectory file for a simulation; a restored simulation continues where its checkpoint was."""
         every = steps_per_frame(fps, sim.dt)
         resumed = sim.step_number > 0 and path.exists()
         writer = open_trajectory(
@@ -55,7 +55,7 @@ class Recorder(Observer):
         return cls(writer, every=every, resumed=resumed)
 
     def begin(self, sim: Simulation) -> None:
-        """Write the frame of the state as it is, unless a resumed file has it already."""
+        """Write a frame of the current state, unless a resumed file already has it."""
         if self.trigger.due(sim) and not self.resumed:
             self.step_done(sim)
 
@@ -79,7 +79,7 @@ class Recorder(Observer):
         )
 
     def _obstacles_changed(self, sim: Simulation) -> bool:
-        """Whether the obstacles are not those of the scene, where they were declared to be."""
+        """Whether the obstacles differ from those of the scene, or are not where the scene declares them."""
         obstacles = sim.world.obstacles
         if obstacles.version != self._compared_version:
             self._compared_version = obstacles.version
@@ -101,7 +101,7 @@ class Recorder(Observer):
                 hazards.names, hazards.position.tolist(), hazards.inner.tolist(), hazards.outer.tolist(), strict=True
             )
         }
-        # Of the step before: a run resumed from here keeps the frame, and with it the note.
+        # Dated one step earlier, so that a run resumed from here keeps the note together with its frame.
         self.writer.event(frame, max(sim.step_number - 1, 0), hazards_note(now))
 
     def _changed_geometry(self, sim: Simulation) -> str | None:
@@ -117,11 +117,11 @@ class Recorder(Observer):
         self.store_event(sim.step_number, text)
 
     def deaths(self, sim: Simulation, ids: NDArray[np.int64]) -> None:
-        """Store who has died at the beginning of a step."""
+        """Store the agents that died at the beginning of a step."""
         self.store_event(sim.step_number, deaths_note(ids.tolist()))
 
     def store_event(self, step: int, text: str) -> None:
-        """Store what happened at the beginning of a step, which may be over."""
+        """Store what happened at the beginning of a step, which may be in the past."""
         self.writer.event(-(-step // self.every), step, text)
 
     def flush(self) -> None:
@@ -129,7 +129,7 @@ class Recorder(Observer):
         self.writer.flush()
 
     def end(self, sim: Simulation, *, whole: bool, summary: Summary | None) -> None:
-        """Close the file, with a table of everybody if the state is that between two steps."""
+        """Close the file, with the table of people if the state is one between two steps."""
         told = None if summary is None else summary.as_dict()
         self.writer.close(told, people=people_of(sim) if whole else None)
 
@@ -140,7 +140,7 @@ FPS = Quantity(name="fps", above=0.0, high=1e6, unit="frames per simulated secon
 
 @checked_arguments
 def steps_per_frame(fps: Annotated[float, FPS], dt: float) -> int:
-    """How many steps lie between two frames; at least one."""
+    """The number of steps between two frames; at least one."""
     return max(1, round(min(1.0 / max(fps * dt, 1e-300), _SELDOM)))
 
 
@@ -156,7 +156,7 @@ def walkable_now(sim: Simulation) -> str:
 
 
 def people_of(sim: Simulation) -> People:
-    """Everybody who has been there, and what became of them, as it is known now."""
+    """All agents that have ever been present, and what became of them so far."""
     population = sim.population
     came, left = population.arrivals(), population.departures()
     count = len(came["id"])
@@ -168,7 +168,7 @@ def people_of(sim: Simulation) -> People:
     gone[left["id"]] = left["time"]
     through[left["id"]] = left["goal"]
     deaths = population.deaths()
-    # The dead stay among the agents.
+    # Dead agents stay in the state, so this overwrites THERE.
     fate[deaths["id"]] = DIED
     gone[deaths["id"]] = deaths["time"]
     places = sorted(sim.world.goal_numbers, key=sim.world.goal_numbers.__getitem__)
@@ -184,7 +184,7 @@ def people_of(sim: Simulation) -> People:
 
 
 def scene_of(sim: Simulation) -> Scene:
-    """What pictures and replays need to know of the world."""
+    """What pictures and replays need to know about the world."""
     world = sim.world
     exact = {"rounding_precision": -1}
     numbers = {name: world.goals().position[number].tolist() for name, number in world.goal_numbers.items()}
@@ -212,7 +212,7 @@ def scene_of(sim: Simulation) -> Scene:
 
 
 def _target_entry(target: Any, position: list[float]) -> dict[str, Any]:
-    """Where a target stands, or the way it goes and how if that is known beforehand."""
+    """Where a target is, or its path and motion if they are known beforehand."""
     path = getattr(target.motion, "path", None)
     entry = {"position": position} if path is None else {"path": [list(p) for p in path()]}
     return entry | ({} if path is None else {"motion": stored_motion(target.motion)}) | {"radius": float(target.radius)}

@@ -16,7 +16,7 @@ from tropel.recording.plain import plain_data
 
 @dataclass(frozen=True, kw_only=True)
 class Scene:
-    """The world of a run as plain data, without any of the engine's objects. Shapes are WKT, lengths in metres.
+    """The world of a run as plain data, with no engine objects. Shapes are WKT, lengths in metres.
 
     Everything is converted to plain lists, dictionaries and numbers on construction, so that a scene read from a file
     equals the one that was written.
@@ -25,7 +25,7 @@ class Scene:
     dim: int
     #: [[lowest x, y(, z)], [highest x, y(, z)]]
     bounds: list[list[float]]
-    #: For each axis what is at the sides of the bounds: "wall", "open" or "joined" (periodic space). Empty: not known.
+    #: What is at the sides of the bounds, for each axis: "wall", "open" or "joined" (periodic space). Empty: unknown.
     sides: list[str] = field(default_factory=list)
     #: Where agents can be when the run begins; empty in open space and in 3D.
     walkable_wkt: str = ""
@@ -36,7 +36,7 @@ class Scene:
     doors: dict[str, dict[str, Any]] = field(default_factory=dict)
     #: The name of group number i.
     groups: list[str] = field(default_factory=lambda: ["agents"])
-    #: name → {"position": […]} or {"path": [[…], …], "motion": {…}}, and "radius"; files of other versions lack some
+    #: name → {"position": […]} or {"path": [[…], …], "motion": {…}}, and "radius"; other versions may lack some
     targets: dict[str, dict[str, Any]] = field(default_factory=dict)
     #: name → {"radius": metres, "position": […]}
     obstacles: dict[str, dict[str, Any]] = field(default_factory=dict)
@@ -62,7 +62,7 @@ class Scene:
 
     @property
     def period(self) -> list[float]:
-        """After which length space repeats along each axis [m]; 0 where it does not."""
+        """The length after which space repeats along each axis [m]; 0 where it does not."""
         sides = self.sides or [""] * self.dim
         return [high - low if side == "joined" else 0.0 for low, high, side in zip(*self.bounds, sides, strict=True)]
 
@@ -102,20 +102,20 @@ class Scene:
         return f"POLYGON (({', '.join(f'{x!r} {y!r}' for x, y in corners)}))"
 
     def differences(self, other: Scene) -> list[str]:
-        """Names of the entries that show two scenes to be of different runs.
+        """Names of the entries that show that two scenes belong to different runs.
 
-        What moves or opens during a run is compared by name only: a resumed run describes it as it is by then.
+        What moves or opens during a run is compared by name only, because a resumed run describes its current state.
         """
         return [name for name in _FIELDS if name not in _LABELS and _lasting(name, self) != _lasting(name, other)]
 
 
 _FIELDS = tuple(entry.name for entry in dataclasses.fields(Scene))
-#: Entries that do not make another run of it.
+#: Entries that may differ within one run.
 _LABELS = frozenset({"title", "extra"})
 
 
 def _lasting(name: str, scene: Scene) -> Any:
-    """An entry without what changes during a run."""
+    """The part of an entry that does not change during a run."""
     if name == "doors":
         return {door: entry.get("wkt") for door, entry in scene.doors.items()}
     if name == "obstacles":
@@ -128,7 +128,7 @@ def _lasting(name: str, scene: Scene) -> Any:
 def _check_bounds(bounds: Any, dim: int) -> None:
     good = isinstance(bounds, list) and len(bounds) == 2
     good = good and all(isinstance(corner, list) and len(corner) == dim for corner in bounds)
-    # Not-finite numbers have become None on the way in.
+    # Numbers that are not finite became None in `plain_data`.
     good = good and all(isinstance(x, (int, float)) and math.isfinite(x) for corner in bounds for x in corner)
     if not good or any(low > high for low, high in zip(*bounds, strict=True)):
         raise RecordingError(
@@ -139,6 +139,6 @@ def _check_bounds(bounds: Any, dim: int) -> None:
 def geometry_key(wkt: str) -> int:
     """The key of a geometry in a trajectory file: 63 bits of the digest of its text.
 
-    Python's own `hash()` is salted per process, so two runs of one scene would store different keys.
+    Python's `hash()` is salted per process, so two runs of one scene would store different keys.
     """
     return int.from_bytes(hashlib.sha256(wkt.encode()).digest()[:8], "big") >> 1

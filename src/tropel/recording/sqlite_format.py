@@ -1,4 +1,4 @@
-"""The SQLite trajectory format: JuPedSim's version 2, and tropel's own tables beside it.
+"""The SQLite trajectory format: JuPedSim's version 2, with tropel's own tables next to it.
 
 PedPy and JuPedSim read the first four tables and ignore those with the prefix `tropel_`.
 """
@@ -15,7 +15,7 @@ from tropel.errors import RecordingError
 from tropel.foundation.files import LARGEST_GEOMETRY, LARGEST_TRAJECTORY, check_input, open_input
 
 VERSION = 2
-#: Of the tropel_ tables.
+#: Version of the tropel_ tables.
 EXTRA_VERSION = 1
 
 SCHEMA = """
@@ -38,7 +38,7 @@ CREATE TABLE tropel_obstacles(
 CREATE INDEX tropel_obstacles_frame ON tropel_obstacles(frame);
 """
 
-#: Made at the end of a run, so that the file of a killed one has no such table. Times in seconds.
+#: Created at the end of a run, so the file of a killed run does not have it. Times in seconds.
 PEOPLE = """
 CREATE TABLE tropel_people(
   id INTEGER PRIMARY KEY, agent_group INTEGER NOT NULL, came REAL NOT NULL, gone REAL, fate TEXT NOT NULL, through TEXT)
@@ -47,18 +47,18 @@ CREATE TABLE tropel_people(
 _HEADER = b"SQLite format 3\x00"
 _TABLES = frozenset({"trajectory_data", "metadata", "geometry", "frame_data"})
 _COMPUTED = re.compile(r"\bAS\s*\(", re.IGNORECASE)
-#: Files SQLite keeps beside a database; one that was left by another database would be applied to the new one.
+#: Files that SQLite keeps next to a database; one left over from another database would be applied to the new one.
 SIDECARS = ("-journal", "-wal", "-shm")
 
 
 def connect(path: Path, mode: str, *, timeout: float = 30.0) -> sqlite3.Connection:
-    """Open with mode ro, rw or rwc, without Python's own transactions, for use by any one thread at a time."""
+    """Open with mode ro, rw or rwc, without Python's implicit transactions, for use by one thread at a time."""
     for file in (path, *(path.with_name(path.name + suffix) for suffix in SIDECARS)):
         if file.exists():
             check_input(file, largest=LARGEST_TRAJECTORY)
     address = f"{path.absolute().as_uri()}?mode={mode}"
     connection = sqlite3.connect(address, uri=True, isolation_level=None, check_same_thread=False, timeout=timeout)
-    # What the schema of a file calls is only what SQLite counts as harmless, and no text fills the memory.
+    # The schema of a file may call only functions that SQLite considers harmless, and no text may fill the memory.
     connection.execute("PRAGMA trusted_schema = OFF")
     connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, LARGEST_GEOMETRY)
     return connection
@@ -71,43 +71,44 @@ def has_sqlite_header(path: Path) -> bool:
 
 @contextlib.contextmanager
 def explaining(path: Path) -> Iterator[None]:
-    """Turn SQLite's errors while reading into one that says which file and what to do."""
+    """Turn SQLite's errors while reading into one that names the file and what to do."""
     try:
         yield
     except sqlite3.ProgrammingError as error:
         raise RecordingError(f"{path} cannot be read ({error})") from error
     except sqlite3.OperationalError as error:
         if is_busy(error):
-            raise RecordingError(f"{path} is being written or held by another program: try again later") from error
+            raise RecordingError(f"{path} is being written or locked by another program: try again later") from error
         raise RecordingError(f"{path} cannot be read ({error})") from error
     except OSError as error:
         raise RecordingError(f"{path} cannot be read ({error.strerror or error})") from error
     except (sqlite3.DatabaseError, ArithmeticError, ValueError, TypeError) as error:
-        # SQLite lets any value into any column, so damage can show as a value of the wrong type.
+        # SQLite accepts any value in any column, so damage can show up as a value of the wrong type.
         raise RecordingError(
             f"{path} is damaged ({error}): record it again, or try  sqlite3 {path.name} .recover  to save what is left"
         ) from error
 
 
 def is_busy(error: sqlite3.Error) -> bool:
-    """Whether another program is in the way. Errors that Python raises by itself carry no code."""
+    """Whether another program blocks access. Errors that Python raises itself carry no code."""
     return getattr(error, "sqlite_errorcode", None) in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 
 
 def table_names(connection: sqlite3.Connection) -> set[str]:
-    """Of tables that hold their rows: views, virtual tables and computed columns may work for ever."""
+    """Names of the tables that store their rows. Views, virtual tables and computed columns may never finish."""
     found = connection.execute("SELECT name, sql FROM sqlite_master WHERE type = 'table' AND rootpage > 0").fetchall()
     return {name for name, sql in found if not _COMPUTED.search(str(sql))}
 
 
 def check_is_trajectory(connection: sqlite3.Connection, path: Path) -> set[str]:
-    """The names of the tables of a version-2 trajectory; anything else is an error."""
+    """The names of the tables of a version-2 trajectory; raises on anything else."""
     with explaining(path):
         tables = table_names(connection)
         missing = sorted({"trajectory_data", "metadata"} - tables)
         if missing:
             raise RecordingError(
-                f"{path} is a SQLite file without the table '{missing[0]}', so it is no trajectory: give another file"
+                f"{path} is a SQLite file without the table '{missing[0]}', so it is not a trajectory: "
+                "give another file"
             )
         row = connection.execute("SELECT value FROM metadata WHERE key = 'version'").fetchone()
     version = None if row is None else str(row[0])

@@ -1,4 +1,4 @@
-"""Reading SQLite trajectories: tropel's own, and any other of JuPedSim's version 2."""
+"""Reading SQLite trajectories: tropel's own, and any other file in JuPedSim's version 2."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from tropel.recording.people import People
 from tropel.recording.scene import Scene
 from tropel.recording.trajectory import Trajectory
 
-#: For files that do not say it (JuPedSim's own).
+#: Radius [m] for files that do not store it (JuPedSim's own).
 UNKNOWN_RADIUS = 0.2
 
 _ROW = np.dtype([("frame", "i8"), ("id", "i8"), ("x", "f8"), ("y", "f8"), ("heading_x", "f8"), ("heading_y", "f8")])
@@ -84,7 +84,7 @@ class SqliteTrajectory(Trajectory):
 
     def table(self) -> dict[str, NDArray[Any]]:
         rows = self._rows("ORDER BY rowid", ())
-        # Nearly always in order already; asking SQLite for it would go through the index row by row.
+        # Rows are nearly always in order already; sorting in SQLite would go through the index row by row.
         step = np.diff(rows["frame"])
         if np.any(step < 0) or np.any((step == 0) & (np.diff(rows["id"]) < 0)):
             rows = rows[np.lexsort((rows["id"], rows["frame"]))]
@@ -186,9 +186,9 @@ class SqliteTrajectory(Trajectory):
         return self._scene_from_geometry()
 
     def _scene_from_geometry(self) -> Scene:
-        """The scene of a file that another program wrote: its first geometry."""
+        """The scene of a file that another program wrote, built from its first geometry."""
         if not self._wkt:
-            raise RecordingError(f"{self.path} has no geometry: it is damaged, or its run never began")
+            raise RecordingError(f"{self.path} has no geometry: it is damaged, or its run never started")
         first = int(self._geometry_of_frame[0]) if len(self.frames) else None
         wkt = self._wkt.get(first, next(iter(self._wkt.values())))
         if {"xmin", "xmax", "ymin", "ymax"} <= self._metadata.keys():
@@ -205,19 +205,19 @@ class SqliteTrajectory(Trajectory):
         return Scene(dim=2, bounds=[low, high], walkable_wkt=wkt, title=self.path.stem, dt=1.0 / self.fps)
 
     def _read_agents(self) -> NDArray[Any] | None:
-        """Rows of tropel_agents by id and frame, or None where there is no such table."""
+        """Rows of tropel_agents by id and frame, or None if the file has no such table."""
         if "tropel_agents" not in self._tables:
             return None
         rows = self._connection.execute("SELECT id, frame, agent_group, radius FROM tropel_agents ORDER BY id, frame")
         agents = np.fromiter(rows, dtype=[("id", "i8"), ("frame", "i8"), ("group", "i4"), ("radius", "f8")])
         self._agent_numbers, rank = np.unique(agents["id"], return_inverse=True)
-        # One number that orders by agent, then by frame.
+        # One number that sorts by agent, then by frame.
         self._span = int(max(agents["frame"].max(initial=0), self.frames.max(initial=0))) + 2
         self._agent_key = rank * self._span + agents["frame"]
         return agents
 
     def _group_and_radius(self, number: Ints, frame: Ints) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-        """For each row the latest entry of its agent that is not later than the row's frame."""
+        """For each row, the latest entry of its agent that is not later than the row's frame."""
         if self._agents is None:
             return np.zeros(len(number), dtype=np.int32), np.full(len(number), UNKNOWN_RADIUS)
         key = np.searchsorted(self._agent_numbers, number) * self._span + frame
@@ -236,14 +236,14 @@ class SqliteTrajectory(Trajectory):
         if key == "fps":
             return check_rate(value, "fps")
         if not abs(value) <= LARGEST_LENGTH:
-            raise RecordingError(f"{self.path}: the metadata says {key} = {value}: it is damaged")
+            raise RecordingError(f"{self.path}: the metadata gives {key} = {value}: it is damaged")
         return value
 
     def _json(self, text: str) -> Any:
         try:
             return json.loads(text)
         except (ValueError, TypeError, RecursionError) as error:
-            raise RecordingError(f"{self.path} holds text that is not JSON ({error}): it is damaged") from error
+            raise RecordingError(f"{self.path} contains text that is not JSON ({error}): it is damaged") from error
 
 
 def _open_read_only(path: Path) -> sqlite3.Connection:
@@ -256,13 +256,13 @@ def _open_read_only(path: Path) -> sqlite3.Connection:
             connection.close()
             if getattr(error, "sqlite_errorcode", None) != sqlite3.SQLITE_READONLY_ROLLBACK:
                 raise
-        # The writer was killed within a commit, which must be taken back first; opening for writing does it.
+        # The writer was killed during a commit, which must be rolled back first; opening for writing does that.
         try:
             with contextlib.closing(sqlite_format.connect(path, "rw")) as repairing:
                 repairing.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone()
         except sqlite3.OperationalError as error:
             raise RecordingError(
-                f"{path} was interrupted within a commit and has to be repaired, but is not writable ({error}): "
-                "copy it and the file with '-journal' at the end of its name to a place where you may write"
+                f"{path} was interrupted during a commit and must be repaired, but is not writable ({error}): "
+                "copy it and the file whose name ends in '-journal' to a place where you can write"
             ) from error
         return sqlite_format.connect(path, "ro")

@@ -1,10 +1,10 @@
 """Trajectories as SQLite files (JuPedSim's format, version 2).
 
-Measured for 20,000 agents a frame: one statement per row (`executemany`) took 1.8 µs a row, one statement per 256 rows
-0.8 µs. Python gives up its lock at every statement, so beside a busy simulation thread the first way also waits for
-that lock once a row. Write-ahead logging was slower (2.5 µs a row), and its files cannot be opened in a directory
-without write permission. `synchronous=NORMAL` costs 5 % over OFF; with it a killed process leaves no journal to roll
-back, unless it died within a commit, so the file can be read without write permission.
+Measured for 20,000 agents a frame: one statement per row (`executemany`) takes 1.8 µs a row, one statement per 256 rows
+0.8 µs. Python releases its lock at every statement, so next to a busy simulation thread the former also waits for that
+lock once per row. Write-ahead logging is slower (2.5 µs a row), and its files cannot be opened in a directory without
+write permission. `synchronous=NORMAL` costs 5 % over OFF. With it a killed process leaves no journal to roll back,
+unless it died during a commit, so the file can be read without write permission.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from tropel.recording.frames import Floats, Ints, RecordedEvent, RecordedFrame
 from tropel.recording.people import People
 from tropel.recording.scene import Scene, geometry_key
 
-#: Rows of trajectory_data per statement. Few different sizes, so that every statement stays compiled.
+#: Rows of trajectory_data per statement. Only a few sizes, so that every statement stays compiled.
 _BATCHES = (256, 32, 4, 1)
 _COLUMNS = 6
-#: Uncommitted rows are kept in memory (about 63 bytes each); more than this are committed early.
+#: Uncommitted rows stay in memory (about 63 bytes each); beyond this number they are committed early.
 _MOST_UNCOMMITTED = 2**20
-#: Seconds a commit waits for readers before it is put off, and the tries at the end, when it cannot be.
+#: How long a commit waits for readers before it is postponed [s], and the tries at the end, when it cannot be.
 _WAIT_FOR_READERS = 1.0
 _LAST_TRIES = 60
 
@@ -48,7 +48,7 @@ class SqliteSink:
 
     @classmethod
     def create(cls, path: Path, *, scene: Scene, fps: float) -> SqliteSink:
-        """A new file, in place of a trajectory that may be there. The old one goes only when the new one is made."""
+        """Create a file, replacing an existing trajectory. The old one is removed only once the new one exists."""
         _check_two_dimensions(path, scene)
         if path.exists():
             _check_replaceable(path)
@@ -59,7 +59,7 @@ class SqliteSink:
                 connection.execute("BEGIN")
                 _write_header(connection, scene, fps)
                 connection.execute("COMMIT")
-            # A journal is found by the name of its file, so nothing may be open or left over while the name changes.
+            # SQLite finds a journal by the name of its file, so nothing may be open or left over during the rename.
             for suffix in sqlite_format.SIDECARS:
                 path.with_name(path.name + suffix).unlink(missing_ok=True)
             fresh.replace(path)
@@ -75,7 +75,7 @@ class SqliteSink:
 
     @classmethod
     def resume(cls, path: Path, *, scene: Scene, fps: float, after: int, resume_step: int | None) -> SqliteSink:
-        """An existing file of the same scene, cut back to the frames up to `after`."""
+        """Open an existing file of the same scene, cut back to the frames up to `after`."""
         _check_two_dimensions(path, scene)
         _check_ours(path)
         with sqlite_format.explaining(path):
@@ -127,7 +127,7 @@ class SqliteSink:
                 return False
             raise
         self._uncommitted = 0
-        # Taken again at once: readers may read, but nobody else can start writing to this file.
+        # The lock is taken again at once: readers may read, but no other program can start writing to this file.
         self._connection.execute("BEGIN IMMEDIATE")
         return True
 
@@ -140,12 +140,12 @@ class SqliteSink:
             if self.commit():
                 break
         else:
-            raise RecordingError("another program is reading the file without pause, so the end could not be written")
+            raise RecordingError("another program keeps reading the file, so the last frames could not be written")
         self._connection.execute("ROLLBACK")
         self._connection.close()
 
     def abandon(self) -> None:
-        # Closing rolls back what is not committed; where that fails too, the next one to open the file does it.
+        # Closing rolls back what is not committed; if that fails too, the next program to open the file does it.
         self._connection.close()
 
     def _insert_rows(self, frame: RecordedFrame) -> None:
@@ -164,7 +164,7 @@ class SqliteSink:
             start = end
 
     def _insert_agents(self, frame: RecordedFrame) -> None:
-        """Group and radius of the agents that are new or have changed."""
+        """Store group and radius of the agents that are new or have changed."""
         if (
             np.array_equal(frame.id, self._agent_id)
             and np.array_equal(frame.group, self._agent_group)
@@ -198,7 +198,7 @@ class SqliteSink:
 
     def _insert_people(self, people: People) -> None:
         self._connection.execute(sqlite_format.PEOPLE)
-        # Python turns NaN into NULL by itself, but says so nowhere.
+        # Python turns NaN into NULL by itself, but does not document it.
         gone = [None if time != time else time for time in people.gone.tolist()]
         columns = (people.id.tolist(), people.group.tolist(), people.came.tolist(), gone)
         through = (name or None for name in people.place_names())
@@ -226,7 +226,7 @@ def _connect_for_writing(path: Path) -> sqlite3.Connection:
     connection = sqlite_format.connect(path, "rw", timeout=_WAIT_FOR_READERS)
     connection.execute("PRAGMA journal_mode = DELETE")
     connection.execute("PRAGMA synchronous = NORMAL")
-    # Otherwise SQLite writes pages before the commit and locks readers out meanwhile.
+    # Otherwise SQLite writes pages before the commit and locks readers out in the meantime.
     connection.execute("PRAGMA cache_spill = OFF")
     return connection
 
@@ -255,13 +255,13 @@ def _write_header(connection: sqlite3.Connection, scene: Scene, fps: float) -> N
 def _check_two_dimensions(path: Path, scene: Scene) -> None:
     if scene.dim != 2:
         raise RecordingError(
-            f"{path.name}: the SQLite format has no z coordinate, and this scene has 3 dimensions: "
+            f"{path.name}: the SQLite format has no z coordinate, but this scene has 3 dimensions: "
             f"record to a Parquet directory instead ({path.stem}.parquet)"
         )
 
 
 def _check_replaceable(path: Path) -> None:
-    """Refuse to overwrite anything but a trajectory that nobody is writing."""
+    """Refuse to overwrite anything but a trajectory that no other program is writing."""
     if not path.is_file():
         raise RecordingError(f"{path} is not a file: remove it or record to another name")
     if path.stat().st_size == 0:
@@ -271,7 +271,7 @@ def _check_replaceable(path: Path) -> None:
     except sqlite3.OperationalError as error:
         if sqlite_format.is_busy(error):
             raise RecordingError(
-                f"{path} is being written by another program: wait for it, or record to another name"
+                f"{path} is being written by another program: wait for it to finish, or record to another name"
             ) from error
         problem = str(error)
     except (OSError, sqlite3.Error) as error:
@@ -328,7 +328,7 @@ def _cut_back(connection: sqlite3.Connection, after: int, resume_step: int | Non
         connection.execute("DELETE FROM tropel_events WHERE step >= ?", (resume_step,))
     connection.execute("DELETE FROM tropel_metadata WHERE key = 'summary'")
     connection.execute("DROP TABLE IF EXISTS tropel_people")
-    # The first geometry is the scene's own and stays, even if no frame is left to point to it.
+    # The first geometry belongs to the scene and stays, even if no frame refers to it any more.
     connection.execute(
         "DELETE FROM geometry WHERE hash NOT IN (SELECT geometry_hash FROM frame_data)"
         " AND rowid > (SELECT min(rowid) FROM geometry)"
@@ -336,7 +336,7 @@ def _cut_back(connection: sqlite3.Connection, after: int, resume_step: int | Non
 
 
 def _latest_agents(connection: sqlite3.Connection) -> tuple[Ints, Any, Floats]:
-    """Id, group and radius of every agent as they were last."""
+    """The latest id, group and radius of every agent."""
     rows: Iterable[tuple[int, int, float]] = connection.execute(
         "SELECT id, agent_group, radius FROM tropel_agents AS one"
         " WHERE frame = (SELECT max(frame) FROM tropel_agents WHERE id = one.id) ORDER BY id"

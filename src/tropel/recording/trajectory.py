@@ -23,7 +23,7 @@ from tropel.recording.scene import Scene
 
 
 class Trajectory(ABC):
-    """A trajectory file, opened for reading. Opening reads an index; agents are read when they are asked for.
+    """A trajectory file, opened for reading. Opening reads an index; agents are read on demand.
 
     Close it with `close()` or use it in a `with` block.
     """
@@ -32,12 +32,12 @@ class Trajectory(ABC):
     scene: Scene
     #: Frames per second of simulated time.
     fps: float
-    #: Numbers of all recorded frames, ascending; also those in which there was no agent.
+    #: Numbers of all recorded frames, ascending, including frames without agents.
     frames: Ints
 
     @abstractmethod
     def ids(self) -> Ints:
-        """The ids of all agents that are in any frame, ascending."""
+        """The ids of all agents in any frame, ascending."""
 
     @abstractmethod
     def frame(self, k: int) -> FrameData:
@@ -46,11 +46,11 @@ class Trajectory(ABC):
     @abstractmethod
     def table(self) -> dict[str, NDArray[Any]]:
         """All rows as columns, ordered by frame and id: frame, id, x, y(, z), heading_x, … , group, radius, and speed
-        where the file holds it."""
+        if the file has it."""
 
     @abstractmethod
     def entries(self) -> list[RecordedEvent]:
-        """Everything that was written down besides the frames, in order: events, and notes of the engine."""
+        """Everything recorded besides the frames, in order: events, and the engine's notes."""
 
     @property
     def events(self) -> list[RecordedEvent]:
@@ -58,7 +58,7 @@ class Trajectory(ABC):
         return [entry for entry in self.entries() if not is_note(entry)]
 
     def deaths(self) -> dict[str, NDArray[Any]]:
-        """Who died: `id`, `time` [s] and `frame`, the first in which they are dead; in the order of dying."""
+        """The agents that died: `id`, `time` [s] and `frame` (the first in which they are dead), in order of death."""
         return {name: column.copy() for name, column in self._notes.deaths.items()}
 
     def hazards(self, k: int) -> dict[str, dict[str, Any]]:
@@ -73,10 +73,10 @@ class Trajectory(ABC):
     @property
     @abstractmethod
     def summary(self) -> dict[str, Any] | None:
-        """What the run reported at its end; None if it did not get there."""
+        """The summary of the run; None if the run did not reach its end."""
 
     def people(self) -> People | None:
-        """Who was there, and when and how they were gone; None if the run was killed or another program wrote it."""
+        """Everyone in the run, and when and how they were gone; None for a killed run or a file from elsewhere."""
         return None
 
     @abstractmethod
@@ -113,7 +113,7 @@ class Trajectory(ABC):
         return f"<{type(self).__name__} {self.path.name}: {len(self.frames)} frames at {self.fps:g} per second>"
 
     def _checked_frame(self, data: FrameData) -> FrameData:
-        """The same, or a RecordingError where what the file holds cannot be of a run."""
+        """The same data, or a RecordingError if what the file holds is impossible in a run."""
         columns = {
             "id": data.id,
             **axes_of(data.position, ""),
@@ -139,7 +139,7 @@ class Trajectory(ABC):
             raise RecordingError(f"{self.path}: {error}; record it again") from error
 
     def _index_of(self, k: int) -> int:
-        """Where frame k stands in `frames`."""
+        """The index of frame k in `frames`."""
         index = int(np.searchsorted(self.frames, _number(k)))
         if index == len(self.frames) or self.frames[index] != k:
             held = f"{self.frames[0]} to {self.frames[-1]}" if len(self.frames) else "none at all"
@@ -149,7 +149,7 @@ class Trajectory(ABC):
 
 def _number(k: int) -> int:
     if not is_whole_number(k):
-        raise ParameterError(f"k must be the number of a frame, listed in `.frames`, not {reprlib.repr(k)}")
+        raise ParameterError(f"k must be a frame number, listed in `.frames`, not {reprlib.repr(k)}")
     return k
 
 

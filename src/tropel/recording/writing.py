@@ -1,4 +1,4 @@
-"""Recording a run: `open_trajectory` chooses the format by the name and returns a `TrajectoryWriter`."""
+"""Recording a run: `open_trajectory` chooses the format by file name and returns a `TrajectoryWriter`."""
 
 from __future__ import annotations
 
@@ -38,9 +38,10 @@ def open_trajectory(
 ) -> TrajectoryWriter:
     """Start recording to `path`: `.sqlite` or `.db` for a SQLite file, `.parquet` for a Parquet directory.
 
-    A trajectory that is there already is replaced; anything else is not touched. With `append_after=k` the trajectory
-    at `path` is continued instead: frames after k and events after them are removed, as are events at `resume_step`
-    and later (the first step that will be simulated again, where that is not the step of a frame). k = -1 keeps none.
+    An existing trajectory is replaced; anything else at that path is left alone. With `append_after=k` the trajectory
+    at `path` is continued instead: frames after k and events after them are removed, and so are events at
+    `resume_step` and later (the first step that is simulated again, if it is not the step of a frame). k = -1 keeps no
+    frame.
     """
     target = Path(os.path.realpath(path))
     if not (is_finite(fps) and fps > 0):
@@ -77,10 +78,10 @@ def open_trajectory(
 class TrajectoryWriter:
     """Takes frames and events and writes them on a thread of its own. Made by `open_trajectory`.
 
-    An error of that thread (a full disk) is raised as `RecordingError` by the next call, and the file is closed then,
-    readable up to the last commit. Commits come about once a second.
+    If that thread fails (a full disk), the next call raises a `RecordingError` and the file is closed, readable up to
+    the last commit. Commits happen about once a second.
 
-    `f in writer` says whether frame number f has been written, now or before the run was resumed.
+    `f in writer` tells whether frame number f has been written, now or before the run was resumed.
     """
 
     def __init__(self, path: Path, sink: Sink, *, scene: Scene, last_frame: int) -> None:
@@ -89,18 +90,18 @@ class TrajectoryWriter:
         self._dim = scene.dim
         self._last_frame = last_frame
         self._frames_written = 0
-        # The newest frame waits here for its obstacles, so that no frame gets into the file without them.
+        # The newest frame waits here for its obstacles, so that no frame reaches the file without them.
         self._newest: list[RecordedFrame] = []
         self._early_obstacles: tuple[int, RecordedObstacles] | None = None
         self._closed = False
         self._failed = False
         self._background = Background(sink)
-        # Also runs at the end of the program, so that one that forgets to close, or dies of an error, keeps its frames.
+        # Also runs when the program ends, so that one that forgets to close or dies of an error keeps its frames.
         self._finalizer = weakref.finalize(self, _close_unattended, path, self._background, self._newest)
 
     @property
     def frames_written(self) -> int:
-        """How many frames this writer has taken."""
+        """How many frames this writer has accepted."""
         return self._frames_written
 
     def __contains__(self, frame: int) -> bool:
@@ -124,7 +125,7 @@ class TrajectoryWriter:
         """
         self._check_usable()
         if frame <= self._last_frame:
-            raise RecordingError(f"frame {frame} comes after frame {self._last_frame}: frames are written in order")
+            raise RecordingError(f"frame {frame} comes after frame {self._last_frame}: write frames in order")
         ids = np.array(id, dtype=np.int64)
         count = len(ids)
         columns: dict[str, NDArray[Any]] = {
@@ -140,7 +141,7 @@ class TrajectoryWriter:
                 agent = ids[np.flatnonzero(bad.reshape(count, -1).any(axis=1))[0]]
                 raise RecordingError(
                     f"the {name} of agent {agent} in frame {frame} is not a finite number, so it is not recorded: "
-                    "look for the model or event that made it so"
+                    "look for the model or event that produced it"
                 )
         if np.any(np.diff(ids) <= 0):
             order = np.argsort(ids, kind="stable")
@@ -148,7 +149,7 @@ class TrajectoryWriter:
             columns = {name: column[order] for name, column in columns.items()}
             twice = np.flatnonzero(np.diff(ids) == 0)
             if len(twice):
-                raise RecordingError(f"agent {ids[twice[0]]} is in frame {frame} twice: ids are given out once")
+                raise RecordingError(f"agent {ids[twice[0]]} is in frame {frame} twice: every id must be unique")
         if geometry_wkt == "":
             geometry_wkt = self.scene.area_wkt()
         record = RecordedFrame(
@@ -160,7 +161,7 @@ class TrajectoryWriter:
         self._frames_written += 1
 
     def obstacles(self, frame: int, names: Sequence[str], positions: ArrayLike, radii: ArrayLike) -> None:
-        """Record where moving obstacles are in a frame: the one just written, or the one that comes next."""
+        """Record where moving obstacles are in a frame: the one just written, or the next one."""
         self._check_usable()
         count = len(names)
         position = self._column("position", positions, (count, self._dim), np.float64, frame, of="obstacles")
@@ -187,14 +188,14 @@ class TrajectoryWriter:
         self._hand_over(RecordedEvent(frame=int(frame), step=int(step), event=event), len(text_json))
 
     def flush(self) -> None:
-        """Wait until everything so far is committed, for instance before a checkpoint that relies on it."""
+        """Wait until everything so far is committed, for instance before a checkpoint that depends on it."""
         self._check_usable()
         self._hand_over_newest()
         if not self._background.flush():
             raise self._error()
 
     def close(self, summary: Mapping[str, Any] | None = None, *, people: People | None = None) -> None:
-        """Write what is waiting, the summary and who was there, and close the file. Closing again does nothing."""
+        """Write what is waiting, the summary and the people, and close the file. Closing again does nothing."""
         if self._closed:
             return
         text = None
@@ -202,7 +203,7 @@ class TrajectoryWriter:
             if summary is not None:
                 text = json.dumps(plain_data(dict(summary), where="summary", error=RecordingError), ensure_ascii=False)
         finally:
-            # Also when the summary cannot be stored: the frames can.
+            # Even if the summary cannot be stored, the frames can.
             finished = _close(self._background, self._newest, text, people)
             self._closed = True
             self._finalizer.detach()
@@ -218,7 +219,7 @@ class TrajectoryWriter:
         try:
             self.close()
         except RecordingError as recording_error:
-            # The error that ended the block is the more interesting one.
+            # The error that ended the block matters more.
             if error is None:
                 raise
             error.add_note(str(recording_error))
@@ -226,7 +227,7 @@ class TrajectoryWriter:
     def _column(
         self, name: str, values: ArrayLike, shape: tuple[int, ...], dtype: Any, frame: int, of: str = "agents"
     ) -> NDArray[Any]:
-        """A copy of the values, as the writing thread will look at them later."""
+        """A copy of the values, because the writing thread reads them later."""
         column = np.array(values, dtype=dtype)
         if column.size == 0 and 0 in shape:
             column = column.reshape(shape)
@@ -245,7 +246,7 @@ class TrajectoryWriter:
 
     def _hand_over_newest(self) -> None:
         if self._newest:
-            # Taken out first: an interrupt while waiting for room then loses this frame, but never writes it twice.
+            # Removed first: an interrupt while waiting for room then loses this frame, but never writes it twice.
             record = self._newest.pop()
             self._hand_over(record, record.size)
 
@@ -286,6 +287,6 @@ def _close(
 
 
 def _close_unattended(path: Path, background: Background, newest: list[RecordedFrame]) -> None:
-    """For a writer that nobody closed. Python prints the error of such a call, there is nobody to catch it."""
+    """For a writer that was never closed. Python prints the error of such a call, since no caller can catch it."""
     if not _close(background, newest, None):
         raise _failure(path, background)

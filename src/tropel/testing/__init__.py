@@ -1,4 +1,4 @@
-"""Contract checks for your own layers: one line in your tests each, on scenes of their own in 2D and 3D.
+"""Contract checks for your own layers, one line each in your tests, on built-in scenes in 2D and 3D.
 
     from tropel.testing import check_planner, check_neighbours, check_steering
 
@@ -6,7 +6,7 @@
     check_neighbours(MyNeighbourhood(), dims=(2,))
     check_steering(MyModel(strength=2.0))
 
-A layer that breaks a promise raises `ContractViolation`, which says which promise, by which agent, and what to do.
+A layer that breaks a promise raises `ContractViolation`, which tells which promise, for which agent, and what to do.
 tropel's own layers pass the same checks.
 """
 

@@ -1,4 +1,8 @@
-"""The promises of an environment: exactly those who are near, in one order, whatever was sensed before."""
+"""The promises of an environment: exactly the agents that are near, in a fixed order, whatever was sensed before.
+
+First the checks of what a `Near` holds, compared with plain NumPy: lists of walls and obstacles, and the cells that
+give the order. Then `check_neighbours`.
+"""
 
 from __future__ import annotations
 
@@ -25,16 +29,13 @@ from tropel.testing.situations import CheckScene, Maker, Situation, maker, near_
 from tropel.testing.violation import Arrays, Case, bit_difference, copied, row_of
 from tropel.world import World
 
-# What a `Near` holds, compared with plain NumPy: lists of walls and obstacles, and the cells that give the order.
-
-
 _ROWS_AT_ONCE = 256
-#: Distances are compared up to this share; whoever stands that exactly at the limit may be listed or not.
+#: Distances are compared up to this share; an agent or thing that exactly at the limit may be listed or not.
 _EDGE = 1e-9
 
 
 def check_lists(case: Case, near: Near, state: AgentState, world: World) -> None:
-    """All lists are well-formed; those of walls and obstacles are right."""
+    """Check that all lists are well-formed, and that those of walls and obstacles are right."""
     for kind, limit in (
         ("csr", len(state)),
         ("walls_csr", len(world.segments)),
@@ -62,7 +63,7 @@ def _check_form(case: Case, kind: str, lists: Any, count: int, limit: int) -> No
     elif indptr[0] != 0 or indptr[-1] != len(indices) or (np.diff(indptr.astype(np.int64)) < 0).any():
         how = f"indptr does not rise from 0 to the number of indices, {len(indices)}"
     elif len(indices) and not (indices.min() >= 0 and indices.max() < limit):
-        how = f"indices run from {indices.min()} to {indices.max()}, and there are {limit}"
+        how = f"indices run from {indices.min()} to {indices.max()}, but there are only {limit}"
     if how is not None:
         case.broken(
             f"{kind}() is a pair (indptr, indices)", how, "the list of row i is indices[indptr[i] : indptr[i + 1]]"
@@ -93,7 +94,7 @@ def _check_distances(
                 f"{kind}() lists the {what}s within the sense radius",
                 f"for {row_of(state, int(row))} {what} {number}, {away[k, number]:.4g} m away, is "
                 f"{'listed' if listed[number] else 'missing'} with a sense radius of {radius[k]:.4g} m",
-                "take distances to the nearest point, and leave out open doors",
+                "use distances to the nearest point, and leave out open doors",
             )
         if (np.diff(found) <= 0).any():
             case.broken(f"{kind}() is ascending", f"that of {row_of(state, int(row))} is not", "sort it")
@@ -109,12 +110,12 @@ def _from_segments(points: Floats, segments: Floats) -> Floats:
 
 
 def check_cells(case: Case, near: Near, state: AgentState) -> None:
-    """Cells hold everybody once, in the order of ids, with true copies; lists of neighbours follow that order."""
+    """Check that cells hold all agents once, in the order of ids, with true copies, and that lists follow it."""
     cells = near.neighbours()
     order = np.asarray(cells.order).astype(np.int64)
-    promise, count = "cells hold everybody once", len(state)
+    promise, count = "cells hold every agent once", len(state)
     if not np.array_equal(np.sort(order), np.arange(count)):
-        case.broken(promise, f"cells.order is no permutation of the {count} rows", "enter every row into one cell")
+        case.broken(promise, f"cells.order is not a permutation of the {count} rows", "enter every row into one cell")
     expected = _cell_numbers(cells, state.position)
     start = np.asarray(cells.cell_start).astype(np.int64)
     if len(start) != int(np.prod(cells.shape)) + 1 or start[0] != 0 or start[-1] != count or (np.diff(start) < 0).any():
@@ -125,7 +126,7 @@ def check_cells(case: Case, near: Near, state: AgentState) -> None:
         case.broken(
             "an agent is in the cell of its position",
             f"{row_of(state, row)} is in cell {listed[slot]}, not {expected[row]}",
-            "number cells row by row, x fastest; who is outside belongs to the nearest border cell",
+            "number cells row by row, x fastest; an agent outside belongs to the nearest border cell",
         )
     for slot in np.flatnonzero((np.diff(state.id[order]) <= 0) & (np.diff(listed) == 0))[:1]:
         case.broken(
@@ -143,14 +144,14 @@ def check_cells(case: Case, near: Near, state: AgentState) -> None:
 
 
 def _check_table(case: Case, lists: Csr, cells: Neighbours, state: AgentState) -> None:
-    """What kernels walk is what the lists say, and oneself, with true copies of what is known of them."""
+    """Check that what kernels walk matches the lists, plus the agent itself, with true copies of its columns."""
     for row in range(len(state)):
         entries = slice(int(cells.list_start[row]), int(cells.list_start[row + 1]))
         met = cells.met[entries].astype(np.int64)
         listed = lists.indices[lists.indptr[row] : lists.indptr[row + 1]].astype(np.int64)
         if not np.array_equal(met[met != row], listed) or np.count_nonzero(met == row) != 1:
             case.broken(
-                "neighbours() has an entry for each in the list of a row, and one for oneself",
+                "neighbours() has one entry per neighbour in the list of a row, and one for the agent itself",
                 f"that of {row_of(state, row)} has {len(met)} for a list of {len(listed)}",
                 "make it with tropel.contracts.near.table_of_lists",
             )
@@ -185,14 +186,14 @@ def _cell_numbers(cells: Any, position: Floats) -> NDArray[np.int64]:
 
 _DT = 0.05
 _THREADED_CALLS = 3
-#: Agents where threads are compared: environments may share out work in blocks of thousands.
+#: Agents in the comparison of threads: environments may share out work in blocks of thousands.
 _LARGE = 10_000
 
 Rule = Callable[[AgentState, Rows], NDArray[np.bool_]]
 
 
 def within_sense_radius(state: AgentState, rows: Rows) -> NDArray[np.bool_]:
-    """Who is near whom: a row of booleans, one for each agent, for each of `rows`."""
+    """Which agents are near: for each of `rows`, one boolean per agent."""
     apart2 = np.zeros((len(rows), len(state)))
     for axis in range(state.dim):
         apart2 += (state.position[rows, axis][:, None] - state.position[None, :, axis]) ** 2
@@ -214,17 +215,17 @@ def check_neighbours(
     """Raise `ContractViolation` unless an environment keeps the promises of `tropel.Environment`.
 
     `near.csr()` holds exactly the neighbours that brute force finds, in the order of cells and ids; walls and obstacles
-    likewise; whoever comes, leaves, clumps together, stands outside the bounds or on top of others. Nothing that is
-    given is changed, and the bits are the same again, on any number of threads and after a resume.
+    likewise. That holds when agents come, leave, clump together, stand outside the bounds or on top of each other.
+    Inputs are not changed, and the bits are the same again, on any number of threads and after a resume.
 
     `environment` is an environment, or a class or function that makes one. `rule` replaces "within the sense radius"
-    for environments with another idea of who is near: it is given the state and some rows, and returns a boolean for
-    each of those rows and each agent. `dims`, `world` and `agents` as in `check_planner`.
+    for environments with another definition of near: it gets the state and some rows, and returns one boolean for each
+    of those rows and each agent. `dims`, `world` and `agents` as in `check_planner`.
     """
     if world is not None and world.is_periodic:
         raise ParameterError(
-            "check_neighbours puts agents outside of the world and lets some sense everything, which no periodic world "
-            "allows; give it a world that is not periodic"
+            "check_neighbours puts agents outside the world and lets some sense everything, which a periodic world "
+            "does not allow; give it a world that is not periodic"
         )
     make = maker(environment, Environment)
     name = type(make()).__name__
@@ -248,7 +249,7 @@ def _simulation(scene: CheckScene, make: Maker, seed: int) -> Simulation:
 
 
 def _check_changing_crowd(case: Case, start: Situation, rule: Rule) -> None:
-    """One environment sees the crowd change; each time it must know exactly who is near."""
+    """One environment sees the crowd change; each time it must list exactly the agents that are near."""
     world = start.world
     with case.runs():
         environment: Environment = start.prepared(start.make_environment)
@@ -269,7 +270,7 @@ def _check_changing_crowd(case: Case, start: Situation, rule: Rule) -> None:
 
 
 def _crowds(state: AgentState, world: World, seed: int) -> list[tuple[str, AgentState]]:
-    """The same agents in many situations, one after the other."""
+    """The same agents in many situations, one after another."""
     count = len(state)
     draws = np.random.default_rng(seed)
     low, high = world.bounds
@@ -285,9 +286,9 @@ def _crowds(state: AgentState, world: World, seed: int) -> list[tuple[str, Agent
     one = with_columns(state, {name: array[:1] for name, array in state.columns.items()})
     nobody = with_columns(state, {name: array[:0] for name, array in state.columns.items()})
     return [
-        ("as it begins", state),
-        ("everybody clumped together", clumped),
-        ("some outside, some at one point, some who sense nothing or everything", odd),
+        ("at the start", state),
+        ("all agents clumped together", clumped),
+        ("some outside, some at one point, some that sense nothing or everything", odd),
         ("after some have left", fewer),
         ("with one agent", one),
         ("without agents", nobody),
@@ -307,9 +308,9 @@ def _check_against(case: Case, near: Any, state: AgentState, rule: Rule) -> None
                 missing, wrong = np.setdiff1d(wanted, found), np.setdiff1d(found, wanted)
                 what = [f"{row_of(state, int(j))} is missing" for j in missing[:1]]
                 what += [f"{row_of(state, int(j))} is listed wrongly" for j in wrong[:1]]
-                what = what or ["somebody is listed twice"]
+                what = what or ["an agent is listed twice"]
                 case.broken(
-                    "csr() lists exactly those who are near",
+                    "csr() lists exactly the agents that are near",
                     f"for {row_of(state, int(row))} {' and '.join(what)} ({len(wanted)} are near, {len(found)} listed)",
                     "compare squared distances with the squared sense radius of the agent that senses, and pad the "
                     "search against rounding",
@@ -317,7 +318,7 @@ def _check_against(case: Case, near: Any, state: AgentState, rule: Rule) -> None
 
 
 def _check_purity(case: Case, start: Situation) -> None:
-    """The same state gives the same bits, and a restored environment goes on in the same order."""
+    """The same state gives the same bits, and a restored environment continues in the same order."""
     with case.runs():
         environment: Environment = start.prepared(start.make_environment)
         cells = _cells(environment, start.state, start.world)
@@ -344,7 +345,7 @@ def _check_threads(case: Case, make: Maker, state: AgentState, world: World) -> 
 
 
 def _multiplied(state: AgentState, bounds: Floats, seed: int) -> AgentState:
-    """A crowd so large that work is really shared out, spread evenly over the bounds."""
+    """A crowd large enough that work is really shared out, spread evenly over the bounds."""
     times = -(-_LARGE // max(len(state), 1))
     many = with_columns(state, {name: np.concatenate([array] * times) for name, array in state.columns.items()})
     many.columns["id"] = np.arange(len(many), dtype=np.int64)
@@ -353,7 +354,7 @@ def _multiplied(state: AgentState, bounds: Floats, seed: int) -> AgentState:
 
 
 def _cells(environment: Environment, state: AgentState, world: World) -> CellGrid:
-    """What the engine sorts agents into."""
+    """The cells that the engine sorts agents into."""
     return CellGrid.of(state, world, cell=environment.declares.cell)
 
 
@@ -371,6 +372,6 @@ def _demand_same(case: Case, before: Arrays, after: Arrays, when: str) -> None:
         case.broken(
             "the same agents give the same lists in the same order",
             f"{when}, {difference.told()}",
-            "let the order depend on the bounds of the world, on what state() keeps and on the rows, never on what "
+            "let the order depend on the bounds of the world, on what state() stores and on the rows, never on what "
             "was sensed before or on the threads",
         )

@@ -1,4 +1,4 @@
-"""The promises of a planner."""
+"""The promises of a planner, and `check_planner`, which checks them."""
 
 from __future__ import annotations
 
@@ -51,13 +51,13 @@ def check_planner(
 ) -> None:
     """Raise `ContractViolation` unless a planner keeps the promises of `tropel.Planner`.
 
-    Directions are finite and no longer than one; only rows of members are written, nothing else is changed; the same
-    call gives the same bits on any number of threads, in parts as at once, and after a resume; the order of agents does
-    not matter.
+    Directions are finite and no longer than one. Only rows of members are written, and nothing else is changed. The
+    same call gives the same bits on any number of threads, in parts or at once, and after a resume. The order of agents
+    does not matter.
 
-    `planner` is a planner, or a class or function that makes one. `dims` names the dimensions it is made for; `world`
-    and `agents` replace the built-in scenes. `ids_matter` is for planners that draw random numbers by id or break ties
-    by id: renumbering may then change results.
+    `planner` is a planner, or a class or function that makes one. `dims` names the dimensions it supports; `world` and
+    `agents` replace the built-in scenes. `ids_matter` is for planners that draw random numbers by id or break ties by
+    id: renumbering may then change results.
     """
     make = maker(planner, Planner)
     for scene in scenes(world=world, agents=agents, dims=dims):
@@ -89,13 +89,13 @@ def _case(scene: CheckScene, make: Maker) -> Case:
 
 
 def _simulation(scene: CheckScene, make: Maker, seed: int) -> Simulation:
-    # The usual model does not know periodic space.
+    # The default model does not support periodic space.
     local = {"local": _AsDirected()} if scene.world.is_periodic else {}
     return scene.simulation(seed=seed, dt=_DT, planning=make(), **local)
 
 
 class _AsDirected(Model):
-    """Everybody goes the way that is planned."""
+    """Moves all agents in their planned directions."""
 
     declares = ModelDeclaration(periodic_space=True)
 
@@ -105,7 +105,7 @@ class _AsDirected(Model):
 
 
 def _moments(case: Case, build: Callable[[], Simulation], *, steps: Sequence[int]) -> Iterator[Situation]:
-    """The given steps of a simulation, which goes on only when the next one is asked for."""
+    """The given steps of a simulation, which continues only when the next one is requested."""
     with case.runs():
         sim = build()
     for step in steps:
@@ -139,7 +139,7 @@ def _direct(case: Case, layer: Planner, moment: Situation, members: Rows) -> dic
         if now.get(name) is not buffers.get(name):
             case.broken(
                 "results are written into the arrays of out",
-                f"{name} is another array than before",
+                f"{name} is a different array than before",
                 f"write {name}[moment.members] = …, do not replace the array",
             )
     check_strangers(case, moment, others, marks=marks, now=buffers)
@@ -150,8 +150,8 @@ def _direct(case: Case, layer: Planner, moment: Situation, members: Rows) -> dic
         worst = int(np.argmax(length))
         case.broken(
             "a direction is no longer than one",
-            f"that of {row_of(moment.state, int(members[worst]))} has the length {length[worst]:.12g}",
-            "divide by its length; shorter means slower, zero means standing",
+            f"that of {row_of(moment.state, int(members[worst]))} has length {length[worst]:.12g}",
+            "divide by its length; shorter means slower, zero means standing still",
         )
     remembered = {name: array[members] for name, array in buffers.items() if name != "out.directions"}
     return {"direction": directions, **remembered}

@@ -1,4 +1,4 @@
-"""Promises that planners and steering models share; each is a function that raises when it is broken."""
+"""Promises that planners and steering models share; each is a function that raises if it is broken."""
 
 from __future__ import annotations
 
@@ -26,21 +26,21 @@ from tropel.testing.violation import (
     rounding_difference,
 )
 
-#: A race may stay hidden once or twice.
+#: A race condition may stay hidden once or twice.
 _THREADED_CALLS = 4
 _STEPS_BEFORE_STORING = 7
 _STEPS_AFTER_STORING = 7
 
 
 class Call(Protocol):
-    """One call of a layer's method: checks what can be seen from it alone, returns the rows of `members`."""
+    """One call of a layer's method: checks what that call alone shows, returns the rows of `members`."""
 
     def __call__(self, case: Case, layer: Any, moment: Situation, members: Rows) -> dict[str, NDArray[Any]]: ...
 
 
 @dataclass(frozen=True, kw_only=True)
 class Subject:
-    """A layer under check: how to make it, how to call it, what to call it in messages."""
+    """A layer under check: how to make it, how to call it, and its name in messages."""
 
     case: Case
     make: Maker
@@ -61,13 +61,13 @@ class Subject:
 
 
 def most(moment: Situation) -> Rows:
-    """Two rows of three: the others belong to somebody else's layer."""
+    """Two rows out of three: the others belong to another layer."""
     rows = np.arange(len(moment.state), dtype=np.int64)
     return rows[rows % 3 != 1]
 
 
 def foreign_marks(array: NDArray[Any]) -> NDArray[Any]:
-    """Values that no layer would write by chance, one for each entry of `array`."""
+    """Values that no layer would write by chance, one per entry of `array`."""
     marks = 7.0e5 + 0.25 + np.arange(array.size).reshape(array.shape)
     return (marks % 100).astype(array.dtype) if array.dtype.kind in "iub" else marks.astype(array.dtype)
 
@@ -77,7 +77,7 @@ def strangers(members: Rows, count: int) -> Rows:
 
 
 def check_strangers(case: Case, moment: Situation, others: Rows, *, marks: Arrays, now: Arrays) -> None:
-    """The rows `others` of the output still have the marks they were given."""
+    """Check that the rows `others` of the output still have their marks."""
     before, after = ({name: array[others] for name, array in side.items()} for side in (marks, now))
     _demand(
         case,
@@ -85,13 +85,13 @@ def check_strangers(case: Case, moment: Situation, others: Rows, *, marks: Array
         others,
         bit_difference(before, after),
         "it writes only the rows of its members",
-        "that agent is not a member: write only the rows moment.members of what is in out",
+        "that agent is not a member: write only the rows moment.members of the arrays in out",
     )
 
 
 def check_members(case: Case, members: Rows, now: Rows) -> None:
     if not np.array_equal(members, now):
-        case.broken("what it is given stays as it is", "members was changed", "work on a copy")
+        case.broken("inputs are not changed", "members was changed", "work on a copy")
 
 
 def check_inputs(case: Case, moment: Situation, before: Arrays) -> None:
@@ -99,9 +99,9 @@ def check_inputs(case: Case, moment: Situation, before: Arrays) -> None:
     if difference is not None:
         about_agents = difference.name.startswith(("state.", "directions"))
         case.broken(
-            "what it is given stays as it is",
+            "inputs are not changed",
             difference.told(moment.state if about_agents else None),
-            "work on a copy; the state of everybody is frozen during the step",
+            "work on a copy; the state of all agents is frozen during the step",
         )
 
 
@@ -109,7 +109,7 @@ def check_returns_nothing(case: Case, returned: Any, where: str) -> None:
     if returned is not None:
         case.broken(
             f"results are written into {where}",
-            f"it returned {type(returned).__name__}, which nobody reads",
+            f"it returned {type(returned).__name__}, which is ignored",
             f"write {where}[members] = … and return nothing",
         )
 
@@ -146,12 +146,12 @@ def check_purity(subject: Subject, moment: Situation) -> None:
             members,
             bit_difference(first, result),
             "the same call gives the same bits",
-            "depend only on what is given and on state(), and draw random numbers from tropel's counter-based ones",
+            "depend only on the inputs and on state(), and draw random numbers from tropel's counter-based ones",
         )
 
 
 def check_halves(subject: Subject, moment: Situation) -> None:
-    """Members in two calls get what they get in one."""
+    """Members in two calls get the same results as in one."""
     members = most(moment)
     whole = subject.fresh_call(moment, members)
     halves = [np.ascontiguousarray(members[k::2]) for k in range(2)]
@@ -165,17 +165,18 @@ def check_halves(subject: Subject, moment: Situation) -> None:
         moment,
         members,
         bit_difference(whole, together),
-        "an agent gets the same whoever else is in members",
+        "an agent's result does not depend on the other members",
         "read others from state and near, never from out or from members",
     )
 
 
 def check_order(subject: Subject, moment: Situation, *, ids_matter: bool) -> None:
-    """Another numbering of the same agents gives each the same, up to the rounding of sums."""
+    """Another numbering of the same agents gives each agent the same result, up to the rounding of sums."""
     case, count = subject.case, len(moment.state)
     members = most(moment)
     before = subject.fresh_call(moment, members)
-    # Whom nobody sees gets a new id behind all others: their rows change, their ids and neighbours do not.
+    # Agents that no other senses get new ids after all others: the rows of the others change, but not their ids and
+    # neighbours.
     unseen = moment.unseen_rows()
     stay = np.setdiff1d(np.arange(count, dtype=np.int64), unseen[: max(len(unseen) // 2, 1)])
     gone = np.setdiff1d(np.arange(count, dtype=np.int64), stay)
@@ -189,8 +190,8 @@ def check_order(subject: Subject, moment: Situation, *, ids_matter: bool) -> Non
             moment,
             members[kept],
             rounding_difference({name: array[kept] for name, array in before.items()}, after),
-            "an agent's result does not depend on the number of its row",
-            "use state.id where an agent must be told from others, and rows only to index arrays",
+            "an agent's result does not depend on its row number",
+            "use state.id to tell agents apart, and rows only to index arrays",
         )
     if ids_matter:
         return
@@ -209,14 +210,14 @@ def check_order(subject: Subject, moment: Situation, *, ids_matter: bool) -> Non
         moment,
         members,
         rounding_difference(before, unsorted),
-        "agents numbered in another order get the same",
+        "agents numbered in another order get the same results",
         "read only the frozen state, never what was written for others in this step; if the layer draws random "
         "numbers by id or breaks ties by id, check it with ids_matter=True",
     )
 
 
 def check_threads(subject: Subject, moment: Situation) -> None:
-    """One thread and more give the same bits."""
+    """One thread and several give the same bits."""
     members = most(moment)
     with threads_restored(1):
         alone = subject.fresh_call(moment, members)
@@ -235,7 +236,7 @@ def check_threads(subject: Subject, moment: Situation) -> None:
 
 
 def check_resumes(case: Case, build: Callable[[], Simulation], index: Callable[[Simulation], Any]) -> None:
-    """A stored simulation goes on, with fresh layers, like one that never stopped. `index` finds the checked layer."""
+    """A restored simulation with fresh layers continues like one never stopped. `index` finds the checked layer."""
     with tempfile.TemporaryDirectory(prefix="tropel-check-") as directory:
         path = Path(directory) / "checkpoint"
         with case.runs():
@@ -254,15 +255,15 @@ def check_resumes(case: Case, build: Callable[[], Simulation], index: Callable[[
             by_row = difference.name.startswith("agents/") and len(going_on.agents) == len(resumed.agents)
             told = difference.told(going_on.agents if by_row else None)
             case.broken(
-                "a resumed run is the run that was never stopped",
+                "a resumed run equals the run that was never stopped",
                 f"{_STEPS_AFTER_STORING} steps after a checkpoint {told}",
-                "give everything that the layer remembers between steps to state() and take it back in restore(), "
+                "return everything that the layer remembers between steps from state() and restore it in restore(), "
                 "or keep it in memory columns",
             )
 
 
 def stored_state(case: Case, layer: Layer) -> dict[str, NDArray[Any]]:
-    """What state() tells, checked and copied."""
+    """What state() returns, checked and copied."""
     stored = layer.state()
     for name, array in stored.items():
         if not isinstance(name, str) or not isinstance(array, np.ndarray) or array.dtype.hasobject:
@@ -273,7 +274,9 @@ def stored_state(case: Case, layer: Layer) -> dict[str, NDArray[Any]]:
             )
     if stored and type(layer).restore is Layer.restore:
         case.broken(
-            "what state() tells can be put back", "there is no method restore(stored)", "write one that takes that dict"
+            "what state() returns can be restored",
+            "there is no method restore(stored)",
+            "write one that takes that dict",
         )
     return copied(stored)
 
@@ -283,7 +286,7 @@ def thread_counts(case: Case) -> list[int]:
     available = int(numba.config.NUMBA_NUM_THREADS)  # type: ignore[attr-defined]
     if available == 1:
         warnings.warn(
-            f"{case.layer}: this process has one thread, so independence of threads is not checked; "
+            f"{case.layer}: this process has one thread, so independence of the number of threads is not checked; "
             "set NUMBA_NUM_THREADS=2",
             stacklevel=4,
         )

@@ -1,4 +1,7 @@
-"""What a layer is given at one step, and the variations of it that must not matter."""
+"""The scenes in which layers are checked, and their inputs at one step with variations that must not matter.
+
+The scenes are a hall (2D) and a box (3D) with everything a world can have.
+"""
 
 from __future__ import annotations
 
@@ -23,10 +26,7 @@ from tropel.testing.violation import ContractViolation
 from tropel.world import Door, Obstacle, Orbit, Target, Waypoints, World
 from tropel.world.ground import Ground
 
-# The scenes that layers are checked in: a hall (2D) and a box (3D) with everything a world can have.
-
-
-#: Agents in the usual scene, and in the one where threads are compared.
+#: Agents in the usual scene, and in the one for comparing threads.
 USUAL = 240
 CROWD = 2_400
 _LONERS = 9
@@ -51,10 +51,10 @@ class CheckScene:
 def scenes(
     *, world: World | None, agents: Iterable[Group | Source] | Group | None, dims: Iterable[int], crowd: bool = False
 ) -> list[CheckScene]:
-    """The user's own scene if there is one, else a built-in one for each dimension."""
+    """The user's scene if one is given, otherwise a built-in one per dimension."""
     if world is None:
         if agents is not None:
-            raise ParameterError("agents are given but no world; give both, or neither to use the built-in scenes")
+            raise ParameterError("agents are given without a world; give both, or neither to use the built-in scenes")
         return [_built_in(dim, CROWD if crowd else USUAL) for dim in dims]
     if agents is None:
         groups: Sequence[Group | Source] = _everybody(CROWD if crowd else USUAL, world.dim)
@@ -66,7 +66,7 @@ def scenes(
 def _built_in(dim: int, count: int) -> CheckScene:
     if dim not in (2, 3):
         raise ParameterError(f"dims names the dimensions to check, 2 and 3, not {dim!r}")
-    # Room per agent stays the same, so that everybody has about the same number of neighbours in small and large ones.
+    # Space per agent stays the same, so that agents have about the same number of neighbours in small and large scenes.
     scale = (count / USUAL) ** (1.0 / dim)
     world, crowded, remote = _hall(scale) if dim == 2 else _box(scale)
     what = "hall" if dim == 2 else "box"
@@ -120,7 +120,7 @@ def _box(s: float) -> tuple[World, Any, Any]:
 
 
 def _loners(region: Any) -> Group:
-    """Agents with small ids whom nobody senses: with other ids, the rows of all others change and nothing else."""
+    """Agents with small ids that no other senses: with other ids, only the rows of all others change."""
     return Group("loners", count=_LONERS, region=region, radius=0.15, sense_radius=0.2, goal="none")
 
 
@@ -141,7 +141,7 @@ def _everybody(count: int, dim: int, region: Any = None) -> tuple[Group, ...]:
 
 
 def _stir(sim: Simulation, seed: int) -> None:
-    """Gaps between the ids, as when some have left, and everybody on the move, so that no number is a special one."""
+    """Make gaps between the ids, as if some agents had left, and set all agents in motion, to avoid special numbers."""
     sim.remove_agents(ids=range(0, len(sim.agents), 7))
     state = sim.agents
     draws = np.random.default_rng(seed)
@@ -155,11 +155,11 @@ Maker = Callable[[], Any]
 
 
 def maker(layer: Any, kind: type[Layer]) -> Maker:
-    """How to get a fresh layer: a copy of the one given, or what a class or function that makes layers returns."""
+    """How to get a fresh layer: a copy of the given one, or what the given class or function returns."""
     if not isinstance(layer, kind):
         if not callable(layer):
             raise ParameterError(
-                f"{layer!r} is no tropel.{kind.__name__}, and no class or function that makes one; extend "
+                f"{layer!r} is not a tropel.{kind.__name__}, nor a class or function that makes one; extend "
                 f"tropel.{kind.__name__} and write its method {kind.method}"
             )
         return layer
@@ -174,7 +174,7 @@ def maker(layer: Any, kind: type[Layer]) -> Maker:
 
 @dataclass(frozen=True, kw_only=True)
 class Situation:
-    """What the layers of a simulation see at one step."""
+    """The inputs of a simulation's layers at one step."""
 
     state: AgentState
     world: World
@@ -188,7 +188,7 @@ class Situation:
 
     @classmethod
     def of(cls, sim: Simulation, *, make_environment: Maker) -> Situation:
-        """The coming step of a simulation, which may go on afterwards."""
+        """The next step of a simulation, which may continue afterwards."""
         world = copy.deepcopy(sim.world)
         world.advance(sim.time, sim.dt)
         bare = cls(
@@ -214,7 +214,7 @@ class Situation:
         return replace(self, near=near)
 
     def moment(self, members: Rows | None = None, *, environment: Environment | None = None) -> Moment:
-        """What a layer is given for some members, or for all; cells are those that neighbours were found in."""
+        """The input of a layer for some members, or for all; cells are those in which neighbours were found."""
         fresh = Moment.of(
             self.state,
             self.world,
@@ -248,7 +248,7 @@ class Situation:
         return layer
 
     def taking(self, rows: Rows, *, ids: NDArray[np.int64] | None = None) -> Situation:
-        """Only these rows, in this order, with other ids if they are given."""
+        """Only these rows, in this order, optionally with other ids."""
         columns = {name: array[rows] for name, array in self.state.columns.items()}
         if ids is not None:
             columns["id"] = ids.copy()
@@ -256,17 +256,17 @@ class Situation:
         return replace(self, state=state, directions=self.directions[rows], near=None).sensed()
 
     def at(self, positions: Floats) -> Situation:
-        """Everybody elsewhere."""
+        """The same agents at other positions."""
         state = with_columns(self.state, self.state.columns | {"position": positions})
         return replace(self, state=state, near=None).sensed()
 
     def elsewhere(self) -> Situation:
-        """Everybody in the place of the next one: another moment of the same agents."""
+        """Every agent at the position of the next one: another moment of the same agents."""
         moved = self.at(np.roll(self.state.position, 1, axis=0))
         return replace(moved, directions=np.roll(self.directions, 1, axis=0))
 
     def unseen_rows(self) -> Rows:
-        """Agents that nobody else has within its sense radius: whether they are there changes nothing for others."""
+        """Agents that are in no other agent's sense radius: their presence changes nothing for others."""
         assert self.near is not None
         indices = np.asarray(self.near.csr()[1], dtype=np.int64)
         return np.setdiff1d(np.arange(len(self.state), dtype=np.int64), indices)
@@ -291,7 +291,7 @@ def with_columns(state: AgentState, columns: dict[str, NDArray[Any]]) -> AgentSt
 
 
 def world_arrays(world: World) -> dict[str, NDArray[Any]]:
-    """What of the world layers look at."""
+    """The arrays of the world that layers read."""
     return {
         "world.bounds": world.bounds,
         "world.segments": world.segments,
@@ -303,7 +303,7 @@ def world_arrays(world: World) -> dict[str, NDArray[Any]]:
 
 
 def near_arrays(near: Near) -> dict[str, NDArray[Any]]:
-    """What of a neighbourhood steering models look at."""
+    """The arrays of a neighbourhood that steering models read."""
     arrays: dict[str, NDArray[Any]] = {}
     kernels: dict[str, Any] = {"neighbours()": near.neighbours(), "walls": near.walls, "obstacles": near.obstacles}
     for kind, arrays_of in kernels.items():

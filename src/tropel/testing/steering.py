@@ -1,4 +1,4 @@
-"""The promises of a steering model."""
+"""The promises of a steering model, and `check_steering`, which checks them."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from tropel.testing.violation import Case, copied, row_of
 from tropel.world import World
 
 _STEPS = 5
-#: Who is alone and has nowhere to go may drift, but not faster than this many times what it would walk or has.
+#: An agent that is alone and has no goal may drift, but not faster than this multiple of its desired or current speed.
 _EXPLOSION = 10.0
 
 
@@ -55,14 +55,15 @@ def check_steering(
 ) -> None:
     """Raise `ContractViolation` unless a steering model keeps the promises of `tropel.Model`.
 
-    Velocities (positions of a model that moves itself) are finite, also where agents stand on top of each other, and
-    headings are unit vectors; only rows of members are written, nothing else is changed; the same call gives the same
-    bits on any number of threads, in parts as at once, and after a resume; the order of agents does not matter.
+    Velocities (positions of a model that moves agents itself) are finite, even where agents stand on top of each other,
+    and headings are unit vectors. Only rows of members are written, and nothing else is changed. The same call gives
+    the same bits on any number of threads, in parts or at once, and after a resume. The order of agents does not
+    matter.
 
-    `model` is a steering model, or a class or function that makes one. `planner` and `environment` say what it is given
-    (straight lines to goals and a grid when left out; a model that follows layers needs a planner that lays them). All
-    members of such a model take part in one decision about who gets a cell, so it is not asked for parts. `dims` names
-    the dimensions it is made for; `world` and `agents` replace the built-in scenes. `ids_matter` is for models that
+    `model` is a steering model, or a class or function that makes one. `planner` and `environment` provide its inputs
+    (by default straight lines to goals and a grid; a model that follows the ground needs a planner that publishes it).
+    All members of such a model take part in one decision about who gets a cell, so it is not called for parts. `dims`
+    names the dimensions it supports; `world` and `agents` replace the built-in scenes. `ids_matter` is for models that
     draw random numbers by id or break ties by id: renumbering may then change results.
     """
     make = maker(model, Model)
@@ -100,7 +101,7 @@ def _case(scene: CheckScene, make: Maker) -> Case:
 
 
 def _moments(case: Case, build: Callable[[], Simulation], *, steps: Sequence[int]) -> Iterator[Situation]:
-    """The given steps of a simulation, which goes on only when the next one is asked for."""
+    """The given steps of a simulation, which continues only when the next one is requested."""
     with case.runs():
         sim = build()
     for step in steps:
@@ -112,7 +113,7 @@ def _moments(case: Case, build: Callable[[], Simulation], *, steps: Sequence[int
 
 
 def _check_corners(subject: Subject, moment: Situation) -> None:
-    """Nobody, several at the same place, and one alone with nowhere to go."""
+    """No agents, several at the same point, and one alone without a direction."""
     no_rows = np.empty(0, dtype=np.int64)
     subject.where("no members").fresh_call(moment, no_rows)
     subject.where("no agents").fresh_call(moment.taking(no_rows), no_rows)
@@ -137,8 +138,8 @@ def _check_calm(case: Case, moment: Situation, result: dict[str, NDArray[Any]]) 
     speed = float(np.linalg.norm(result["velocity"][0]))
     if speed > _EXPLOSION * usual:
         case.broken(
-            "an agent that is alone and has nowhere to go stays calm",
-            f"it goes at {speed:.3g} m/s, {speed / usual:.0f} times what is usual for it",
+            "an agent that is alone and has no direction stays calm",
+            f"it moves at {speed:.3g} m/s, {speed / usual:.0f} times its usual speed",
             "look for a force that grows without bound near zero distance or zero speed",
         )
 
@@ -181,7 +182,7 @@ def _check_not_replaced(case: Case, before: dict[str, NDArray[Any]], after: dict
         if after.get(name) is not before[name]:
             case.broken(
                 "results are written into the arrays of out",
-                f"out.{name} is another array than before",
+                f"out.{name} is a different array than before",
                 f"write out.{name}[members] = …, do not replace the array",
             )
 
@@ -192,6 +193,6 @@ def _check_heading(case: Case, moment: Situation, members: Rows, heading: NDArra
     if len(odd):
         case.broken(
             "a heading is a unit vector",
-            f"that of {row_of(moment.state, int(members[odd[0]]))} has the length {length[odd[0]]:.9g}",
-            "divide by the length, and leave the heading as it is where the speed is zero",
+            f"that of {row_of(moment.state, int(members[odd[0]]))} has length {length[odd[0]]:.9g}",
+            "divide by the length, and leave the heading unchanged where the speed is zero",
         )

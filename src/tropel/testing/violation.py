@@ -14,17 +14,17 @@ from tropel.agents.state import AgentState
 
 Arrays = Mapping[str, NDArray[Any]]
 
-#: What a different order of summation may change, relative to values of about one.
+#: What another order of summation may change, relative to values of about one.
 ROUNDING = 1e-9
 
 
-class ContractViolation(AssertionError):  # noqa: N818 - a failed assertion about the user's code, no error of tropel
-    """A layer does not keep what layers promise each other."""
+class ContractViolation(AssertionError):  # noqa: N818 - a failed assertion about the user's code, not an error of tropel
+    """A layer does not keep a promise of its contract."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Case:
-    """Which layer is checked where, for messages."""
+    """Which layer is checked in which scene, for messages."""
 
     layer: str
     method: str
@@ -41,7 +41,7 @@ class Case:
 
     @contextmanager
     def runs(self) -> Iterator[None]:
-        """Turn whatever the layer's own code raises into a violation that says where."""
+        """Turn whatever the layer's code raises into a violation that tells where it happened."""
         try:
             yield
         except (ContractViolation, MemoryError):
@@ -50,7 +50,7 @@ class Case:
             self.broken(
                 "it must work there",
                 f"it raised {type(error).__name__}: {error}",
-                "if it is not made for that, name the dimensions it is made for (dims=(2,)) or give a world and agents",
+                "if it does not support that, name the dimensions it supports (dims=(2,)) or give a world and agents",
                 cause=error,
             )
 
@@ -60,12 +60,12 @@ class Difference:
     """The first entry in which two arrays differ."""
 
     name: str
-    row: int | None  #: None where the arrays as a whole differ, or are single values
+    row: int | None  #: None if the arrays differ as a whole, or are single values
     before: Any
     after: Any
 
     def told(self, state: AgentState | None = None) -> str:
-        """Where it is; `state` says which agent is in the row."""
+        """Where it is; `state` tells which agent is in the row."""
         where = self.name
         if self.row is not None:
             where += f" of {row_of(state, self.row)}" if state is not None else f", row {self.row},"
@@ -100,14 +100,14 @@ def bit_difference(before: Arrays, after: Arrays) -> Difference | None:
 
 
 def rounding_difference(before: Arrays, after: Arrays) -> Difference | None:
-    """The first row that differs by more than what another order of summation explains."""
+    """The first row that differs by more than another order of summation explains."""
     for name in sorted(before):
         a, b = np.asarray(before[name]), np.asarray(after[name])
         if not np.issubdtype(a.dtype, np.floating):
             apart = a != b
         else:
             near = np.abs(a - b) <= ROUNDING * (1.0 + np.abs(a))
-            # Infinities and NaN in memory columns are fine as long as both have them.
+            # Infinities and NaN in memory columns are fine if both have them.
             apart = ~(near | (a == b) | (np.isnan(a) & np.isnan(b)))
         if apart.any():
             row = int(np.argwhere(apart)[0, 0])

@@ -1,7 +1,7 @@
 """Verification: the standard tests of pedestrian dynamics, run against the engine with a steering model.
 
 A test is a module of this package with a function `check(model, *, model_name, picture) -> Verdict`, entered in
-`_MODULES`. RiMEA is the German guideline for microscopic evacuation analysis, whose tests the field agrees on.
+`_MODULES`. RiMEA is the German guideline for microscopic evacuation analysis; its tests are the standard of the field.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _MODULES = {
 
 
 def names() -> list[str]:
-    """Names of all tests, in the order in which they are run."""
+    """Names of all tests, in the order in which they run."""
     return list(_MODULES)
 
 
@@ -38,14 +38,14 @@ def run(
     out: Path | None = None,
     told: Callable[[int, str], None] | None = None,
 ) -> Iterator[Verdict]:
-    """Run tests (all when left out) with steering models by name (all that scenario files know when left out).
+    """Run tests (all by default) with steering models by name (by default all that scenario files know).
 
-    With `out`, each draws a picture into that folder. `told(done, what)` hears of each test before it begins.
+    With `out`, each test draws a picture into that folder. `told(done, what)` is called before each test.
     """
     chosen = list(tests) or names()
     for test in chosen:
         if test not in _MODULES:
-            raise ParameterError(f"there is no verification test '{test}'; {suggest(test, _MODULES)}")
+            raise ParameterError(f"unknown verification test '{test}'; {suggest(test, _MODULES)}")
     makers = {name: named_model(name) for name in (models or model_names())}
     if out is not None:
         out.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""RiMEA test 6: twenty people round a corner to the left; nobody goes through a wall, nobody is lost."""
+"""RiMEA test 6: twenty people walk around a corner to the left; nobody goes through a wall, nobody gets lost."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from tropel.verification.walkers import Gates, Model
 from tropel.world import World
 
 PEOPLE = 20
-#: Two corridors of 2 m; the second goes on beyond the finish, so that those who arrive do not stand in the way.
+#: Two corridors of 2 m; the second continues beyond the finish, so that people who arrive do not block the others.
 WALKABLE = shapely.union_all([shapely.box(0, 0, 12, 2), shapely.box(10, 0, 12, 26)])
-FINISH = 12.0  #: who is so far up the second corridor has arrived [m]
-_TITLE = "RiMEA test 6: twenty people round a corner"
+FINISH = 12.0  #: people this far up the second corridor have arrived [m]
+_TITLE = "RiMEA test 6: twenty people around a corner"
 _CORNER = ((10.0, 2.0), (12.0, 0.0))
 _LIMIT = 90.0
 _DT = 0.05
@@ -29,23 +29,23 @@ _DT = 0.05
 
 @dataclass
 class Walked:
-    """What twenty people did."""
+    """What the twenty people did."""
 
-    paths: list[NDArray[np.float64]] = field(default_factory=list)  #: places of all, step by step [m]
+    paths: list[NDArray[np.float64]] = field(default_factory=list)  #: positions of all people, step by step [m]
     crossings: int = 0  #: moves that leave the corridor
     nearest_wall: float = np.inf  #: smallest distance of a centre from a wall [m]
     arrived: int = 0
-    last: float | None = None  #: when the last one arrived [s]
+    last: float | None = None  #: time at which the last person arrived [s]
 
 
 def crossings(before: NDArray[np.float64], after: NDArray[np.float64]) -> int:
-    """How many straight moves are not within the corridor all along."""
+    """How many straight moves are not entirely within the corridor."""
     moves = shapely.linestrings(np.stack([before, after], axis=1))
     return int((~shapely.covers(WALKABLE, moves)).sum())
 
 
 def walk(model: Model, *, seed: int = 0) -> Walked:
-    """Let them walk until all have arrived or time is up; every move of everybody is looked at."""
+    """Let people walk until all have arrived or time is up; every move is checked."""
     people = Group("people", count=PEOPLE, region=shapely.box(0, 0, 6, 2), goal="none")
     planner = Gates(_CORNER, onward=(0.0, 1.0))
     sim = Simulation(World(WALKABLE), people, planning=planner, local=model(), dt=_DT, seed=seed, threads=1)
@@ -66,7 +66,7 @@ def walk(model: Model, *, seed: int = 0) -> Walked:
 
 
 def check(model: Model, *, model_name: str, picture: Path | None = None) -> Verdict:
-    """Whether all arrive without crossing a wall."""
+    """Check that all arrive without crossing a wall."""
     walked = walk(model)
     passed = walked.crossings == 0 and walked.arrived == PEOPLE
     when = f"the last at {walked.last:.1f} s" if walked.last is not None else f"after {_LIMIT:.0f} s"
@@ -75,7 +75,7 @@ def check(model: Model, *, model_name: str, picture: Path | None = None) -> Verd
         _draw(picture, walked, model_name=model_name, said=said, passed=passed)
     return Verdict(
         name="rimea_6",
-        title="round a corner",
+        title="around a corner",
         model=model_name,
         passed=passed,
         binding=True,
@@ -102,7 +102,7 @@ def _draw(path: Path, walked: Walked, *, model_name: str, said: str, passed: boo
     axes.text(9.8, FINISH, "finish", ha="right", va="center", fontsize=style.TEXT_SIZE, family=style.FONT,
               color=style.label_colour(style.EXIT))  # fmt: skip
     paths = np.array(walked.paths)
-    # Coloured by where they start, so that one sees whether they keep their sides and order.
+    # Coloured by starting position, to show whether people keep their sides and order.
     colours = style.time_colours()(np.argsort(np.argsort(paths[0, :, 0])) / (PEOPLE - 1))
     for k in range(PEOPLE):
         axes.plot(paths[:, k, 0], paths[:, k, 1], color=colours[k], linewidth=1.0, alpha=0.8)

@@ -1,4 +1,4 @@
-"""RiMEA test 1: one person keeps its speed along a corridor of 40 m."""
+"""RiMEA test 1: one person keeps their speed along a corridor of 40 m."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _DT = 0.05
 
 
 def walk(model: Model) -> tuple[list[float], list[float]]:
-    """Times [s] and places along the corridor [m] of the person, until it has walked the length or time is up."""
+    """Times [s] and positions along the corridor [m] of the person, until they have walked it or time is up."""
     world = World(shapely.box(-1.0, 0.0, LENGTH + 3.0, WIDTH))
     person = Group("person", positions=[(0.0, WIDTH / 2)], desired_speed=SPEED, goal="none")
     sim = Simulation(world, person, planning=Gates(onward=(1.0, 0.0)), local=model(), dt=_DT, threads=1)
@@ -38,10 +38,10 @@ def walk(model: Model) -> tuple[list[float], list[float]]:
 
 
 def check(model: Model, *, model_name: str, picture: Path | None = None) -> Verdict:
-    """Whether the person needs between 26 and 34 s."""
+    """Check that the person needs between 26 and 34 s."""
     times, places = walk(model)
     arrived = places[-1] >= LENGTH
-    # Between the last two steps it walked evenly.
+    # Interpolated: the speed is constant within a step.
     needed = float(np.interp(LENGTH, places[-2:], times[-2:])) if arrived else None
     passed = needed is not None and EARLIEST <= needed <= LATEST
     said = f"{needed:.1f} s" if needed is not None else f"only {max(places):.1f} m after {times[-1]:.0f} s"
@@ -67,7 +67,7 @@ def _draw(path: Path, times: list[float], places: list[float], *, model_name: st
         said=f"needed {said}" if passed else f"not within {EARLIEST:.0f} to {LATEST:.0f} s: {said}",
         good=passed,
         x="time [s]",
-        y="way along the corridor [m]",
+        y="distance along the corridor [m]",
     )
     axes.plot(
         [0.0, LENGTH / SPEED], [0.0, LENGTH], color=style.FAINT_INK, linewidth=1.2, linestyle="--", label="1.33 m/s"

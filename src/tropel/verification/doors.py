@@ -1,9 +1,9 @@
-"""Flow through doors: how many people per second and metre of width come out of a crowd that presses through.
+"""Flow through doors: people per second and metre of width, out of a crowd that pushes through.
 
-In experiments the flow grows with the width, so that the specific flow stays about the same, around 1.9 per metre and
-second (Seyfried et al., "New insights into pedestrian flow through bottlenecks", Transportation Science 2009). The
-range that models are compared with is a choice made here: from 1.3, with which handbooks for planners reckon, to 2.5,
-which some experiments exceed. Where a crowd gets stuck, its flow depends on how long one waits: look at `stuck` first.
+In experiments the flow grows with the width, so the specific flow stays about the same, around 1.9 per metre and second
+(Seyfried et al., "New insights into pedestrian flow through bottlenecks", Transportation Science 2009). The range that
+models are compared with is a choice made here: from 1.3, the value that planning handbooks use, to 2.5, which some
+experiments exceed. If a crowd gets stuck, its flow depends on how long the run waits, so check `stuck` first.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ USUAL = 1.9  #: [1/(m s)]
 LEAST, MOST = 1.3, 2.5  #: the range compared with [1/(m s)]
 PEOPLE = 150
 SEEDS = (0, 1, 2)
-#: The flow is that between the first and the last of these shares of the crowd: neither the start nor the last few.
+#: The flow is measured between these shares of the crowd, without the start and the last few people.
 _FROM, _TO = 0.2, 0.8
 _TITLE = "Flow through doors"
 _ROOM, _BEHIND = 8.0, 4.0
@@ -42,7 +42,7 @@ def passing_times(
 ) -> tuple[NDArray[np.float64], float]:
     """When people pass the line of the door [s], in order, and when the run ended.
 
-    It ends when enough have passed, or when nobody has for the `patience` [s]: then the crowd is stuck.
+    It ends when enough people have passed, or when none has for `patience` seconds: then the crowd is stuck.
     """
     low, high = (_ROOM - width) / 2, (_ROOM + width) / 2
     world = World(
@@ -71,7 +71,7 @@ def passing_times(
 
 
 def flow(times: NDArray[np.float64], end: float, *, people: int = PEOPLE) -> float:
-    """People per second in the middle part of a crowd; counted until the end of the run where it got stuck."""
+    """People per second in the middle part of a crowd; if it got stuck, counted until the end of the run."""
     first, last = math.ceil(_FROM * people), math.ceil(_TO * people)
     if len(times) < first:
         return 0.0
@@ -89,7 +89,7 @@ def check(
     people: int = PEOPLE,
     patience: float = 60.0,
 ) -> Verdict:
-    """Whether the specific flow is one that people show, at every width."""
+    """Check that the specific flow is in the range of experiments, at every width."""
     runs = [
         [passing_times(model, width, people=people, seed=seed, patience=patience) for seed in seeds] for width in widths
     ]

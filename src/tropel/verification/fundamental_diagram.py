@@ -1,8 +1,8 @@
-"""RiMEA test 4: how speed falls with density, beside the curve of Weidmann (1993).
+"""RiMEA test 4: how speed falls with density, compared with the curve of Weidmann (1993).
 
-A long corridor is filled evenly. In its middle, speed and density are measured while neither the free way before the
-first nor the end of the crowd has come there. People start on a disturbed lattice, because places drawn at random one
-after the other do not get beyond four per square metre; at high densities its order lasts, and with it some speed.
+A long corridor is filled evenly. Speed and density are measured in its middle, before either the free space in front of
+the crowd or its end gets there. People start on a perturbed lattice, because random sequential placement does not get
+beyond four per square metre. At high densities the order of the lattice lasts, and with it some speed.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from tropel.world import World
 
 FREE_SPEED = 1.34  #: [m/s]
 DENSITIES = (0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 5.0)  #: as filled [1/m²]
-#: How far from the curve counts as near [m/s]: a choice made here, since published diagrams differ a good deal.
+#: Largest deviation from the curve [m/s]: a choice made here, since published diagrams differ a good deal.
 SCATTER = 0.3
 _TITLE = "RiMEA test 4: speed over density in a corridor"
 _LENGTH, _WIDTH = 60.0, 4.0
@@ -53,7 +53,7 @@ def weidmann(density: NDArray[np.float64] | float) -> Any:
 
 
 def measure(model: Model, density: float, *, seconds: float = _MEASURE, seed: int = 0) -> Measured:
-    """Fill the corridor with so many people per square metre, and let them walk."""
+    """Fill the corridor with this many people per square metre, and let them walk."""
     world = World(bounds=(-5.0, 0.0, 120.0, _WIDTH), walls=[[(-5, 0), (120, 0)], [(-5, _WIDTH), (120, _WIDTH)]])
     people = Group("people", positions=_filled(density, seed), radius=_RADIUS, desired_speed=FREE_SPEED, goal="none")
     sim = Simulation(world, people, planning=Gates(onward=(1.0, 0.0)), local=model(), dt=_DT, seed=seed, threads=1)
@@ -66,7 +66,7 @@ def measure(model: Model, density: float, *, seconds: float = _MEASURE, seed: in
             counts.append(inside.sum())
             speeds.append(sim.agents.velocity[inside, 0].sum())
     area = (_SECTION[1] - _SECTION[0]) * _WIDTH
-    # Everybody counts as often as it is seen: this is the mean over people, not over times.
+    # Every person counts as often as seen: this is the mean over people, not over times.
     speed = float(sum(speeds) / sum(counts)) if sum(counts) else math.nan
     return Measured(filled=density, density=float(np.mean(counts)) / area, speed=speed)
 
@@ -74,7 +74,7 @@ def measure(model: Model, density: float, *, seconds: float = _MEASURE, seed: in
 def check(
     model: Model, *, model_name: str, picture: Path | None = None, densities: Sequence[float] = DENSITIES
 ) -> Verdict:
-    """Whether speed falls with density and stays near Weidmann's curve."""
+    """Check that speed falls with density and stays near Weidmann's curve."""
     points = [measure(model, density) for density in densities]
     apart = [p.speed - float(weidmann(p.density)) for p in points]
     worst = max(range(len(points)), key=lambda k: abs(apart[k]) if math.isfinite(apart[k]) else math.inf)
@@ -84,7 +84,7 @@ def check(
     passed = all(near) and falls
     said = (
         f"{sum(near)} of {len(near)} densities within {SCATTER} m/s of the curve; "
-        f"farthest {apart[worst]:+.2f} m/s at {points[worst].density:.1f} per m²"
+        f"largest deviation {apart[worst]:+.2f} m/s at {points[worst].density:.1f} per m²"
         + ("" if falls else "; speed does not fall with density")
     )
     if picture is not None:
@@ -107,7 +107,7 @@ def check(
 
 
 def _filled(density: float, seed: int) -> NDArray[np.float64]:
-    """A triangular lattice over the corridor, each place moved at random as far as nobody touches anybody."""
+    """A triangular lattice over the corridor, each position moved at random without bodies touching."""
     across = _WIDTH - 2.0 * _RADIUS
     spacing = math.sqrt(2.0 / (math.sqrt(3.0) * density))
     rows = max(round(_WIDTH / (spacing * math.sqrt(0.75))), 1)

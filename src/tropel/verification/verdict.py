@@ -1,4 +1,4 @@
-"""What a verification test says about a model."""
+"""The verdict of a verification test on a model, and the figure that all tests share."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 class Verdict:
     """The outcome of one test for one model.
 
-    A test that is not `binding` compares with what people show in experiments, which scatters: a model outside that
-    range is reported, but nothing has failed.
+    A test that is not `binding` compares with experiments, which scatter: a model outside that range is reported, but
+    does not fail.
     """
 
     name: str
@@ -30,7 +30,7 @@ class Verdict:
     binding: bool
     expected: str  #: in words, with units
     measured: dict[str, Any] = field(default_factory=dict)  #: plain data, names with units
-    said: str  #: what was found, in a sentence
+    said: str  #: the result, in a sentence
     picture: Path | None = None
 
     @property
@@ -41,7 +41,7 @@ class Verdict:
 
     @property
     def failed(self) -> bool:
-        """Whether a criterion that must hold does not."""
+        """Whether a binding criterion does not hold."""
         return self.binding and not self.passed
 
     def json(self) -> dict[str, Any]:
@@ -61,7 +61,7 @@ class Verdict:
 
 
 def verdict_table(verdicts: Iterable[Verdict]) -> Table:
-    """All verdicts for the terminal."""
+    """A table of all verdicts for the terminal."""
     from rich import box
     from rich.markup import escape
     from rich.table import Table
@@ -81,7 +81,7 @@ def verdict_table(verdicts: Iterable[Verdict]) -> Table:
     return table
 
 
-# The figure that the pictures of all tests share: a title, the verdict, and one panel.
+# The figure of all tests: a title, the verdict, and one panel.
 
 # All lengths in pixels.
 _WIDTH = 900

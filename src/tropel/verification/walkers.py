@@ -1,4 +1,8 @@
-"""A planner for the scenes of the tests: through one gate after the other, then on in a fixed direction."""
+"""What the tests share: steering models by name, and a planner that leads through gates.
+
+Models go by the names that scenario files use, with their default parameters. The planner leads through one gate after
+another, then on in a fixed direction.
+"""
 
 from __future__ import annotations
 
@@ -10,9 +14,6 @@ from numpy.typing import NDArray
 
 from tropel.contracts import Guidance, Moment, Planner
 from tropel.registry import MODELS
-
-# Steering models by the names that scenario files use, with their default parameters.
-
 
 #: Makes a fresh steering model.
 Model = Callable[[], Any]
@@ -26,22 +27,22 @@ def model_names() -> list[str]:
 def named_model(name: str) -> Model:
     """The model with a short name, or given as "package.module:Class".
 
-    Who calls names the class, not a file, so its package is allowed.
+    The caller names the class, not a file, so its package is allowed.
     """
     return MODELS.find(name, allow_imports=[name.partition(":")[0]])
 
 
 Point = tuple[float, float]
 
-#: How far from the posts of a gate people aim [m]; in narrow gates half of the width at most.
+#: How far from the posts of a gate people aim [m]; in narrow gates at most half of the width.
 _MARGIN = 0.3
 
 
 class Gates(Planner):
-    """Walk to the nearest point of the first gate that is still ahead; where none is, walk `onward`.
+    """Walk to the nearest point of the first gate that is still ahead; if there is none, walk `onward`.
 
-    A gate is given by its left and right post, as those who walk through see them. It is behind whoever is beyond the
-    straight line through its posts, so where to go depends on the place alone, and nothing is to be remembered.
+    A gate is given by its left and right post, as seen by people who walk through. It is behind people who are beyond
+    the straight line through its posts, so the direction depends on the position alone, and nothing is remembered.
     """
 
     def __init__(self, *gates: tuple[Point, Point], onward: Point) -> None:

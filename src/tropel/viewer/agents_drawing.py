@@ -1,4 +1,4 @@
-"""Agents: instanced meshes for the living, one for the dead. Positions go out as one array a frame and mesh."""
+"""Drawing agents: instanced meshes for the living, one mesh for the dead. Positions are sent as one array per mesh."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from tropel.viewer.shapes3d import instance_colours, no_turns, rgb_array, unit_b
 
 Colours = NDArray[np.uint8]
 
-#: Rows beyond those in use are drawn with the size 0: a node that changes its number of instances is made anew.
+#: Spare rows are drawn with size 0, because a node that changes its number of instances is created again.
 _ROOM = 1.25
 _LEAST_ROOM = 16
-#: So many in one mesh at most. Beyond 50 000 viser's page keeps a tree of them, which fails when many are in one place,
+#: Most instances in one mesh. Beyond 50 000 viser's page keeps a tree of them, which fails when many are in one place,
 #: as the spare rows are.
 _MOST_TOGETHER = 40_000
-#: More than these are drawn with few triangles, which is what a page without a graphics card has to work on.
+#: Larger crowds are drawn with few triangles, so that a page without a graphics card can keep up.
 _MANY = 5_000
-#: Bodies are drawn at least this large, in parts of the world's extent, so that they are seen at all.
+#: Bodies are drawn at least this large, as a share of the world's extent, so that they are visible at all.
 _LEAST_SIZE = 0.0015
 
 
@@ -37,7 +37,7 @@ class AgentsDrawing:
         self._dead: tuple[int, ...] = ()
 
     def draw(self, frame: Frame, colours: Colours) -> None:
-        """Draw a frame, with a colour (red, green, blue) for each agent."""
+        """Draw a frame, with a colour (red, green, blue) per agent."""
         living = ~frame.dead
         rows = slice(None) if living.all() else living
         self._draw_living(frame, rows, colours[rows])
@@ -52,14 +52,14 @@ class AgentsDrawing:
         needed = max(1, -(-len(places) // _MOST_TOGETHER))
         while len(self._parts) < needed:
             self._parts.append(_Part(self._server, f"/agents/living {len(self._parts)}"))
-        # Sent together, or a page might draw new places with old colours.
+        # Sent together, otherwise a page might draw new positions with old colours.
         with self._server.atomic():
             for number, part in enumerate(self._parts):
                 some = slice(number * _MOST_TOGETHER, (number + 1) * _MOST_TOGETHER)
                 part.draw(self._mesh, places[some], turns[some], sizes[some], shown[some])
 
     def _draw_dead(self, frame: Frame) -> None:
-        """Dark crosses on the ground: who is dead is told by the shape, not by a colour alone."""
+        """Draw dark crosses on the ground: dead agents differ by shape, not only by colour."""
         dead = np.flatnonzero(frame.dead)
         if (who := tuple(frame.id[dead].tolist())) == self._dead:
             return
@@ -86,7 +86,7 @@ class AgentsDrawing:
 
 
 class _Part:
-    """So many of the living, as one node."""
+    """Some of the living agents, as one node."""
 
     def __init__(self, server: Any, name: str) -> None:
         self._server = server
@@ -105,7 +105,7 @@ class _Part:
             self._make_room(min(max(_LEAST_ROOM, int(_ROOM * count)), _MOST_TOGETHER))
         self._node.batched_positions = self._filled(places, 0.0)
         self._node.batched_wxyzs = self._filled(turns, 1.0)
-        # Only what has changed.
+        # Send only what has changed.
         full_sizes = self._filled(sizes, 0.0)
         if self._sizes is None or not np.array_equal(full_sizes, self._sizes):
             self._node.batched_scales = self._sizes = full_sizes
@@ -130,14 +130,14 @@ class _Part:
         )
 
     def _filled(self, values: NDArray[Any], rest: float) -> NDArray[Any]:
-        """Values with rows added up to the room there is."""
+        """Values, padded with spare rows."""
         full = np.full((self._room, *values.shape[1:]), rest, dtype=values.dtype)
         full[: len(values)] = values
         return full
 
 
 def turned_to(heading: NDArray[np.float64]) -> NDArray[np.float32]:
-    """The shortest turns of the x axis to headings, as quaternions (w, x, y, z)."""
+    """The shortest rotations of the x axis to headings, as quaternions (w, x, y, z)."""
     ahead = in_space(heading)
     turns = np.column_stack([1.0 + ahead[:, 0], np.zeros(len(ahead)), -ahead[:, 2], ahead[:, 1]])
     backwards = turns[:, 0] < 1e-6
@@ -146,7 +146,7 @@ def turned_to(heading: NDArray[np.float64]) -> NDArray[np.float32]:
 
 
 def _walker() -> tuple[NDArray[np.float32], NDArray[np.uint32]]:
-    """Somebody seen from above: a low round body of radius 1 with a nose."""
+    """A person seen from above: a low round body of radius 1 with a nose."""
     body, faces = unit_prism(10, top=0.75)
     body = body * np.array([1.0, 1.0, 2.2], dtype=np.float32)
     first = len(body)
@@ -156,7 +156,7 @@ def _walker() -> tuple[NDArray[np.float32], NDArray[np.uint32]]:
 
 
 def _dart() -> tuple[NDArray[np.float32], NDArray[np.uint32]]:
-    """Something that flies along x."""
+    """A flying body that points along x."""
     angle = np.linspace(0.0, 2.0 * np.pi, 6, endpoint=False)
     ring = np.column_stack([np.full(6, -0.9), np.cos(angle), np.sin(angle)])
     vertices = np.concatenate([ring, [[1.7, 0.0, 0.0], [-0.5, 0.0, 0.0]]]).astype(np.float32)
@@ -168,13 +168,13 @@ def _dart() -> tuple[NDArray[np.float32], NDArray[np.uint32]]:
 
 
 def _wedge() -> tuple[NDArray[np.float32], NDArray[np.uint32]]:
-    """Somebody among many: three faces that rise from the ground and point along x."""
+    """A person in a large crowd: three faces that rise from the ground and point along x."""
     corners = [(1.5, 0.0, 0.0), (-0.85, 0.95, 0.0), (-0.85, -0.95, 0.0), (-0.3, 0.0, 2.0)]
     return np.array(corners, dtype=np.float32), np.array([(0, 1, 3), (1, 2, 3), (2, 0, 3)], dtype=np.uint32)
 
 
 def _splinter() -> tuple[NDArray[np.float32], NDArray[np.uint32]]:
-    """Something that flies among many: four faces."""
+    """A flying body in a large crowd: four faces."""
     corners = [(1.7, 0.0, 0.0), (-0.9, 0.0, 1.0), (-0.9, -0.87, -0.5), (-0.9, 0.87, -0.5)]
     faces = [(0, 1, 2), (0, 2, 3), (0, 3, 1), (1, 3, 2)]
     return np.array(corners, dtype=np.float32), np.array(faces, dtype=np.uint32)

@@ -1,4 +1,4 @@
-"""Where one looks from: the plan from above, or freely in space. A good first view frames the whole world."""
+"""The camera: the plan from above, or a free view in space. The first view frames the whole world."""
 
 from __future__ import annotations
 
@@ -14,37 +14,37 @@ import numpy as np
 
 from tropel.recording.scene import Scene
 
-#: Angles of view, up and down [rad]. From above a narrow one: bodies at the edge lean less.
+#: Vertical angles of view [rad]. The one from above is narrow, so that bodies at the edge lean less.
 PLAN_ANGLE = math.radians(20.0)
 FREE_ANGLE = math.radians(45.0)
-#: Room around the world, and how wide a window is at least compared to its height.
+#: Room around the world, and the assumed ratio of width to height of a window.
 _MARGIN = 1.08
 _ASPECT = 1.25
-#: By what share of its height a camera that is framed moves to make its page tell its shape, how often it must answer,
-#: how long it is waited for [s] and how often it is asked at most.
+#: To make a page report its shape, its camera is nudged by this share of its height. It must answer this many times,
+#: is waited for this long [s] and is nudged at most this many times.
 _HAIR = 1e-4
 _HAIRS = 3
 _PATIENCE = 0.9
 _TRIES = 60
-#: What share of its height a camera may be away from where it was sent, and how many such places are remembered.
+#: How far a camera may be from where it was sent, as a share of its height, and how many such places are remembered.
 _NEAR = 2e-3
 _REMEMBERED = 32
 
 
 @dataclass(frozen=True, kw_only=True)
 class Pose:
-    """A camera."""
+    """Position, orientation and angle of view of a camera."""
 
     position: tuple[float, float, float]
     look_at: tuple[float, float, float]
     up: tuple[float, float, float]
-    angle: float  #: of view, up and down [rad]
+    angle: float  #: vertical angle of view [rad]
     near: float  #: nothing nearer is drawn [m]
     far: float
 
 
 def plan_pose(scene: Scene, *, aspect: float = _ASPECT, margin: float = _MARGIN) -> Pose:
-    """From straight above, north up, so that everything is in the window, with a margin around it."""
+    """From straight above, north up, with the whole world in the window and a margin around it."""
     low, high = _corners(scene)
     width, depth = (high - low)[:2]
     tall = max(depth, width / aspect) * margin
@@ -52,7 +52,7 @@ def plan_pose(scene: Scene, *, aspect: float = _ASPECT, margin: float = _MARGIN)
     x, y = (0.5 * (low + high))[:2]
     top = high[2]
     return Pose(
-        # A hair to the south: who looks exactly along the axis that is up has no idea where north is.
+        # Slightly to the south: a camera that looks exactly along the up axis does not know where north is.
         position=(float(x), float(y) - 1e-3 * distance, float(top) + distance),
         look_at=(float(x), float(y), float(top)),
         up=(0.0, 0.0, 1.0),
@@ -63,7 +63,7 @@ def plan_pose(scene: Scene, *, aspect: float = _ASPECT, margin: float = _MARGIN)
 
 
 def free_pose(scene: Scene, *, aspect: float = _ASPECT, margin: float = _MARGIN) -> Pose:
-    """From the south-east and above, as near as all corners of the world are in the window, with a margin."""
+    """From the south-east and above, as near as possible with all corners of the world in the window and a margin."""
     low, high = _corners(scene)
     middle = 0.5 * (low + high)
     towards = np.array([0.45, -0.8, 0.75])
@@ -74,7 +74,7 @@ def free_pose(scene: Scene, *, aspect: float = _ASPECT, margin: float = _MARGIN)
     steep = math.tan(0.5 * FREE_ANGLE)
     across = np.abs(corners @ right) / (steep * aspect)
     along = np.abs(corners @ np.cross(towards, right)) / steep
-    # What is nearer than the middle needs a camera that is farther away.
+    # Corners nearer than the middle need a camera that is farther away.
     distance = float((corners @ towards + margin * np.maximum(across, along)).max())
     place = middle + distance * towards
     return Pose(
@@ -92,7 +92,7 @@ def first_pose(scene: Scene) -> Pose:
 
 
 def set_first(server: Any, pose: Pose) -> None:
-    """What pages that are opened from now on begin with."""
+    """Set the view of pages opened from now on."""
     camera = server.initial_camera
     camera.position, camera.look_at, camera.up = pose.position, pose.look_at, pose.up
     camera.fov, camera.near, camera.far = pose.angle, pose.near, pose.far
@@ -108,7 +108,7 @@ def take(client: Any, pose: Pose) -> None:
 
 
 def frame_pages(server: Any, scene: Scene) -> None:
-    """Show all of a plan in each window, also when its shape changes, until somebody moves the camera."""
+    """Show the whole plan in each window, also when the window changes shape, until a user moves the camera."""
     framed: dict[int, Framed] = {}
 
     def opened(client: Any) -> None:
@@ -124,11 +124,11 @@ def frame_pages(server: Any, scene: Scene) -> None:
 
 
 class Framed:
-    """A page's view of the whole plan, which follows the shape of its window until somebody moves the camera.
+    """A page's view of the whole plan, which follows the shape of its window until a user moves the camera.
 
-    A page that is still being built may go back to the view it began with after it has taken another, and it may tell
-    the shape that its window had a moment ago. So a page that is somewhere nobody took it to is sent back, and after
-    each framing its camera is moved by a hair, several times, because it tells its shape whenever its camera moves.
+    A page that is still being built may return to its first view after it has taken another, and it may report the
+    shape that its window had a moment ago. So a page whose camera is somewhere it was never sent is sent back, and
+    after each framing its camera is nudged several times, because a page reports its shape whenever its camera moves.
     """
 
     def __init__(self, scene: Scene, client: Any) -> None:
@@ -136,7 +136,7 @@ class Framed:
         self._client = client
         self._aspect = 0.0
         self._pose = first_pose(scene)
-        #: Where a page may be without anybody's wish: where it was at first and wherever it has been sent.
+        #: Where a camera may be without a user moving it: where it was at first, and wherever it has been sent.
         self._beginnings = [np.asarray(client.camera.position), np.asarray(self._pose.position)]
         self._framings: deque[np.ndarray] = deque(maxlen=_REMEMBERED)
         self._has_arrived = False
@@ -144,18 +144,18 @@ class Framed:
         self._hairs_left = self._tries_left = 0
         self._keeping = threading.Lock()
         self._timer: threading.Timer | None = None
-        # Listen first: a panel that opens in between would be missed, and who stands still tells nothing more.
+        # Register first: a panel that opens in between would be missed, and a camera at rest reports nothing more.
         client.camera.on_update(lambda moved: self.keep())
         self.keep()
 
     def keep(self) -> None:
-        """Frame the world anew if the window has another shape than before, or if the page has lost its view."""
+        """Frame the world again if the window has changed shape, or if the page has lost its view."""
         with self._keeping:
             if self._page_has_told() and not self._is_moved():
                 self._keep()
 
     def leave_alone(self) -> None:
-        """Ask nothing more of the page."""
+        """Stop nudging the page."""
         with self._keeping:
             self._tries_left = 0
 
@@ -175,11 +175,11 @@ class Framed:
             self._set()
 
     def _page_has_told(self) -> bool:
-        """Whether what is known of the camera came from the page since it was set last."""
+        """Whether the known camera was reported by the page after it was last set."""
         return bool(self._client.camera.update_timestamp != self._set_at)
 
     def _is_moved(self) -> bool:
-        """Whether somebody has moved the camera."""
+        """Whether a user has moved the camera."""
         return self._has_arrived and not any(map(self._is_at, (*self._beginnings, *self._framings)))
 
     def _is_at(self, position: Any) -> bool:
@@ -198,12 +198,12 @@ class Framed:
         self._timer.start()
 
     def _ask(self) -> None:
-        """Move the camera by a hair, as often as the page has to answer."""
+        """Nudge the camera until the page has answered often enough."""
         with self._keeping:
             self._hairs_left -= self._page_has_told()
             self._tries_left -= 1
             if self._hairs_left > 0 and self._tries_left > 0 and not self._is_moved():
-                # To and fro, so that a page that is asked often stays where it is.
+                # Back and forth, so that a page that is nudged often stays where it is.
                 x, y, z = self._framings[-1]
                 hair = _HAIR * z if self._pose.position[1] == y else 0.0
                 self._pose = dataclasses.replace(self._pose, position=(float(x), float(y - hair), float(z)))

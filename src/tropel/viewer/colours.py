@@ -1,4 +1,7 @@
-"""What agents are coloured by: their group, or a number each has, on a scale that everybody can read."""
+"""What agents are coloured by: their group, or a number per agent on a scale that is readable with any colour vision.
+
+The legends for the panel are here too.
+"""
 
 from __future__ import annotations
 
@@ -30,17 +33,17 @@ GROUP = "group"
 SPEED = "speed"
 DENSITY = "density"
 TIME_TO_EXIT = "time to exit"
-#: What is always offered; columns come after these.
+#: These are always offered; columns come after them.
 ALWAYS = (GROUP, SPEED, DENSITY, TIME_TO_EXIT)
 _UNITS = {SPEED: "m/s", DENSITY: "1/m²", TIME_TO_EXIT: "s"}
 _NOT_OFFERED = frozenset({"id", "group", "position", "velocity", "heading", "dead"})
-#: The edge of the squares that people are counted in for the density, three by three of them [m].
+#: Side of the squares in which people are counted for the density, three by three of them [m].
 _SQUARE = 2.0 / 3.0
 
 
 @dataclass(frozen=True, kw_only=True)
 class Scale:
-    """What the lightest and the darkest colour stand for."""
+    """What the first and the last colour stand for."""
 
     low: float
     high: float
@@ -67,7 +70,7 @@ def unit_of(choice: str, sim: Simulation) -> str:
 
 
 def values_of(choice: str, sim: Simulation) -> Floats | None:
-    """The number of each agent that its colour shows; None for groups, NaN for who has none."""
+    """The number per agent that its colour shows; None for groups, NaN for agents without one."""
     agents = sim.agents
     if choice == GROUP:
         return None
@@ -83,7 +86,7 @@ def values_of(choice: str, sim: Simulation) -> Floats | None:
 def colours_of(
     frame: Frame, *, groups: int, unit: str = "", scale: Scale | None = None
 ) -> tuple[Colours, Scale | None]:
-    """A colour for each agent, and the scale if they show a number: a given one, or from the least to the most."""
+    """A colour per agent, and the scale if they show a number: the given one, or from the smallest to the largest."""
     if frame.value is None:
         return rgb_array(style.group_colours(groups))[frame.group], None
     value = frame.value
@@ -105,7 +108,7 @@ def _grey() -> tuple[int, ...]:
 
 
 def density_around(position: Floats) -> Floats:
-    """People per m² (per m³ in space) in the three by three squares around each."""
+    """People per m² (per m³ in space) in the three by three squares around each agent."""
     if not len(position):
         return np.empty(0)
     cell = np.floor((position - position.min(axis=0)) / _SQUARE).astype(np.int64) + 1
@@ -117,7 +120,7 @@ def density_around(position: Floats) -> Floats:
 
 
 def time_to_exit(sim: Simulation) -> Floats:
-    """The way that is left, at the desired speed [s]: along the planner's field, or straight where it has none."""
+    """The remaining path at the desired speed [s]: along the planner's field, or straight where it has none."""
     agents = sim.agents
     way = np.full(len(agents), np.nan)
     for number, name in enumerate(sim.groups):
@@ -152,14 +155,13 @@ def _way_left(sim: Simulation, planner: Planner, goal: int, position: Floats) ->
     return nearest
 
 
-# What colours mean, as little texts for the panel.
-
-#: Groups beyond these are not listed.
+# Legends for the panel.
+#: Further groups are not listed.
 _MOST_GROUPS = 12
 
 
 def group_legend(groups: Sequence[str]) -> str:
-    """A coloured square for each group."""
+    """A coloured square per group."""
     lines = [
         f'<span style="color:{colour}">■</span> {plain(name)}'
         for colour, name in zip(style.group_colours(len(groups)), groups, strict=True)
@@ -169,12 +171,12 @@ def group_legend(groups: Sequence[str]) -> str:
 
 
 def colour_bar(scale: Scale) -> str:
-    """The colours from low to high between the two numbers."""
+    """The colours from low to high, between the two numbers."""
     colours = [style.hex_colour(style.time_colours()(k / 11.0)) for k in range(12)]
     bar = "".join(f'<span style="color:{colour}">█</span>' for colour in colours)
     return f"{scale.low:.3g} {bar} {scale.high:.3g} {scale.unit}"
 
 
 def plain(text: str) -> str:
-    """Text that is not taken for markup."""
+    """Text escaped so that it is not read as markup."""
     return "".join(f"\\{letter}" if letter in "\\`*_{}[]()#+-.!<>|~" else letter for letter in text)

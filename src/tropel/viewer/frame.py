@@ -1,6 +1,6 @@
-"""What is drawn of a moment: copies, taken between two steps, so that drawing and simulating never meet.
+"""The state that is drawn: copies, taken between two steps, so that drawing never touches a running step.
 
-A frame knows nothing of the engine. A recorded run can be turned into frames as well.
+A frame knows nothing about the engine. Recorded runs can be turned into frames as well.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Discs:
-    """Round things by name: where they are and how large."""
+    """Round things by name, with position and radius."""
 
     names: Sequence[str] = ()
     position: Floats  #: (N, dim) [m]
     radius: Floats  #: [m]
     kinds: Sequence[str] = ()  #: of hazards, such as "fire"
-    outer: Floats | None = None  #: of hazards: how far they are avoided [m]
+    outer: Floats | None = None  #: of hazards: the distance up to which they are avoided [m]
 
 
 def no_discs(dim: int) -> Discs:
@@ -35,7 +35,7 @@ def no_discs(dim: int) -> Discs:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Frame:
-    """Everything that is drawn of a moment."""
+    """Everything that is drawn at one moment."""
 
     step: int
     time: float  #: [s]
@@ -45,13 +45,13 @@ class Frame:
     radius: Floats
     group: NDArray[np.int32]
     dead: NDArray[np.bool_]
-    value: Floats | None = None  #: what agents are coloured by, if not by their group
+    value: Floats | None = None  #: what agents are coloured by, unless by group
     doors: dict[str, bool] = field(default_factory=dict)  #: name → whether it is open
     exits: dict[str, bool] = field(default_factory=dict)
     obstacles: Discs
     hazards: Discs
     targets: Discs
-    left: int = 0  #: how many have left so far
+    left: int = 0  #: number of agents that have left so far
     died: int = 0
 
     @property
@@ -60,7 +60,7 @@ class Frame:
 
 
 def frame_of(sim: Simulation, *, value: Floats | None = None) -> Frame:
-    """The simulation as it is now; call it between two steps only."""
+    """The current state of the simulation; call it only between two steps."""
     agents, world = sim.agents, sim.world
     goals = world.goals()
     target_rows = [world.goal_numbers[name] for name in world.targets]
@@ -100,7 +100,7 @@ def frame_of(sim: Simulation, *, value: Floats | None = None) -> Frame:
 
 
 def in_space(points: Any) -> NDArray[np.float32]:
-    """Points of a plan or of space as (N, 3), a plan at the height 0."""
+    """Points in the plane or in space as (N, 3); a plane is at height 0."""
     points = np.asarray(points, dtype=np.float32)
     if points.shape[-1] == 3:
         return points

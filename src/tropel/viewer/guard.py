@@ -1,11 +1,16 @@
-"""Who may talk to the page's server, and what of that it listens to.
+"""Which clients may talk to the page's server, and which of their messages it accepts.
 
-Every address of a page holds a token that nobody can guess. viser's page opens its WebSocket below its own address, so
-the token comes along with it, also inside a notebook, whose frames get no cookies. Whoever has it may watch and steer;
-other programs and users of the machine have not. The name that is asked for must be one of this machine, or a page
-could rename itself to us, and a WebSocket must come from the page that this very server has sent.
+Every address of a page contains a token that cannot be guessed. viser's page opens its WebSocket below its own
+address, so the token comes with it, also inside a notebook, where frames get no cookies. Anyone who has the token may
+watch and steer; other programs and users of the machine do not have it. The requested host name must be one of this
+machine, otherwise a foreign page could point its own name at this server. A WebSocket must come from a page that this
+very server has sent.
 
-What is no message of a page is dropped before viser sees it. Each kind of trouble is one line in the log.
+Anything that is not a page's message is dropped before viser sees it. Each kind of problem gives one line in the log.
+
+viser accepts messages as they are: a wrong type raises an exception somewhere in its handlers, NaN becomes a radius,
+and a property name sets any attribute. So messages are first compared with the declarations in viser's own message
+classes (`trouble_with`).
 """
 
 from __future__ import annotations
@@ -26,20 +31,14 @@ from time import monotonic
 from typing import Any
 from urllib.parse import urlsplit
 
-# Whether what a page sends is a message that viser knows, with values of the declared types.
-#
-# viser takes messages as they come: a wrong type is an exception somewhere in its handlers, nan a radius of nothing,
-# and a name of a property sets any attribute. The declarations are those of viser's own message classes.
-
-
-#: Deeper than anything that a page sends.
+#: Deeper than anything a page sends.
 _DEEPEST = 12
 
 
 def trouble_with(received: Any, *, kinds: Mapping[str, type], element: Callable[[str], Any]) -> str:
-    """What is wrong with something that a page has sent, nothing if it is a message.
+    """What is wrong with something a page has sent; empty if it is a valid message.
 
-    `kinds` are the classes of messages by name, `element` finds an element of the panel by its identity.
+    `kinds` are the message classes by name; `element` finds an element of the panel by its identity.
     """
     import msgspec
 
@@ -57,7 +56,7 @@ def trouble_with(received: Any, *, kinds: Mapping[str, type], element: Callable[
     if not all(key in declared and _fits(value, declared[key]) and _is_plain(value) for key, value in told.items()):
         return "with a wrong value"
     if any(key not in told for key in _required(kinds[name])):
-        return "of which a part is missing"
+        return "with a missing part"
     if name == "GuiUpdateMessage" and not _is_value_of(element(told["uuid"]), told["updates"]):
         return "with a wrong value"
     return ""
@@ -65,7 +64,7 @@ def trouble_with(received: Any, *, kinds: Mapping[str, type], element: Callable[
 
 @functools.cache
 def _declared(kind: type) -> dict[str, Any]:
-    """Types of the fields of a message."""
+    """Types of the fields of a message class."""
     fields: Mapping[str, Any] = getattr(kind, "__dataclass_fields__", {})
     return {name: hint for name, hint in typing.get_type_hints(kind).items() if name in fields}
 
@@ -80,7 +79,7 @@ def _required(kind: type) -> list[str]:
 
 
 def _fits(value: Any, hint: Any) -> bool:
-    """Whether a value is of a declared type, as viser reads it: JavaScript has one kind of number."""
+    """Whether a value has a declared type, as viser reads it: JavaScript has only one number type."""
     origin, parts = typing.get_origin(hint), typing.get_args(hint)
     if origin in (typing.Union, types.UnionType):
         return any(_fits(value, part) for part in parts)
@@ -99,7 +98,7 @@ def _fits(value: Any, hint: Any) -> bool:
 
 
 def _is_plain(value: Any, depth: int = 0) -> bool:
-    """Whether all numbers in a value are finite, and not too large for one."""
+    """Whether all numbers in a value are finite, and its nesting is not too deep."""
     if depth > _DEEPEST:
         return False
     if isinstance(value, float):
@@ -111,11 +110,11 @@ def _is_plain(value: Any, depth: int = 0) -> bool:
 
 
 def _is_value_of(element: Any, updates: dict[str, Any]) -> bool:
-    """Whether an update sets nothing but the value of an element, to one of its kind and within its limits."""
+    """Whether an update sets only the value of an element, to one of its type and within its limits."""
     if set(updates) != {"value"}:
         return False
     if element is None:
-        return True  # one that is gone: viser knows what to do
+        return True  # an element that is gone: viser handles that
     value, now = updates["value"], element.value
     if isinstance(now, bool) or isinstance(value, bool):
         return isinstance(now, bool) == isinstance(value, bool)
@@ -126,11 +125,11 @@ def _is_value_of(element: Any, updates: dict[str, Any]) -> bool:
     return isinstance(value, list if isinstance(now, tuple) else type(now))
 
 
-#: No message of a page is longer [bytes].
+#: Longest message of a page [bytes].
 LARGEST_MESSAGE = 1 << 20
-#: Messages per second that are read of one page; a page that moves its camera sends about fifty.
+#: Messages read per second and page; a page that moves its camera sends about fifty.
 _MESSAGES_PER_SECOND = 500.0
-#: After so many messages that are none a connection is closed.
+#: A connection is closed after this many invalid messages.
 _PATIENCE = 100
 
 log = logging.getLogger("tropel.viewer")
@@ -139,45 +138,45 @@ _CLOSED = "This page needs the address that was printed when it was opened, with
 
 
 class Guard:
-    """Looks at what comes in before viser does."""
+    """Checks everything that comes in before viser sees it."""
 
     def __init__(self, host: str, *, protocol: str, trouble_with: Callable[[Any], str]) -> None:
         self.token = secrets.token_urlsafe(24)
         self._host = host
-        self._protocol = protocol  #: that pages of this version of viser speak
+        self._protocol = protocol  #: spoken by pages of this version of viser
         self._trouble_with = trouble_with
         self._said: set[str] = set()
         self.logger = _OneLineEach(self.complain)
 
     def complain(self, what: str, error: BaseException | None = None) -> None:
-        """Say once for each kind of trouble that there was some; nothing that came from outside is repeated."""
+        """Log each kind of problem once; nothing that came from outside is repeated."""
         said = what if error is None else f"{what} ({type(error).__name__})"
         log.debug(said, exc_info=error)
         if said not in self._said:
             self._said.add(said)
-            log.warning("the page's server: %s; more of the kind are not reported", said)
+            log.warning("the page's server: %s; further cases of this kind are not reported", said)
 
     # Requests ---------------------------------------------------------------------------------------------------
 
     def look_first(self, request_of_viser: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
-        """What answers a request: viser, if it is one that it may see."""
+        """A request handler that passes on to viser only what it may see."""
 
         def answer(connection: Any, request: Any) -> Any:
             if not may_talk(request.headers, self._host):
-                self.complain("refused a request of another page, or by another name")
-                return connection.respond(403, "This page is for the machine it runs on.\n")
+                self.complain("refused a request from another page, or for another host name")
+                return connection.respond(403, "This page is only for the machine it runs on.\n")
             path = self._below_token(request.path)
             if path is None:
                 self.complain("refused a request without the token of the page's address")
                 return connection.respond(403, _CLOSED)
             is_socket = request.headers.get("Upgrade", "").lower() == "websocket"
             if is_socket and request.headers.get("Sec-WebSocket-Protocol") != self._protocol:
-                self.complain("refused a WebSocket that is not of this version's page")
+                self.complain("refused a WebSocket that does not belong to a page of this version")
                 return connection.respond(400, _CLOSED)
             request.path = path
             response = request_of_viser(connection, request)
             if response is not None:
-                # The address is a secret, and this page is of no use to a later server on the same port.
+                # The address is a secret, and the page is useless to a later server on the same port.
                 response.headers["Referrer-Policy"] = "no-referrer"
                 response.headers["Cache-Control"] = "no-store"
             return response
@@ -185,17 +184,17 @@ class Guard:
         return answer
 
     def _below_token(self, path: str) -> str | None:
-        """The part of a path behind the token; None without it."""
+        """The part of a path after the token; None without the token."""
         _, _, rest = path.partition("?")[0].partition("/")
         first, _, below = rest.partition("/")
         given = first.encode(errors="surrogateescape")
-        # In the same time whatever is wrong with it.
+        # Takes the same time whatever is wrong with it.
         return f"/{below}" if hmac.compare_digest(given, self.token.encode()) else None
 
     # Messages ---------------------------------------------------------------------------------------------------
 
     def listen_first(self, handler: Callable[[Any], Awaitable[None]]) -> Callable[[Any], Awaitable[None]]:
-        """What handles a connection: viser, which receives only what is a message."""
+        """A connection handler that passes only valid messages on to viser."""
 
         async def handle(connection: Any) -> None:
             receive, pace, dropped = connection.recv, _Pace(_MESSAGES_PER_SECOND), 0
@@ -211,7 +210,7 @@ class Guard:
                     self.complain(f"dropped a message {trouble}")
                     dropped += 1
                     if dropped == _PATIENCE:
-                        await connection.close(1008, "these are no messages")
+                        await connection.close(1008, "invalid messages")
 
             connection.recv = receive_messages
             await handler(connection)
@@ -219,16 +218,16 @@ class Guard:
         return handle
 
     def unhandled(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-        """What nobody in the server's event loop has caught."""
+        """Handle exceptions that nothing in the server's event loop has caught."""
         error = context.get("exception")
         if error is None:
             log.debug("%s", context.get("message"))
         else:
-            self.complain("something that a page sent could not be done", error)
+            self.complain("a message of a page could not be handled", error)
 
 
 class _Pace:
-    """Lets so many pass in a second, and keeps others waiting."""
+    """Lets a number of messages per second pass, and makes the others wait."""
 
     def __init__(self, per_second: float) -> None:
         self._per_second = per_second
@@ -243,7 +242,7 @@ class _Pace:
 
 
 class _OneLineEach(logging.Logger):
-    """What websockets logs, as complaints: its tracebacks are about what clients have sent."""
+    """Turns what websockets logs into complaints: its tracebacks are about what clients have sent."""
 
     def __init__(self, complain: Callable[[str, BaseException | None], None]) -> None:
         super().__init__("tropel.viewer.connections", logging.WARNING)
@@ -251,12 +250,12 @@ class _OneLineEach(logging.Logger):
 
     def handle(self, record: logging.LogRecord) -> None:
         error = record.exc_info[1] if record.exc_info else None
-        # Browsers open connections ahead and hang up on those that they do not need.
+        # Browsers open connections ahead of time and close those they do not need.
         if not isinstance(getattr(error, "__cause__", None), EOFError):
             self._complain(record.getMessage(), error)
 
 
-# By name --------------------------------------------------------------------------------------------------------
+# Host names -----------------------------------------------------------------------------------------------------
 
 
 def is_loopback(host: str) -> bool:
@@ -269,7 +268,7 @@ def is_loopback(host: str) -> bool:
 
 
 def may_talk(headers: Mapping[str, str], host: str) -> bool:
-    """Whether a request is for this machine by a name of its own, and from its own page if a page sent it."""
+    """Whether a request names this machine as its host, and comes from its own page if a page sent it."""
     asked = headers.get("Host", "")
     try:
         name = urlsplit(f"//{asked}").hostname or ""
@@ -286,7 +285,7 @@ def _is_own_name(name: str, host: str) -> bool:
         return True
     if is_loopback(host):
         return False
-    # Somebody asked for other machines: they come by an address or by this machine's name, not by any other.
+    # The user serves other machines: they use an address or the name of this machine, nothing else.
     with contextlib.suppress(ValueError):
         return bool(ipaddress.ip_address(name))
     return name in (socket.gethostname().lower(), socket.getfqdn().lower())

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 Vertices = NDArray[np.float32]
 Faces = NDArray[np.uint32]
 
-#: Heights of what lies flat on the ground [m], so that nothing flickers through anything else.
+#: Heights of what lies flat on the ground [m], so that surfaces do not flicker through each other.
 GROUND, REGIONS, OVERLAYS, EXITS, HAZARDS, TARGETS = 0.0, 0.01, 0.02, 0.04, 0.06, 0.08
 
 
@@ -21,7 +21,7 @@ def rgb(colour: str) -> tuple[int, int, int]:
 
 
 def instance_colours(colours: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """Colours as instances of a mesh need them: viser takes theirs for light and not for what a screen shows."""
+    """Colours as mesh instances need them: viser reads those as linear light, not as screen colours."""
     return _LIGHT[colours]
 
 
@@ -43,7 +43,7 @@ def unit_box() -> tuple[Vertices, Faces]:
 
 
 def unit_prism(sides: int = 32, *, top: float = 1.0) -> tuple[Vertices, Faces]:
-    """A round column of radius 1 and height 1, narrower at the top if wanted, without a bottom."""
+    """A round column of radius 1 and height 1, optionally narrower at the top, without a bottom."""
     angle = np.linspace(0.0, 2.0 * np.pi, sides, endpoint=False)
     ring = np.stack([np.cos(angle), np.sin(angle)], axis=1)
     low = np.column_stack([ring, np.zeros(sides)])
@@ -78,7 +78,7 @@ def unit_ring(sides: int = 48, *, inner: float = 0.9) -> tuple[Vertices, Faces]:
 
 
 def unit_ball() -> tuple[Vertices, Faces]:
-    """A ball of radius 1 of a few hundred triangles."""
+    """A ball of radius 1 with a few hundred triangles."""
     around, up = 20, 10
     polar = np.linspace(0.0, np.pi, up + 1)
     angle = np.linspace(0.0, 2.0 * np.pi, around, endpoint=False)
@@ -93,20 +93,20 @@ def unit_ball() -> tuple[Vertices, Faces]:
 
 
 def along_lines(segments: NDArray[np.float64], *, width: float, height: float) -> tuple[Any, Any, Any]:
-    """Turns, places and sizes of unit boxes that stand along segments (x0, y0, x1, y1)."""
+    """Rotations, positions and sizes of unit boxes that stand along segments (x0, y0, x1, y1)."""
     ends = np.asarray(segments, dtype=np.float64).reshape(-1, 4)
     middle = 0.5 * (ends[:, :2] + ends[:, 2:])
     along = ends[:, 2:] - ends[:, :2]
     half = 0.5 * np.arctan2(along[:, 1], along[:, 0])
     zero = np.zeros(len(ends))
     turns = np.column_stack([np.cos(half), zero, zero, np.sin(half)])
-    # As wide as it is at the ends too, so that corners close.
+    # Extended by the width at the ends, so that corners close.
     sizes = np.column_stack([np.hypot(*along.T) + width, zero + width, zero + height])
     return turns.astype(np.float32), np.column_stack([middle, zero]).astype(np.float32), sizes.astype(np.float32)
 
 
 def filled(shape: Any, height: float) -> tuple[Vertices, Faces] | None:
-    """A polygon as triangles that lie at a height; None for one without area."""
+    """A polygon as triangles at a height; None for one without area."""
     triangles = shapely.get_parts(shapely.constrained_delaunay_triangles(shape))
     if len(triangles) == 0:
         return None

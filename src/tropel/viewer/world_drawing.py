@@ -1,4 +1,8 @@
-"""What of the world changes: doors, exits, obstacles, hazards, targets. Each is drawn anew only when it has changed."""
+"""Drawing the world: first what never changes, then doors, exits, obstacles, hazards and targets.
+
+The fixed part is the ground, the walls, the names of exits and regions, and the box of a 3D world. The others are drawn
+again only when they have changed.
+"""
 
 from __future__ import annotations
 
@@ -31,11 +35,8 @@ from tropel.viewer.shapes3d import (
     unit_ring,
 )
 
-# What of the world never changes: the ground, walls, exits' and regions' places, the box of a 3D world.
-
-
-#: Walls, as thick and as high as they are drawn, in parts of the world's extent, at most so many metres, and at most in
-#: parts of the room between walls: those of rows of seats would hide who sits there.
+#: Thickness and height of walls: as a share of the world's extent, at most this many metres, and at most this share of
+#: the space between walls. Taller walls between rows of seats would hide the people sitting there.
 _WALL_WIDTH, _WIDEST_WALL, _WIDTH_OF_ROOM = 0.004, 0.25, 0.15
 _WALL_HEIGHT, _HIGHEST_WALL, _HEIGHT_OF_ROOM = 0.02, 1.2, 0.6
 _LABEL_HEIGHT = 0.3
@@ -66,7 +67,7 @@ def _room_between_walls(scene: Scene) -> float:
 
 
 def draw_world(server: Any, scene: Scene) -> None:
-    """Draw what stays as it is for the whole run."""
+    """Draw what stays the same for the whole run."""
     if scene.dim == 3:
         _draw_box(server, scene)
         return
@@ -95,7 +96,7 @@ def draw_world(server: Any, scene: Scene) -> None:
 
 
 def _draw_box(server: Any, scene: Scene) -> None:
-    """The edges of a 3D world, and a grid on its floor for the eye."""
+    """The edges of a 3D world, and a grid on its floor for orientation."""
     low, high = np.array(scene.bounds)
     corner = np.array([(x, y, z) for z in (0, 1) for y in (0, 1) for x in (0, 1)])
     points = low + corner * (high - low)
@@ -116,7 +117,7 @@ def _draw_box(server: Any, scene: Scene) -> None:
 
 
 def add_filled(server: Any, name: str, shape: Any, height: float, colour: str, *, opacity: float | None = None) -> Any:
-    """A polygon lying at a height, or None where there is none."""
+    """Add a polygon at a height; None if it is empty."""
     mesh = filled(shape, height)
     if mesh is None:
         return None
@@ -141,16 +142,16 @@ def add_boxes(server: Any, name: str, turns: Any, places: Any, sizes: Any, colou
 
 
 def _part(name: str) -> str:
-    """A name as one part of a path in the scene's tree."""
+    """A name as one part of a path in the scene tree."""
     return name.replace("/", "∕")
 
 
-#: Labels of obstacles, hazards and targets are left out beyond so many.
+#: Further labels of obstacles, hazards and targets are left out.
 _MOST_LABELS = 60
 
 
 class ThingsDrawing:
-    """Keeps the changing things on a page up to date. `draggable` is told every node that may be dragged."""
+    """Keeps the changing things on a page up to date. `draggable` is called with every node that may be dragged."""
 
     def __init__(
         self, server: Any, scene: Scene, *, draggable: Callable[[Any, str, list[str]], None] | None = None
@@ -160,7 +161,7 @@ class ThingsDrawing:
         self._wall_width, self._wall_height = wall_width(scene), wall_height(scene)
         self._draggable = draggable
         self._drawn: dict[str, Any] = {}
-        self._labels: dict[str, tuple[list[str], list[Any]]] = {}  # texts and their nodes, by what they name
+        self._labels: dict[str, tuple[list[str], list[Any]]] = {}  # texts and their nodes, by kind of thing
         self._exit_shapes = {name: shapely.from_wkt(wkt) for name, wkt in scene.exits.items()}
         self._door_lines = {name: lines_of(shapely.from_wkt(door["wkt"])) for name, door in scene.doors.items()}
         self._batches: dict[str, tuple[Any, Any]] = {}  # what a node stands for, and the node
@@ -190,7 +191,7 @@ class ThingsDrawing:
             pieces = self._door_lines[name]
             lines.append(pieces)
             colours += [style.OPEN_DOOR if is_open else style.CLOSED_DOOR] * len(pieces)
-            # An open door is a threshold, a closed one a leaf as high as the walls: colour is not the only sign.
+            # An open door is a threshold, a closed one is as high as the walls, so colour is not the only sign.
             high += [0.08 if is_open else 1.2] * len(pieces)
         if not lines:
             return
@@ -229,7 +230,7 @@ class ThingsDrawing:
         self._label("targets", discs, list(discs.names))
 
     def _add_round(self, name: str, discs: Discs, radius: Any, colours: Any, *, height: float) -> Any:
-        """Balls in space, low columns in a plan."""
+        """Balls in space, low columns in the plane."""
         if self._scene.dim == 3:
             return self._add_batch(name, unit_ball(), discs, radius, colours)
         return self._add_batch(name, unit_prism(), discs, radius, colours, height=height)
@@ -258,7 +259,7 @@ class ThingsDrawing:
         stands_for = (tuple(discs.names), colours.tobytes())
         before, node = self._batches.get(name, (None, None))
         if before == stands_for:
-            # What only moves or grows stays the same node: one that is being dragged would be lost otherwise.
+            # A thing that only moves or grows keeps its node; otherwise one that is being dragged would be lost.
             node.batched_positions, node.batched_scales = places, sizes
             return node
         node = self._server.scene.add_batched_meshes_simple(

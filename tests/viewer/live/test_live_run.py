@@ -170,7 +170,7 @@ def test_what_the_scenario_still_needs_is_not_taken_away() -> None:
     ("make", "message"),
     [
         (lambda sim: disturbances.obstacle(sim, (50.0, 5.0), radius=1.0), "outside the world"),
-        (lambda sim: disturbances.attractor(sim, (10.0, 2.0), radius=0.5, group=None), "nobody can stand"),
+        (lambda sim: disturbances.attractor(sim, (10.0, 2.0), radius=0.5, group=None), "agents cannot stand"),
         (lambda sim: disturbances.attractor(sim, (-1.0, 2.0), radius=0.5, group=None), "outside the walkable area"),
         (lambda sim: disturbances.people(sim, (3.0, 3.0), within=0.5, group="people", count=400), "do not fit"),
         (lambda sim: disturbances.move(sim, "hazard", "fire 9", (3.0, 3.0)), "no hazard 'fire 9'"),
@@ -278,7 +278,7 @@ def test_who_had_run_before_begins_again_where_the_view_began() -> None:
             live.single_step()
             wait_for_step(live, step)
         assert live.ask(lambda sim: sim.state_hash()) == hash_after(two_rooms(3), 11)
-        with pytest.raises(ViewError, match=r"had run for 0\.5 s before"):
+        with pytest.raises(ViewError, match=r"had already run for 0\.5 s"):
             live.restart(8)
 
 

@@ -76,7 +76,7 @@ def test_arrows_links_and_trails_can_be_switched(view: View, window: Any) -> Non
     window.get_by_role("tab", name="Show").click()
     before = settled(window)
     window.get_by_role("checkbox", name="Arrows to goal").check()
-    window.get_by_text("Arrows: the way to nearest exit").wait_for()
+    window.get_by_text("Arrows: direction to nearest exit").wait_for()
     changed(window, before, 200)
     window.get_by_role("checkbox", name="Arrows to goal").uncheck()
     looks_like(window, before)
@@ -85,12 +85,12 @@ def test_arrows_links_and_trails_can_be_switched(view: View, window: Any) -> Non
     view.page.panel.selection.choose(int(view.live.sim.agents.id[0]))
     window.get_by_text("within").wait_for()
     window.get_by_role("checkbox", name="Trails").check()
-    window.get_by_text("Nobody has moved").wait_for()
+    window.get_by_text("No agent has moved").wait_for()
     for _ in range(6):
         view.live.single_step()
     wait_for_step(view.live, 7)
     view.page.redraw()
-    window.get_by_text("simulated seconds of everybody").wait_for()
+    window.get_by_text("simulated seconds of all agents").wait_for()
     trails = settled(window)
     # Two at a time, and one that somebody else has made.
     window.get_by_role("checkbox", name="Of one's own").check()

@@ -69,10 +69,10 @@ def test_frames_left_out_without_being_asked_are_said_and_too_many_are_an_error(
     recorded: Trajectory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(export, "MOST_ROWS", 150)
-    assert "more with --fps" in str(export_html(recorded, tmp_path / "thinned.html"))
-    assert "more with --fps" not in str(export_html(recorded, tmp_path / "asked.html", fps=2.0))
+    assert "use --fps for more" in str(export_html(recorded, tmp_path / "thinned.html"))
+    assert "use --fps for more" not in str(export_html(recorded, tmp_path / "asked.html", fps=2.0))
     monkeypatch.setattr(export, "LARGEST_ROWS", 150)
-    with pytest.raises(ParameterError, match=r"60 frames of [67] agents would be .* use a lower fps"):
+    with pytest.raises(ParameterError, match=r"60 frames of [67] agents would make a file .* use a lower fps"):
         export_html(recorded, tmp_path / "large.html", fps=10.0)
     assert not (tmp_path / "large.html").exists()
 

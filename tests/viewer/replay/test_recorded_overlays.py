@@ -59,7 +59,7 @@ def test_overlays_are_drawn_while_they_are_on_and_say_what_they_show(frames: Rec
         assert not any(overlays.draw(40, frames.frame(40)).values())
         overlays.on |= set(overlays.offered)
         said = overlays.draw(40, frames.frame(40))
-        assert "The last 8 simulated seconds of everybody" in said[TRAILS]
+        assert "The last 8 simulated seconds of all agents" in said[TRAILS]
         if DENSITY in said:
             assert "People per m²" in said[DENSITY]
         assert server.scene.get_handle_by_name("/overlays/trails/trails") is not None

@@ -1,1 +1,1 @@
-"""A simulation that runs while it is watched: the thread it runs in, the page, and its tabs."""
+"""A simulation that runs while it is watched: its thread, the page, and the tabs of the panel."""

@@ -1,4 +1,4 @@
-"""The tab "Agent": the one that was clicked, its state, its neighbours and where it would like to go."""
+"""The tab "Agent": the selected agent, its state, its neighbours and its planned direction."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 
-#: More neighbours than these are counted, not listed.
+#: Beyond this number, neighbours are counted but not listed.
 _MOST_LISTED = 12
 _NOT_SHOWN = frozenset({"id", "group", "position", "velocity", "heading", "goal", "dead"})
-NOBODY = "Click on somebody in the world to see their state. Clicks select while the tool in *Disturb* says so."
+NOBODY = "Click on an agent in the world to see its state. In *Disturb*, a click must be set to the tool that selects."
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Portrait:
-    """What is known of one agent."""
+    """What is known about one agent."""
 
     id: int
     group: str
@@ -46,7 +46,7 @@ class Portrait:
 
 
 def portrait(sim: Simulation, agent: int) -> Portrait | None:
-    """Look at an agent; None when it is not there any more."""
+    """The portrait of an agent; None if it is no longer there."""
     agents = sim.agents
     rows = agents.rows_of([agent])
     if not len(rows):
@@ -70,7 +70,7 @@ def portrait(sim: Simulation, agent: int) -> Portrait | None:
 
 
 def _columns(sim: Simulation, row: int) -> dict[str, tuple[float, str]]:
-    """What holds for an agent: its own values, or those of its model where it has none; not those of other models."""
+    """The values in force for an agent: its own, or those of its model where it has none; not those of other models."""
     agents, number = sim.agents, int(sim.agents.group[row])
     own = (sim.environment, sim.layers.planners[number], sim.layers.models[number])
     shown: dict[str, tuple[float, str]] = {}
@@ -85,10 +85,10 @@ def _columns(sim: Simulation, row: int) -> dict[str, tuple[float, str]]:
 
 
 def planned_direction(sim: Simulation, row: int) -> Floats | None:
-    """What the planner wanted in the last step for the agent that is in a row now; on cells, what its field says."""
+    """The direction planned in the last step for the agent now in a row; on cells, the direction of its field."""
     agents = sim.agents
     left = sim.population.departures()
-    # Who left at the end of that step was still there when it was planned.
+    # Agents that left at the end of that step were still there when it was planned.
     gone_since = left["id"][left["time"] == sim.time]
     row_then = row + int((gone_since < agents.id[row]).sum())
     wanted = sim.directions
@@ -102,7 +102,7 @@ def planned_direction(sim: Simulation, row: int) -> Floats | None:
 
 
 class Selection:
-    """Shows the chosen agent, and follows it if wanted."""
+    """Shows the selected agent, and follows it if wanted."""
 
     def __init__(self, page: Page) -> None:
         from tropel.viewer.live.page import Watch
@@ -110,13 +110,13 @@ class Selection:
         self._page = page
         gui = page.server.gui
         self._text = gui.add_markdown(NOBODY)
-        self._follow = gui.add_checkbox("Follow", False, hint="The camera goes where the agent goes.")
-        self._none = gui.add_button("Select nobody")
+        self._follow = gui.add_checkbox("Follow", False, hint="The camera follows the agent.")
+        self._none = gui.add_button("Clear selection")
         self._none.on_click(lambda event: self.choose(None))
         page.watch(Watch(look=self._look, show=self._show, seconds=0.0))
 
     def choose(self, agent: int | None) -> None:
-        """Select an agent by id, or nobody."""
+        """Select an agent by id; None clears the selection."""
         self._page.selected = agent
         self._page.redraw()
 
@@ -130,7 +130,7 @@ class Selection:
         scene = self._page.server.scene
         if not isinstance(seen, Portrait):
             scene.remove_by_name("/selected")
-            self._set(NOBODY if seen is None else f"Agent {seen} is not there any more.")
+            self._set(NOBODY if seen is None else f"Agent {seen} is no longer there.")
             return
         self._set(described(seen))
         self._draw(seen)
@@ -169,18 +169,18 @@ class Selection:
         )
 
     def _go_along(self, position: Floats) -> None:
-        """Move every page's camera so that it looks at the agent.
+        """Move the camera of every page so that it looks at the agent.
 
-        By what it looks at now, not by how far the agent has gone: what a page says of its camera comes late.
+        Relative to what the camera looks at now, not to the agent's last step, because pages report their camera late.
         """
         for client in self._page.server.get_clients().values():
             away = position - client.camera.look_at[: len(position)]
-            # What it looks at comes along with the position.
+            # Moving the camera also moves the point it looks at.
             client.camera.position = client.camera.position + in_space(away[None])[0].astype(np.float64)
 
 
 def described(seen: Portrait) -> str:
-    """The state of an agent as a little table."""
+    """The state of an agent as a small table."""
     rows = [
         ("group", plain(seen.group)),
         ("speed", f"{seen.speed:.2f} m/s"),

@@ -1,4 +1,4 @@
-"""The tab "Disturb": what a click in the world does, and which things are there to be moved or taken away."""
+"""The tab "Disturb": what a click in the world does, the things that can be moved or removed, and group sliders."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ OBSTACLE = "drops an obstacle"
 FIRE = "drops a fire"
 ATTRACTOR = "drops an attractor"
 PEOPLE = "adds people"
-REMOVE = "takes a thing away"
-EVERYBODY = "everybody"
+REMOVE = "removes a thing"
+EVERYBODY = "all groups"
 NOTHING = "nothing"
 
 
@@ -45,14 +45,14 @@ class Tools:
         self._outer = gui.add_slider(
             "Avoided up to [m]", 0.1, _rounded(0.4 * size, least=4.0), 0.1, min(4.0, 0.2 * size)
         )
-        self._replan = gui.add_checkbox("Planned around", True, hint="Planners look for ways around a fire.")
-        self._whom = gui.add_dropdown("Whom", (EVERYBODY, *groups))
+        self._replan = gui.add_checkbox("Plan around it", True, hint="Planners look for paths around the fire.")
+        self._whom = gui.add_dropdown("Group", (EVERYBODY, *groups))
         self._count = gui.add_slider("How many", 1, 500, 1, 20)
         with gui.add_folder("Things"):
             self._thing = gui.add_dropdown("Thing", (NOTHING,))
             self._size = gui.add_slider("Its radius [m]", 0.1, float(self._radius.max), 0.1, 1.0, disabled=True)
-            self._take_away = gui.add_button("Take it away", disabled=True)
-            gui.add_markdown("Things can be dragged with the mouse, too.")
+            self._take_away = gui.add_button("Remove it", disabled=True)
+            gui.add_markdown("You can also drag things with the mouse.")
         self._things: dict[str, tuple[str, str]] = {}
         self._size_shown = 1.0
         self.ghost: Any = None  #: where the thing that is being dragged would go
@@ -70,7 +70,7 @@ class Tools:
         return str(self._tool.value)
 
     def _offer(self) -> None:
-        """Show only what the tool needs."""
+        """Show only the controls that the tool needs."""
         tool = self.tool
         self._radius.visible = tool in (OBSTACLE, FIRE, ATTRACTOR, PEOPLE)
         self._outer.visible = self._replan.visible = tool == FIRE
@@ -80,11 +80,11 @@ class Tools:
     # Clicks -----------------------------------------------------------------------------------------------------
 
     async def _clicked(self, event: Any) -> None:
-        # Handed on at once: the event loop of the server must not wait for the simulation.
+        # Handed over at once: the event loop of the server must not wait for the simulation.
         self._page.in_background(lambda: self.click(Ray.of(event.ray_origin, event.ray_direction), event.client))
 
     def click(self, ray: Ray, client: Any = None) -> None:
-        """What a click along a ray does, by the tool that is chosen."""
+        """Do what a click along a ray does with the current tool."""
         page, frame = self._page, self._page.frame
         place = place_of(ray, page.scene)
         if frame is None or place is None:
@@ -124,7 +124,7 @@ class Tools:
         )
 
     def disturb(self, make: Callable[[Simulation], list[Event]], client: Any = None) -> None:
-        """Let events happen with the next step; what cannot be done is said on the page of who asked."""
+        """Schedule events for the next step; if one is impossible, tell the page that asked for it."""
         live = self._page.live
         try:
             live.ask(lambda sim: live.disturb(*make(sim)))
@@ -177,7 +177,7 @@ class Tools:
     # Dragging ---------------------------------------------------------------------------------------------------
 
     def let_drag(self, node: Any, kind: str, names: list[str]) -> None:
-        """Let the things of a node be dragged, each an instance of it; they go where the mouse lets go."""
+        """Make the things of a node draggable, each an instance of it; they move to where the mouse is released."""
 
         async def dragged(event: Any) -> None:
             if event.instance_index is None or event.instance_index >= len(names):
@@ -197,7 +197,7 @@ class Tools:
         node.on_drag("left")(dragged)
 
     def _show_ghost(self, place: Any, radius: float) -> None:
-        """Where a thing would go."""
+        """Show where a dragged thing would go."""
         scene, flat = self._page.server.scene, page_is_plan(self._page)
         self.ghost = None if place is None else np.asarray(place)
         if place is None:
@@ -206,7 +206,7 @@ class Tools:
             return
         where = (*place, 4.0 * TARGETS) if flat else tuple(place)
         if self._ghost_node is not None:
-            # Moved, not drawn anew: it lies under the mouse, which must not lose what it drags.
+            # Moved, not drawn again: it lies under the mouse, which must not lose what it drags.
             self._ghost_node.position = where
             return
         mesh = unit_ring(inner=0.9) if flat else unit_ball()

@@ -1,8 +1,8 @@
-"""What a person at the page does to the world, as events.
+"""What a user of the page does to the world, as events.
 
-Each function looks at the simulation between two steps and returns the events that do it. Like all events they are
-checked when they are scheduled; what can be wrong besides that, here and now, is said by these functions, because an
-event that fails in the middle of a step ends the run.
+Each function reads the simulation between two steps and returns the events that make the change. Like all events they
+are checked when they are scheduled. These functions check what else can be wrong at this moment, because an event that
+fails in the middle of a step ends the run.
 """
 
 from __future__ import annotations
@@ -28,21 +28,21 @@ Place = Sequence[float] | NDArray[np.float64]
 
 
 def obstacle(sim: Simulation, place: Place, *, radius: float) -> list[Event]:
-    """A round obstacle where somebody clicked."""
+    """A round obstacle at the clicked place."""
     place = _plain(place)
     name = _new_name("obstacle", sim.world.obstacles.names, sim)
     return [events.AddObstacle(name=name, radius=radius, position=place)]
 
 
 def fire(sim: Simulation, place: Place, *, inner: float, outer: float, replan: bool) -> list[Event]:
-    """A fire: who is within `inner` [m] dies, up to `outer` [m] it is avoided."""
+    """A fire: agents within `inner` [m] die, and up to `outer` [m] it is avoided."""
     place = _plain(place)
     name = _new_name("fire", sim.world.hazards.names, sim)
     return [AddHazard(name=name, inner=inner, outer=max(inner, outer), position=place, replan=replan)]
 
 
 def attractor(sim: Simulation, place: Place, *, radius: float, group: str | None) -> list[Event]:
-    """A place that a group, or everybody, goes to from now on."""
+    """A place that a group, or all groups, go to from now on."""
     place = _plain(place)
     _check_goes_there(sim, place)
     name = _new_name("attractor", sim.world.goal_numbers, sim)
@@ -53,7 +53,7 @@ def attractor(sim: Simulation, place: Place, *, radius: float, group: str | None
 
 
 def people(sim: Simulation, place: Place, *, within: float, group: str, count: int) -> list[Event]:
-    """So many more of a group, around a place."""
+    """More agents of a group, around a place."""
     place = _plain(place)
     added = events.AddAgents(
         group=group, count=count, around=place, within=within, goal=_usual_goal(sim, group), **_body(sim, group)
@@ -63,12 +63,12 @@ def people(sim: Simulation, place: Place, *, within: float, group: str, count: i
 
 
 def door(sim: Simulation, name: str) -> list[Event]:
-    """The other way round: an open door closes."""
+    """Toggle a door: an open one closes, a closed one opens."""
     return [events.CloseDoor(door=name) if sim.world.doors[name].open else events.OpenDoor(door=name)]
 
 
 def move(sim: Simulation, kind: str, name: str, place: Place) -> list[Event]:
-    """An obstacle, hazard or target is put elsewhere."""
+    """Move an obstacle, hazard or target."""
     place = _plain(place)
     if kind == "target":
         _check_goes_there(sim, place)
@@ -78,7 +78,7 @@ def move(sim: Simulation, kind: str, name: str, place: Place) -> list[Event]:
 
 
 def remove(sim: Simulation, kind: str, name: str) -> list[Event]:
-    """Take something away; who was on the way to a target goes where its group was sent at first."""
+    """Remove a thing; agents that were going to a removed target return to the first goal of their group."""
     removed = {"obstacle": events.RemoveObstacle, "hazard": RemoveHazard}.get(kind, events.RemoveTarget)
     return [removed(name=name)]
 
@@ -91,41 +91,41 @@ def resize(sim: Simulation, kind: str, name: str, radius: float) -> list[Event]:
         raise ViewError(f"the size of target '{name}' cannot be changed; drop another one")
     old = sim.world.obstacles.find(name)
     if old.position is None:
-        raise ViewError(f"obstacle '{name}' moves by itself; its size cannot be changed")
+        raise ViewError(f"obstacle '{name}' moves by itself, so its size cannot be changed")
     return [
         events.RemoveObstacle(name=name),
         events.AddObstacle(name=name, radius=radius, position=_plain(old.position), type=old.type),
     ]
 
 
-# What could be wrong --------------------------------------------------------------------------------------------
+# Checks ---------------------------------------------------------------------------------------------------------
 
 
 def _check_goes_there(sim: Simulation, place: Place) -> None:
-    """A target must be inside, and where planners find a way to."""
+    """A target must be inside the world, and where planners find a path to it."""
     point = np.asarray(place, dtype=np.float64)
     sim.world.check_inside(point, "the attractor")
-    # Where a field is only part of a plan, the other parts lead there without it.
+    # Where a field is only one part of a blend, the other parts lead there without it.
     for field in (each for each in offered(sim.planners.values(), OfferedField) if each.alone):
         raster = field.draw(sim.world)
         if not raster.free[tuple(raster.index_of(point))]:
-            raise ViewError(f"nobody can stand at {_text(place)}: too near to a wall or an obstacle; click elsewhere")
+            raise ViewError(f"agents cannot stand at {_text(place)}: too near a wall or an obstacle; click elsewhere")
 
 
 def _new_name(stem: str, taken: Iterable[str], sim: Simulation) -> str:
-    """A name that nothing of the kind has, or will have by an event that is waiting."""
+    """A name that nothing of this kind has, or will get from a pending event."""
     waiting = {getattr(event, "name", "") for _, _, event in sim.events}
     used = {*taken, *waiting}
     return next(name for k in itertools.count(1) if (name := f"{stem} {k}") not in used)
 
 
 def _usual_goal(sim: Simulation, group: str) -> str:
-    """Where a group went when it was declared."""
+    """The goal with which a group was declared."""
     return sim.population.declared_goal(group)
 
 
 def _body(sim: Simulation, group: str) -> dict[str, Any]:
-    """Radius, speed and sight like those of the group who are there."""
+    """Radius, speed and sense radius like those of the group's present members."""
     rows = sim.population.members([sim.groups.index(group)])
     if not len(rows):
         return {}
@@ -134,7 +134,7 @@ def _body(sim: Simulation, group: str) -> dict[str, Any]:
 
 
 def _plain(place: Place) -> tuple[float, ...]:
-    """To the millimetre, so that files stay readable; what is recorded is what happens."""
+    """Rounded to the millimetre, so that files stay readable; what is recorded is what happens."""
     return tuple(round(float(c), 3) for c in place)
 
 

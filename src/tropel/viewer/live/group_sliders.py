@@ -1,4 +1,4 @@
-"""Sliders for what a group is like: speed, personality, and whatever else its model has, while it runs."""
+"""Sliders for the parameters of a group while it runs: speed, personality, and those of its model."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 
-#: A slider reaches up to so many times what agents have at first.
+#: A slider reaches up to this multiple of what agents have at first.
 _UP_TO = 3.0
 _STEPS = 100
-#: Sliders follow the run this often, but not the one that somebody has moved just now [s].
+#: Sliders follow the run this often, except one that a user has just moved [s].
 _FOLLOW_EVERY, _LEFT_ALONE = 1.0, 3.0
-#: How far above a limit that is excluded a slider begins, where a hundredth is not it.
+#: How far above an excluded limit a slider begins, if not at a hundredth.
 _LEAST_ABOVE = {"radius": 0.05}
-#: Of a period, how far agents may see, and fly in a step (step and radius together have a quarter); of a cell, how far
-#: they may walk in one.
+#: How far agents may sense, and move in a step, as a share of a period (step and radius together have a quarter); and
+#: how far they may walk in a step, as a share of a cell.
 _SIGHT, _STEP, _JUMP = 0.49, 0.12, 0.99
 
 
 class GroupSliders:
-    """One slider per parameter that can be set, for the group that is chosen."""
+    """One slider per parameter that can be set, for the chosen group."""
 
     def __init__(self, page: Page) -> None:
         from tropel.viewer.live.page import Watch
@@ -51,7 +51,7 @@ class GroupSliders:
             for column in all_offered(sim):
                 self._add(column, sim)
             self._as_model = gui.add_button(
-                "Back to the model's own", hint="Weights that agents have of their own are those of their model again."
+                "Use the model's values", hint="Agents with values of their own get those of their model again."
             )
             self._as_model.on_click(lambda event: self._give_back(event.client))
         self._offer()
@@ -60,7 +60,7 @@ class GroupSliders:
     def _add(self, column: Column, sim: Simulation) -> None:
         low, high = reach_of(column, sim)
         value = _between(low, middle_of(column.name, sim, self.group), high)
-        # With a word joiner, or the line would be broken within the unit.
+        # With a word joiner, otherwise the line would break within the unit.
         unit = column.unit.replace("/", "/\u2060")
         label = column.name.replace("_", " ") + (f" [{unit}]" if unit else "")
         slider = self._page.server.gui.add_slider(
@@ -71,7 +71,7 @@ class GroupSliders:
 
         @slider.on_update
         def set_it(event: Any) -> None:
-            # A slider that was moved by us says so too.
+            # A slider that this code moved triggers an update too.
             if event.client is None or slider.value == self._shown[column.name]:
                 return
             self._shown[column.name] = slider.value
@@ -86,7 +86,7 @@ class GroupSliders:
         return str(self._group.value)
 
     def show_values(self, client: Any = None) -> None:
-        """Bring the sliders to what the chosen group has."""
+        """Set the sliders to the values of the chosen group."""
         self._offer()
         try:
             seen = self._page.live.ask(self._look)
@@ -97,7 +97,7 @@ class GroupSliders:
         self._follow(seen)
 
     def _offer(self) -> None:
-        """Show only what the chosen group's layers have."""
+        """Show only the sliders for parameters of the chosen group's layers."""
         own = self._of_group.get(self.group, set())
         for name, slider in self._sliders.items():
             slider.visible = name in own
@@ -109,7 +109,7 @@ class GroupSliders:
         return group, {name: middle_of(name, sim, group) for name in self._of_group.get(group, ())}
 
     def _follow(self, seen: tuple[str, dict[str, float]]) -> None:
-        """Show what holds now, unless that is about to change."""
+        """Show the current values, unless changes are pending."""
         group, values = seen
         if group != self.group or self._page.live.waiting:
             return
@@ -127,7 +127,7 @@ class GroupSliders:
 
 
 def given_back(sim: Simulation, group: str) -> list[Event]:
-    """Events by which a group has no values of its own any more where its model has some."""
+    """Events that clear a group's own values of parameters for which its model has one."""
     rows = sim.population.members([sim.groups.index(group)])
     names = [column.name for column in offered(sim, group) if math.isnan(column.default)]
     own = [name for name in names if not np.isnan(sim.agents.columns[name][rows]).all()]
@@ -135,12 +135,12 @@ def given_back(sim: Simulation, group: str) -> list[Event]:
 
 
 def offered(sim: Simulation, group: str) -> list[Column]:
-    """Parameters of one number each that events may set and the group's layers read, personality first."""
+    """Single-number parameters that events may set and the group's layers read, personality first."""
     number = sim.groups.index(group)
     theirs = {c.name for c in CORE_COLUMNS}
     declares = sim.layers.models[number].declares
     if declares.placing.body is not None:
-        theirs.remove("radius")  # the model says how wide bodies are
+        theirs.remove("radius")  # the model determines the width of bodies
     if not declares.senses:
         theirs.remove("sense_radius")
     for layer in (sim.layers.planners[number], sim.layers.models[number]):
@@ -149,14 +149,14 @@ def offered(sim: Simulation, group: str) -> list[Column]:
 
 
 def all_offered(sim: Simulation) -> list[Column]:
-    """What any group is offered. What models only remember is not."""
+    """Parameters offered for any group, without what models only remember."""
     single = [column for column in sim.population.settable().values() if not column.whole]
     bodies = {column.name for column in CORE_COLUMNS}
     return sorted(single, key=lambda c: (c.name != "desired_speed", c.name not in TRAITS, c.name in bodies))
 
 
 def in_force(name: str, sim: Simulation, group: str) -> Floats:
-    """A parameter of everybody in a group, with the model's own value where they have none."""
+    """A parameter of all agents in a group, with the model's value where they have none of their own."""
     number = sim.groups.index(group)
     rows = sim.population.members([number])
     for layer in (sim.layers.models[number], sim.layers.planners[number]):
@@ -166,7 +166,7 @@ def in_force(name: str, sim: Simulation, group: str) -> Floats:
 
 
 def reach_of(column: Column, sim: Simulation) -> tuple[float, float]:
-    """From where to where a slider goes: never to values that the layers would refuse."""
+    """The range of a slider, without values that the layers would refuse."""
     values = np.concatenate([in_force(column.name, sim, group) for group in sim.groups])
     values = np.append(values, column.default)
     values = values[np.isfinite(values)]
@@ -180,7 +180,7 @@ def reach_of(column: Column, sim: Simulation) -> tuple[float, float]:
 
 
 def _limits(name: str, sim: Simulation) -> list[float]:
-    """What cells and periodic space allow: nobody may jump over a cell in a step, or be met on two sides."""
+    """Limits of cells and periodic space: agents may not jump over a cell in a step, or be met on two sides."""
     limits = [math.inf]
     if name == "desired_speed":
         limits += [_JUMP * model.longest_step / sim.dt for model in sim.layers.models]
@@ -196,7 +196,7 @@ def _limits(name: str, sim: Simulation) -> list[float]:
 
 
 def middle_of(name: str, sim: Simulation, group: str) -> float:
-    """What half of a group have less of."""
+    """The median of a parameter in a group."""
     values = in_force(name, sim, group)
     middle = float(np.median(values)) if len(values) else sim.agents.declared[name].default
     return middle if math.isfinite(middle) else 0.0
@@ -207,5 +207,5 @@ def _between(low: float, value: float, high: float) -> float:
 
 
 def _readable(value: float) -> float:
-    """With three digits at most."""
+    """Rounded to three digits."""
     return float(f"{value:.3g}")

@@ -1,7 +1,8 @@
-"""Restarts of a simulation that nobody has said how to build: a copy of how it was when it was first viewed.
+"""Restarting a simulation that came without a builder, and the log of events of a live run.
 
-The same seed is that copy again. Another seed is a simulation built from what the copy was built from, if that is all
-there is to it: a script may have changed agents or layers afterwards, which would be missing.
+A restart begins from a copy of the simulation as it was first viewed. With the same seed it is that copy again. With
+another seed it is built from what the copy was built from, if that is complete: a script may have changed agents or
+layers afterwards, which would be missing.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ _BUILD = "give sim.view(build=…) a function of the seed"
 
 
 class Rebuilding:
-    """Builds a simulation anew, by its seed."""
+    """Builds a simulation again, by seed."""
 
     def __init__(self, sim: Simulation) -> None:
         try:
@@ -35,7 +36,7 @@ class Rebuilding:
 
     def __call__(self, seed: int) -> Simulation:
         built = self._built(seed)
-        # A copy has no observers; those of the simulation that was handed over watch it again.
+        # A copy has no observers; those of the original simulation observe it again.
         for observer in self._observers:
             built.observers.append(observer)
         return built
@@ -46,18 +47,18 @@ class Rebuilding:
             return copy.deepcopy(first)
         if first.step_number:
             raise ViewError(
-                f"it had run for {first.time:g} s before it was viewed, with the seed {first.seed}; {_BUILD}"
+                f"it had already run for {first.time:g} s when it was viewed, with seed {first.seed}; {_BUILD}"
             )
         if _built_alike(first, first.seed).state_hash() != first.state_hash():
             raise ViewError(
-                f"it was changed after it was built, so that only its seed {first.seed} can be had again; {_BUILD}"
+                f"it was changed after it was built, so it can be restarted only with its seed {first.seed}; {_BUILD}"
             )
         return _built_alike(first, seed)
 
 
 def _built_alike(first: Simulation, seed: int) -> Simulation:
     """A new simulation with the world, agents, layers and events of another."""
-    # All at once: layers may know the world, and groups may share layers.
+    # Copied together: layers may refer to the world, and groups may share layers.
     world, declared, environment, planners, models, events = copy.deepcopy(
         (
             first.world,
@@ -84,14 +85,12 @@ def _built_alike(first: Simulation, seed: int) -> Simulation:
     return built
 
 
-# Every event of the run so far, and a trajectory file while recording.
-#
-# The tape remembers events also while nothing is recorded, so that a file that is begun in the middle of a run still
-# holds all of them, and the run can be repeated from its start.
+# The log remembers events even while nothing is recorded, so that a file begun in the middle of a run still holds all
+# of them, and the run can be repeated from its start.
 
 
 class EventLog(Observers):
-    """A recorder that can be switched on and off: while it is on, it is told whatever the tape is told."""
+    """A recorder that can be switched on and off: while it is on, it receives everything that the log receives."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -103,7 +102,7 @@ class EventLog(Observers):
         return len(self) > 0
 
     def start(self, sim: Simulation, path: Path, *, fps: float) -> None:
-        """Write a trajectory from now on; it begins with all events there have been."""
+        """Write a trajectory from now on; it begins with all events so far."""
         self.stop(sim)
         recorder = Recorder.open(sim, path, fps=fps)
         self.path = path
@@ -113,7 +112,7 @@ class EventLog(Observers):
         self.append(recorder)
 
     def stop(self, sim: Simulation, *, whole: bool = True, summary: Summary | None = None) -> None:
-        """Close the file, with a table of everybody if the state is that between two steps."""
+        """Close the file, with the table of people if the state is one between two steps."""
         for recorder in self:
             self.remove(recorder)
             recorder.end(sim, whole=whole, summary=summary)

@@ -1,7 +1,7 @@
 """The page: one viser server, the drawings on it, the panel, and a thread that draws the newest frame.
 
-The thread asks for a frame when every open page has drawn the last one, never more often than `_FRAMES_PER_SECOND`,
-and not at all while nothing has changed or nobody looks. Whatever else looks at the simulation from time to time
+The thread takes a frame when every open page has drawn the last one, at most `_FRAMES_PER_SECOND` times a second, and
+none while nothing has changed or no page is open. Everything else that reads the simulation from time to time
 (overlays, the state of the selected agent, plots) is a `Watch`.
 """
 
@@ -31,14 +31,11 @@ if TYPE_CHECKING:
     from tropel.simulation import Simulation
 
 
-# An overlay that is on: it looks, draws and says what is seen, and is switched off when it fails.
-
-
 class OverlaySwitch(Observer):
-    """Keeps one overlay on a page up to date from when it is switched on until it is switched off.
+    """Keeps one overlay on a page up to date while it is switched on, and switches it off if it fails.
 
-    `selected` tells the id of the chosen agent, `say` is given the text below the switch, `fail` the reason for which
-    the overlay cannot go on; it is called on the page's thread, once.
+    `selected` returns the id of the selected agent, `say` gets the text below the switch, `fail` gets the reason why
+    the overlay cannot continue; it is called on the page's thread, once.
     """
 
     def __init__(
@@ -79,7 +76,7 @@ class OverlaySwitch(Observer):
     # On the page's thread ---------------------------------------------------------------------------------------
 
     def show(self, seen: Any) -> None:
-        """Draw what was seen."""
+        """Draw what `look` returned."""
         if not self._error:
             try:
                 if seen is None:
@@ -102,19 +99,19 @@ def _described(error: Exception) -> str:
 
 
 _FRAMES_PER_SECOND = 25.0
-#: While nothing moves, or nobody looks, the thread looks up this often [s].
+#: Interval of the thread while nothing moves or no page is open [s].
 _IDLE = 0.1
 
 
 @dataclass(eq=False, kw_only=True)
 class Watch:
-    """Something that looks at the simulation every so many seconds, and shows what it saw."""
+    """Something that reads the simulation at an interval, and shows what it found."""
 
     look: Callable[[Simulation], Any]  #: on the simulation's thread, between two steps; returns copies
     show: Callable[[Any], None]  #: on the page's thread
     seconds: float = 0.5
     due: float = 0.0
-    step: int = -1  #: that it has last seen
+    step: int = -1  #: last step it has seen
 
 
 class Page:
@@ -128,16 +125,16 @@ class Page:
         self.title = live.sim.title or "tropel"
         self.server = start_server(host=host, port=port, title=self.title)
         self.host, self.port = host, int(self.server.get_port())
-        self.frame: Frame | None = None  #: the newest that has been drawn
+        self.frame: Frame | None = None  #: the newest one drawn
         self.colour = colours.GROUP
-        self.selected: int | None = None  #: id of the agent that was chosen
+        self.selected: int | None = None  #: id of the selected agent
         self.watches: list[Watch] = []
         self.pulse = Pulse(self.server)
         self.frames_drawn = 0
         self._switched_on: dict[str, tuple[OverlaySwitch, Watch]] = {}
         self._dirty = True
         self._closing = threading.Event()
-        # One thread: what was clicked first happens first.
+        # One thread, so that clicks take effect in order.
         self._background = ThreadPoolExecutor(max_workers=1, thread_name_prefix="tropel clicks")
         self._drawing = threading.RLock()
         camera.set_first(self.server, camera.first_pose(self.scene))
@@ -146,7 +143,7 @@ class Page:
         self.panel = Panel(self)
         self.things = ThingsDrawing(self.server, self.scene, draggable=self.panel.tools.let_drag)
         camera.frame_pages(self.server, self.scene)
-        # Before the first step, which may take a minute where kernels have to be compiled.
+        # Before the first step, which may take a minute if kernels have to be compiled.
         self._draw(frame_of(live.sim), "")
         self._thread = threading.Thread(target=self._draw_frames, name="tropel page", daemon=True)
 
@@ -165,9 +162,9 @@ class Page:
         stop_server(self.server)
 
     def redraw(self) -> None:
-        """Draw a frame soon, also while the run is paused, and look anew at whatever is shown with it."""
+        """Draw a frame soon, even while the run is paused, and refresh everything shown with it."""
         for watch in tuple(self.watches):
-            # One that has just looked would have to wait, and nothing makes a paused run draw again.
+            # A watch that has just looked would have to wait, and nothing makes a paused run draw again.
             watch.due = 0.0
         self._dirty = True
 
@@ -180,7 +177,7 @@ class Page:
             self.watches.remove(watch)
 
     def in_background(self, action: Callable[[], None]) -> None:
-        """Do something that may have to wait for the simulation, without keeping the page's server waiting."""
+        """Do something that may have to wait for the simulation, without blocking the page's server."""
         self._background.submit(self._tried, action)
 
     def _tried(self, action: Callable[[], None]) -> None:
@@ -191,10 +188,10 @@ class Page:
             self.say(f"{type(error).__name__}: {error}", bad=True)
 
     def say(self, text: str, *, client: Any = None, bad: bool = False) -> None:
-        """A note in a corner of the page, for one page or all of them."""
+        """Show a notification in a corner of one page or of all pages."""
         for each in [client] if client is not None else list(self.server.get_clients().values()):
             each.add_notification(
-                "This cannot be done" if bad else self.title, text, color="red" if bad else "blue", auto_close_seconds=8
+                "Not possible" if bad else self.title, text, color="red" if bad else "blue", auto_close_seconds=8
             )
 
     # Overlays ---------------------------------------------------------------------------------------------------
@@ -235,7 +232,7 @@ class Page:
             begin = perf_counter()
             live = self.live
             moved = live.sim.step_number != last_step or live.sim is not last_sim
-            # Not all look at every frame; those that missed the last one before a pause look when it is their time.
+            # Not all watches see every frame; those that missed the last one before a pause look when they are due.
             late = any(watch.step != last_step and begin >= watch.due for watch in tuple(self.watches))
             self.panel.show_state()
             if self.pulse.pages == 0 or not (moved or late or self._dirty) or not self.pulse.ready():
@@ -248,7 +245,7 @@ class Page:
             try:
                 self.draw_now()
             except ViewError:
-                # A step that takes long: there is no frame yet.
+                # A long step: there is no frame yet.
                 self._dirty = True
             except Exception:
                 if self._closing.is_set():
@@ -258,7 +255,7 @@ class Page:
             self._closing.wait(max(0.0, 1.0 / _FRAMES_PER_SECOND - (perf_counter() - begin)))
 
     def draw_now(self) -> Frame:
-        """Take a frame and draw it, with whatever is to be looked at now."""
+        """Take a frame and draw it, with all watches that are due."""
         with self._drawing:
             now = perf_counter()
             due = [watch for watch in self.watches if now >= watch.due]

@@ -1,4 +1,7 @@
-"""The tab "Run": play, pause, single step, speed, restart, record."""
+"""The panel next to the world: the time, and tabs to run, show and disturb the simulation.
+
+The tabs "Run" (play, pause, single step, speed, restart, record) and "Show" (camera, colours, overlays) are here.
+"""
 
 from __future__ import annotations
 
@@ -21,8 +24,8 @@ if TYPE_CHECKING:
 
 
 #: Simulated seconds per second.
-SPEEDS = {"¼×": 0.25, "½×": 0.5, "1×": 1.0, "2×": 2.0, "5×": 5.0, "20×": 20.0, "as fast as it goes": FASTEST}
-#: Longer steps are said to be [s].
+SPEEDS = {"¼×": 0.25, "½×": 0.5, "1×": 1.0, "2×": 2.0, "5×": 5.0, "20×": 20.0, "as fast as possible": FASTEST}
+#: Steps longer than this are mentioned [s].
 _LONG_STEP = 2.0
 
 
@@ -42,7 +45,7 @@ class RunControls:
             self._restart = gui.add_button("Restart")
             if live.cannot_restart:
                 self._restart.disabled = self._seed.disabled = True
-                gui.add_markdown(plain(f"It cannot be restarted: {live.cannot_restart}"))
+                gui.add_markdown(plain(f"This run cannot be restarted: {live.cannot_restart}"))
         with gui.add_folder("Record"):
             self._record = gui.add_button("Record")
             self._recording = gui.add_markdown("")
@@ -53,7 +56,7 @@ class RunControls:
         self._record.on_click(self._safely(self._record_or_stop))
 
     def _safely(self, action: Callable[[], None]) -> Callable[[Any], None]:
-        """Errors become a note on the page of who clicked."""
+        """Turn errors into a note on the page of the user who clicked."""
 
         def do(event: Any) -> None:
             try:
@@ -76,21 +79,21 @@ class RunControls:
         live.stop_recording() if live.tape.recording else live.start_recording()
 
     def show_state(self) -> None:
-        """Whether it plays, and why not."""
+        """Show whether the run plays, and why not."""
         live = self._page.live
         _set(self._play, "label", "Pause" if live.playing else "Play")
         text = ""
         if live.error:
-            text = f"**The run has ended with an error.** {plain(live.error)}"
+            text = f"**The run ended with an error.** {plain(live.error)}"
         elif live.ended:
-            text = f"The run has ended: {plain(live.ended)}." + (" It goes on beyond that." if live.playing else "")
+            text = f"The run has ended: {plain(live.ended)}." + (" It continues beyond that." if live.playing else "")
         elif live.step_takes > _LONG_STEP:
-            text = f"A step has been under way for {live.step_takes:.0f} s; the first one compiles the kernels."
+            text = f"This step has taken {live.step_takes:.0f} s so far; the first one compiles the kernels."
         elif live.playing:
             real = live.steps_per_second * live.sim.dt
             text = f"{live.steps_per_second:.0f} steps per second, {real:.3g} × real time"
         else:
-            many = f"{live.waiting} changes happen" if live.waiting > 1 else "One change happens"
+            many = f"{live.waiting} changes take effect" if live.waiting > 1 else "One change takes effect"
             text = f"Paused. {many} with the next step." if live.waiting else "Paused."
         _set(self._state, "content", text)
         tape = live.tape
@@ -100,19 +103,17 @@ class RunControls:
 
 
 def _set(handle: Any, name: str, value: Any) -> None:
-    """Only what has changed goes out."""
+    """Set an attribute only if it has changed, so that nothing else is sent."""
     if getattr(handle, name) != value:
         setattr(handle, name, value)
 
 
-# The tab "Show": where one looks from, what colours say, and what is laid over the world.
-
-#: What the ground shows when it shows nothing.
+#: The choice that paints nothing on the ground.
 _NOTHING = "nothing"
 
 
 class ShowTab:
-    """Camera, colours, overlays."""
+    """The tab "Show": camera, colours, overlays."""
 
     def __init__(self, page: Page) -> None:
         self._page = page
@@ -141,7 +142,7 @@ class ShowTab:
         return camera.free_pose(self._page.scene, aspect=float(client.camera.aspect))
 
     def _add_ground(self, offered: list[Overlay]) -> None:
-        """One list for what paints the ground: only one of them can be seen at a time."""
+        """One list for overlays that paint the ground: only one of them can be seen at a time."""
         if not offered:
             return
         gui = self._page.server.gui
@@ -193,14 +194,12 @@ class ShowTab:
             self._scale.content = text
 
 
-# The panel beside the world: what time it is, tabs for running, looking and disturbing.
-
-#: The text at the top is brought up to date this often [s].
+#: The text at the top is updated this often [s].
 _TEXT_EVERY = 0.25
 
 
 class Panel:
-    """All controls of a page. `tabs` takes more."""
+    """All controls of a page. Further tabs can be added to `tabs`."""
 
     def __init__(self, page: Page) -> None:
         self._page = page
@@ -220,13 +219,13 @@ class Panel:
             self.plots = Plots(page)
 
     def show_state(self) -> None:
-        """What may change without a frame: whether it plays, has ended or is broken."""
+        """Show what may change without a frame: whether the run plays, has ended or has failed."""
         if perf_counter() - self._state_at > _TEXT_EVERY:
             self._state_at = perf_counter()
             self.run.show_state()
 
     def new_run(self) -> None:
-        """After a restart, sliders show what agents begin with."""
+        """After a restart, set the sliders to the agents' initial values."""
         self.tools.sliders.show_values()
 
     def show_frame(self, frame: Frame, scale: Scale | None) -> None:

@@ -1,4 +1,4 @@
-"""What a click means: which place on the ground, and whether an agent, a door or a thing is there."""
+"""What a click means: the place on the ground, and the agent, door or thing there."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ Floats = NDArray[np.float64]
 _T = TypeVar("_T")
 _Point = Sequence[float] | Floats
 
-#: How far beside something a click may be, in parts of the distance to the camera.
+#: How far a click may miss something, as a share of the distance to the camera.
 _NEAR = 0.008
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Ray:
-    """From the eye through the place that was clicked."""
+    """A ray from the eye through the clicked place."""
 
     origin: Floats
     direction: Floats  #: of length 1
@@ -37,7 +37,7 @@ class Ray:
         return cls.of(eye, np.asarray(point, dtype=np.float64) - np.asarray(eye, dtype=np.float64))
 
     def distances(self, points: Floats) -> tuple[Floats, Floats]:
-        """How far points are beside the ray, and how far along it [m]."""
+        """How far points are from the ray, and how far along it [m]."""
         away = points - self.origin
         along = away @ self.direction
         beside = np.linalg.norm(away - along[:, None] * self.direction, axis=1)
@@ -45,7 +45,7 @@ class Ray:
 
 
 def place_of(ray: Ray, scene: Scene) -> Floats | None:
-    """The place that a click means: on the ground of a plan, in space as deep as the middle of the world."""
+    """The place that a click means: on the ground of a plan, or in space at the depth of the middle of the world."""
     low, high = np.array(scene.bounds, dtype=np.float64)
     if scene.dim == 3:
         middle = 0.5 * (low + high)
@@ -57,7 +57,7 @@ def place_of(ray: Ray, scene: Scene) -> Floats | None:
 
 
 def agent_at(ray: Ray, frame: Frame) -> int | None:
-    """The id of the agent that was clicked, or that is next to the click."""
+    """The id of the clicked agent, or of one next to the click."""
     points = in_space(frame.position).astype(np.float64)
     if frame.position.shape[1] == 2:
         points[:, 2] = frame.radius  # bodies stand on the ground
@@ -65,7 +65,7 @@ def agent_at(ray: Ray, frame: Frame) -> int | None:
 
 
 def thing_at(ray: Ray, frame: Frame) -> tuple[str, str] | None:
-    """Kind and name of the obstacle, hazard or target that was clicked."""
+    """Kind and name of the clicked obstacle, hazard or target."""
     for kind, discs in (("target", frame.targets), ("hazard", frame.hazards), ("obstacle", frame.obstacles)):
         name = _nearest(ray, in_space(discs.position).astype(np.float64), discs.radius, discs.names)
         if name is not None:
@@ -74,7 +74,7 @@ def thing_at(ray: Ray, frame: Frame) -> tuple[str, str] | None:
 
 
 def door_at(place: Floats, lines: Mapping[str, Floats], ray: Ray) -> str | None:
-    """The door that a place on the ground is next to."""
+    """The door next to a place on the ground."""
     reach = 1.5 * _NEAR * float(np.linalg.norm(in_space(place[None])[0] - ray.origin))
     best: tuple[float, str] | None = None
     for name, segments in lines.items():
@@ -90,7 +90,7 @@ def _nearest(ray: Ray, points: Floats, radius: Floats, names: Sequence[_T]) -> _
     if not len(points):
         return None
     beside, along = ray.distances(points)
-    # Within the body is hit, however large others are.
+    # A click within a body hits it, however large others are.
     beyond = np.maximum(beside - radius, 0.0)
     best = int(np.lexsort((beside, beyond))[0])
     return names[best] if beyond[best] <= _NEAR * along[best] else None

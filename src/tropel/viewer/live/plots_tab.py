@@ -1,8 +1,11 @@
-"""What live plots show: a history of the run that covers all of it and never grows beyond a bound.
+"""The tab "Plots": evacuated over time, flow through each exit, mean speed, and the time of a step.
 
-Mean speed and times of stages are noted while the run goes on. When there are too many notes every second one is
-dropped, and from then on they are taken half as often. Who left when and where is known to the population; it is
-counted in as many intervals when it is asked for.
+`History` covers the whole run within a fixed number of notes. It notes mean speed and stage times while the run goes
+on. When there are too many notes, it drops every second one and takes them half as often from then on. The population
+knows who left when and where; departures are counted in intervals when a plot needs them.
+
+uPlot draws the lines: it comes with viser's page and is made for lines that grow. The plots are updated about once a
+second while the run goes on and a page is open.
 """
 
 from __future__ import annotations
@@ -25,16 +28,16 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 
-#: Notes that are kept, at most, and the simulated time between two of them at first [s].
+#: Most notes that are kept, and the simulated time between two of them at first [s].
 MOST_NOTES = 240
 _FIRST_INTERVAL = 0.5
 #: Flows are means over at least this time [s].
 _FLOW_SECONDS = 2.0
-#: The first steps compile kernels; how long they take says nothing about the others.
+#: The first steps compile kernels, so their times are not representative.
 _FIRST_STEPS = 2
-#: More exits than these are shown together.
+#: Further exits are shown together.
 MOST_EXITS = 6
-#: Stages that have a line of their own; the rest is shown together.
+#: Stages with a line of their own; the rest is shown together.
 OWN_LINE = ("planning", "environment", "local", "integrate")
 OTHERS = "others"
 
@@ -66,7 +69,7 @@ class History(Observer):
         self.step_done(sim)
 
     def step_done(self, sim: Simulation) -> None:
-        """Take a note, if it is time to."""
+        """Take a note if one is due."""
         if sim is not self._sim:
             self._forget(sim)
             self._first_step = sim.step_number
@@ -83,16 +86,16 @@ class History(Observer):
                 del notes[1::2]
             self._every *= 2
 
-    # What plots ask for, on the simulation's thread -------------------------------------------------------------
+    # Data for the plots, on the simulation's thread -------------------------------------------------------------
 
     def speed(self) -> Curves:
-        """Mean speed of the living [m/s]."""
+        """Mean speed of living agents [m/s]."""
         speed = np.array(self._speed)
         known = np.isfinite(speed)
         return Curves(time=np.array(self._time)[known], lines={"mean speed": speed[known]})
 
     def step_time(self) -> Curves:
-        """What each stage took in a step [ms], as means between two notes."""
+        """Time per step of each stage [ms], as means between two notes."""
         spent = np.array(self._seconds).reshape(-1, len(STAGES))
         per_step = 1e3 * np.diff(spent, axis=0) / np.diff(np.array(self._steps))[:, None]
         lines = {stage: per_step[:, STAGES.index(stage)] for stage in OWN_LINE}
@@ -101,7 +104,7 @@ class History(Observer):
 
 
 def mean_speed(sim: Simulation) -> float:
-    """Of the living [m/s]; NaN when nobody is there."""
+    """Mean speed of living agents [m/s]; NaN if there are none."""
     living = sim.agents.dead == 0
     if not living.any():
         return float("nan")
@@ -109,7 +112,7 @@ def mean_speed(sim: Simulation) -> float:
 
 
 def evacuated(sim: Simulation, most: int = MOST_NOTES) -> Curves:
-    """How many have left, and how many have died, at as many times from the start until now."""
+    """How many agents have left and died, at `most` + 1 times from the start until now."""
     time = np.linspace(0.0, sim.time, most + 1) if sim.time > 0.0 else np.zeros(1)
     left = np.sort(sim.population.departures()["time"])
     lines = {"left": _until(left, time, sim.dt)}
@@ -129,9 +132,9 @@ def shown_exits(sim: Simulation) -> list[str]:
 
 
 def exit_flows(sim: Simulation, names: list[str], most: int = MOST_NOTES) -> Curves:
-    """People per second through each exit [1/s], as means over equal intervals; those without a line together."""
+    """People per second through each exit [1/s], as means over equal intervals; exits without a line are combined."""
     end = max(sim.time, sim.dt)
-    # Whole steps, or an interval with one step more than the next would seem to have a larger flow.
+    # Whole steps, otherwise an interval with one more step than the next would seem to have a larger flow.
     steps = max(1, round(_FLOW_SECONDS / sim.dt))
     while sim.step_number / steps > most:
         steps *= 2
@@ -140,7 +143,7 @@ def exit_flows(sim: Simulation, names: list[str], most: int = MOST_NOTES) -> Cur
     if not count:
         return Curves(time=np.empty(0), lines={name: np.empty(0) for name in names})
     departures = sim.population.departures()
-    # Who left at the very end of an interval left in it.
+    # Agents that left at the very end of an interval count in it.
     number = np.ceil(departures["time"] / interval - 1e-6).astype(np.int64) - 1
     whole = (number >= 0) & (number < count)
     lines = {}
@@ -154,13 +157,8 @@ def exit_flows(sim: Simulation, names: list[str], most: int = MOST_NOTES) -> Cur
     return Curves(time=np.asarray((np.arange(count) + 0.5) * interval), lines=lines)
 
 
-# The tab "Plots": evacuated over time, flow through each exit, mean speed, and what a step takes.
-#
-# uPlot draws them: it comes with viser's page and is made for lines that grow. They are brought up to date about once a
-# second while the run goes on and a page is open; what they show is in `plots_tab.py`.
-
 _SECONDS = 1.0
-#: Of a plot [pixels].
+#: Height of a plot [pixels].
 _HEIGHT = 165
 _FONT = "12px sans-serif"
 #: Lines differ in colour and in dashes.
@@ -212,7 +210,7 @@ class Plot:
             title=title,
             scales={"x": {"time": False}, "y": {"range": {"min": _FROM_ZERO, "max": _WITH_ROOM}}},
             axes=(_axis("simulated time [s]", size=34), _axis(unit, size=44)),
-            # What a plot with one line shows is in its title.
+            # The title already names what a plot with one line shows.
             legend={"show": many, "live": False},
             cursor={"drag": {"x": True, "y": False}},
             height=_HEIGHT,
@@ -227,7 +225,7 @@ class Plot:
         self.handle.data = _data(curves)
 
 
-#: uPlot's way to say: always from zero, and a tenth more than the highest value.
+#: uPlot's notation for: always from zero, and up to a tenth above the highest value.
 _FROM_ZERO = {"pad": 0.0, "soft": 0.0, "mode": 1}
 _WITH_ROOM = {"pad": 0.1, "soft": 0.1, "mode": 1}
 

@@ -1,9 +1,10 @@
 """The simulation in a thread of its own: at a chosen speed, and never waiting for a browser.
 
-Everything that touches the simulation happens on its thread, between two steps. Others hand in functions (`ask`) and
-events (`disturb`), and take the newest frame when they are ready for one; what nobody takes is never made.
+Everything that touches the simulation happens on its thread, between two steps. Other threads hand in functions (`ask`)
+and events (`disturb`), and take the newest frame when they are ready for one; frames that are not taken are not made.
 
-The run itself is `tropel.run.loop.Run`; between two steps it asks when to stop, and that is where this module waits.
+The run itself is `tropel.run.loop.Run`. Between two steps it checks whether to stop, and that is where this module
+waits.
 """
 
 from __future__ import annotations
@@ -36,18 +37,18 @@ if TYPE_CHECKING:
 _T = TypeVar("_T")
 _Job = Callable[["Simulation"], Any]
 
-#: Simulated seconds per second that count as "as fast as it goes".
+#: Simulated seconds per second that stand for "as fast as possible".
 FASTEST = float("inf")
-#: Who is behind the clock by more than this goes on from now instead of catching up [s].
+#: A run that lags behind the clock by more than this continues from now instead of catching up [s].
 _FORGIVEN = 0.25
-#: Jobs are looked for at least this often while nothing is simulated [s].
+#: Pending jobs are checked at least this often while nothing is simulated [s].
 _NAP = 0.05
 
 
 @named_parameters
 @dataclass(frozen=True, kw_only=True)
 class Files:
-    """Where a run is recorded, if it is."""
+    """The files to which a run is recorded, if any."""
 
     trajectory: Path | None = None
     fps: float = number(10.0, above=0.0, about="frames per simulated second")
@@ -58,8 +59,8 @@ class Files:
 class LiveRun:
     """A run that can be paused, paced, disturbed and restarted.
 
-    `build` makes the simulation of a seed anew, for restarts; left out, a copy is kept for that. `until` and `limit`
-    say when it pauses by itself, as in `Simulation.run`; without them it goes on for ever.
+    `build` builds the simulation again for a seed, for restarts; by default a copy is kept for that. `until` and
+    `limit` determine when it pauses by itself, as in `Simulation.run`; without them it goes on for ever.
     """
 
     @checked_arguments
@@ -78,7 +79,7 @@ class LiveRun:
         self.sim = sim
         self.files = Files() if files is None else files
         self.build = build
-        self.cannot_restart = ""  #: why, if it cannot
+        self.cannot_restart = ""  #: the reason, if it cannot be restarted
         if build is None:
             try:
                 self.build = Rebuilding(sim)
@@ -86,11 +87,11 @@ class LiveRun:
                 self.cannot_restart = str(error)
         self.budget = budget
         self.playing = playing
-        self.ended = ""  #: why the run has come to its end, if it has
-        self.error = ""  #: what broke it, if something did
+        self.ended = ""  #: why the run has ended, if it has
+        self.error = ""  #: what made the run fail, if anything did
         self.steps_per_second = 0.0  #: as measured
         self.tape = EventLog()
-        self.observers = Observers()  #: what pages let watch every run, also after a restart; quick ones
+        self.observers = Observers()  #: observe every run, also after a restart; they must be quick
         self.summary: Summary | None = None
         self._until, self._limit = until, limit
         self._jobs: queue.Queue[_Job] = queue.Queue()
@@ -116,11 +117,11 @@ class LiveRun:
         return not self._over.is_set()
 
     def join(self, seconds: float | None = None) -> None:
-        """Wait for the end. Not for the thread itself: Python takes it for ended when Ctrl-C interrupts its `join`."""
+        """Wait for the end. Not for the thread: Python considers it ended when Ctrl-C interrupts its `join`."""
         self._over.wait(seconds)
 
     def stop(self) -> None:
-        """End the run after the step it is in, with its files closed."""
+        """End the run after the current step, and close its files."""
         self._stopping = True
         self._wake()
 
@@ -141,7 +142,7 @@ class LiveRun:
         self._jobs.put(one_more)
 
     def ask(self, question: Callable[[Simulation], _T], *, seconds: float = 10.0) -> _T:
-        """Call a function of the simulation between two steps and wait for what it returns."""
+        """Call a function with the simulation between two steps and return its result."""
         answered = threading.Event()
         answer: list[Any] = []
         failure: list[BaseException] = []
@@ -149,7 +150,7 @@ class LiveRun:
         def job(sim: Simulation) -> None:
             try:
                 answer.append(question(sim))
-            except BaseException as error:  # handed to who asked
+            except BaseException as error:  # handed to the caller
                 failure.append(error)
             finally:
                 answered.set()
@@ -162,17 +163,17 @@ class LiveRun:
             if not self.alive:
                 raise ViewError("the run has been stopped")
             if perf_counter() > deadline:
-                raise ViewError(f"the simulation has not answered for {seconds:g} s: its step takes long")
+                raise ViewError(f"the simulation has not answered for {seconds:g} s: its current step takes long")
         if failure:
             raise failure[0]
         return answer[0]
 
     def tell(self, job: Callable[[Simulation], Any]) -> None:
-        """Call a function of the simulation between two steps, without waiting for it."""
+        """Call a function with the simulation between two steps, without waiting for it."""
         self._jobs.put(job)
 
     def disturb(self, *events: Event) -> None:
-        """Let events happen at the beginning of the next step; raises when one of them cannot."""
+        """Schedule events for the beginning of the next step; raises if one of them is impossible."""
 
         def put_down(sim: Simulation) -> None:
             self._check_running()
@@ -184,28 +185,28 @@ class LiveRun:
 
     @property
     def waiting(self) -> int:
-        """How many disturbances wait for the next step."""
+        """The number of disturbances that wait for the next step."""
         step, count = self._scheduled
         return count if step == self.sim.step_number else 0
 
     @property
     def step_takes(self) -> float:
-        """For how long the step has been under way that the simulation is in [s]."""
+        """How long the current step has taken so far [s]."""
         began = self._step_began
         return 0.0 if began is None else perf_counter() - began
 
     def set_speed(self, speed: float) -> None:
-        """How many simulated seconds pass in a second, at most."""
+        """Set the largest number of simulated seconds per second."""
         if not (is_number(speed) and speed > 0.0):
             raise ParameterError(
-                f"speed is how many simulated seconds pass in a second, a positive number, not {reprlib.repr(speed)}"
+                f"speed is the number of simulated seconds per second, above zero, not {reprlib.repr(speed)}"
             )
         self.speed = float(speed)
         self._due = 0.0
         self._wake()
 
     def start_recording(self, path: Path | None = None) -> Path:
-        """Write a trajectory from now on, by default a new one in the folder `out`; returns where."""
+        """Write a trajectory from now on, by default a new one in the folder `out`; returns its path."""
 
         def start(sim: Simulation) -> Path:
             self._check_running()
@@ -220,7 +221,7 @@ class LiveRun:
         self.ask(lambda sim: self.tape.stop(sim))
 
     def restart(self, seed: int | None = None) -> None:
-        """Begin again, with the same seed or another."""
+        """Start again, with the same seed or another."""
         if self.build is None:
             raise ViewError(self.cannot_restart)
         build = self.build
@@ -282,12 +283,12 @@ class LiveRun:
         return None if endless else StopRule(sim, self._until, self._limit)
 
     def _wait_between_steps(self, sim: Simulation) -> bool:
-        """Between two steps: do what was asked for, wait for the time of the next step; True ends the run."""
+        """Between two steps: do pending jobs, wait for the time of the next step; True ends the run."""
         self._step_began = None
         self._measure(sim)
         stop = self._wait(sim)
         if stop and self.waiting:
-            # What was asked for while the run was paused has never happened, and no record has it.
+            # Events requested while the run was paused have not happened, and are in no record.
             sim.events.drop_last(sim.step_number, self.waiting)
             self._scheduled = (-1, 0)
         self._step_began = None if stop else perf_counter()
@@ -321,7 +322,7 @@ class LiveRun:
             while True:
                 job(self.sim)
                 if self._restart_with is not None:
-                    return  # what else was asked for is about the simulation that comes
+                    return  # the remaining jobs are for the new simulation
                 job = self._jobs.get_nowait()
         except queue.Empty:
             return
@@ -333,7 +334,7 @@ class LiveRun:
         if self.error:
             raise ViewError("the run has ended with an error; restart it first")
         if self.sim.replayed is not None:
-            raise ViewError("this run repeats a recorded one, so nothing else may happen in it")
+            raise ViewError("this run repeats a recorded one, so no other events are possible")
 
     def _measure(self, sim: Simulation) -> None:
         now = perf_counter()
@@ -348,7 +349,7 @@ def new_recording(sim: Simulation) -> Path:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise ViewError(f"cannot make the folder {folder} for a recording: {error.strerror}") from error
+        raise ViewError(f"cannot create the folder {folder} for a recording: {error.strerror}") from error
     stem = re.sub(r"[^a-z0-9]+", "-", sim.title.lower()).strip("-") or "run"
     suffix = "sqlite" if sim.world.dim == 2 else "parquet"
     names = (folder / f"{stem}-{number}.{suffix}" for number in itertools.count(1))

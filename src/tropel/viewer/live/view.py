@@ -1,4 +1,4 @@
-"""`sim.view()`: a page in the browser for a simulation that runs at the same time."""
+"""`sim.view()`: a page in the browser for a simulation that runs while it is watched."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class View:
 
     @property
     def address(self) -> str:
-        """Where the page is."""
+        """The address of the page."""
         return self.page.address
 
     def start(self) -> None:
@@ -40,7 +40,7 @@ class View:
         self.page.open()
 
     def wait(self) -> None:
-        """Until Ctrl-C, or until the run has been stopped; then close."""
+        """Wait until Ctrl-C, or until the run has been stopped; then close."""
         try:
             while self.live.alive:
                 self.live.join(0.2)
@@ -50,7 +50,7 @@ class View:
             self.close()
 
     def close(self) -> None:
-        """End the run after its step, close its files and the page."""
+        """End the run after its current step, close its files and the page."""
         if not self.closed:
             self.closed = True
             self.live.stop()
@@ -68,7 +68,7 @@ class View:
 
 
 def open_view(sim: Simulation, *, host: str = HOST, port: int = PORT, **options: Any) -> View:
-    """Start a run, with the options of `LiveRun`, and its page; both go on until the view is closed."""
+    """Start a run, with the options of `LiveRun`, and its page; both continue until the view is closed."""
     live = LiveRun(sim, **options)
     view = View(live, Page(live, host=host, port=port))
     view.start()
@@ -90,15 +90,16 @@ def view_simulation(
     port: int = PORT,
     browser: bool = True,
 ) -> Summary | View:
-    """What `Simulation.view` does: run with a page in the browser, until Ctrl-C.
+    """The implementation of `Simulation.view`: run with a page in the browser, until Ctrl-C.
 
-    In a notebook it returns at once: the run goes on behind the page, which the cell shows, until the view is closed
+    In a notebook it returns at once. The run continues behind the page, which the cell shows, until the view is closed
     or the simulation is viewed again.
 
-    `until` and `limit` say when it pauses, `record` and `fps` are as for `run`. `build` makes the simulation of a seed
-    anew, for restarts; left out, the page restarts from a copy of how the simulation is now, and with other seeds if
-    nothing was changed after it was built. `speed` is how many simulated seconds pass in a second, at most. The page is
-    on this machine only, unless another `host` is given, and on the first free port from `port` on.
+    `until` and `limit` determine when it pauses; `record` and `fps` are as for `run`. `build` builds the simulation
+    again for a seed, for restarts. By default the page restarts from a copy of the simulation as it is now, and with
+    other seeds if nothing was changed after it was built. `speed` is the largest number of simulated seconds per
+    second. The page is served on this machine only, unless another `host` is given, and on the first free port from
+    `port` on.
     """
     files = Files(trajectory=None if record is None else Path(record), fps=fps)
     options = {"until": until, "limit": limit, "files": files, "build": build, "speed": speed, "playing": not paused}
@@ -111,9 +112,9 @@ _inline: list[View] = []
 
 
 def _view_inline(sim: Simulation, **options: Any) -> View:
-    """A view that a notebook goes on without waiting for.
+    """Open a view without blocking the notebook.
 
-    A cell that is run again closes the view it had opened: two threads must not step the same simulation.
+    A cell that is run again closes the view it opened before: two threads must not step the same simulation.
     """
     for view in [view for view in _inline if view.closed or view.live.sim is sim]:
         view.close()
@@ -123,8 +124,8 @@ def _view_inline(sim: Simulation, **options: Any) -> View:
 
 
 def watch(sim: Simulation, *, host: str = HOST, port: int = PORT, browser: bool = True, **options: Any) -> Summary:
-    """Show a run, say where, and wait for Ctrl-C; returns the summary, or raises what broke the run."""
-    # Ctrl-C may come at any moment, also while the address is being said.
+    """Show a run, print its address, and wait for Ctrl-C; returns the summary, or raises what made the run fail."""
+    # Ctrl-C may come at any moment, also while the address is being printed.
     with open_view(sim, host=host, port=port, **options) as view, contextlib.suppress(KeyboardInterrupt):
         _announce(view, wanted=port, browser=browser)
         view.wait()
@@ -143,16 +144,16 @@ def watch_files(
     checkpoint_every: float,
     **options: Any,
 ) -> Summary:
-    """`watch`, with the files that a scenario's run writes."""
+    """`watch`, with the files that the run of a scenario writes."""
     files = Files(trajectory=record, fps=fps, checkpoint=checkpoint, checkpoint_every=checkpoint_every)
     return watch(sim, files=files, **options)
 
 
 def _announce(view: View, *, wanted: int, browser: bool) -> None:
-    """Say where the page is, and open it where there is a browser to open."""
+    """Print the address of the page, and open it if there is a browser."""
     console = Console(stderr=True)
     if wanted not in (0, view.page.port):
-        console.print(f"Port {wanted} is in use, so the page has port {view.page.port}.", highlight=False)
+        console.print(f"Port {wanted} is in use, so the page uses port {view.page.port}.", highlight=False)
     console.print(f"The page is at {view.address}  (Ctrl-C ends the run)", highlight=False, soft_wrap=True)
     if browser:
         webbrowser.open(view.address)

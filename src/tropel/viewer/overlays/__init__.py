@@ -1,4 +1,4 @@
-"""Overlays: what can be drawn over the world, and how to add to it."""
+"""Overlays: what can be drawn on top of the world, and how to add to it."""
 
 from tropel.viewer.overlays.overlay import Canvas, Overlay, forget_overlay, overlays, register_overlay
 

@@ -1,7 +1,7 @@
-"""Trails: where people have been in the last few simulated seconds.
+"""Overlays about agents: links from the selected agent to those it senses, and trails.
 
-Points of a trail are taken after steps, a fixed simulated time apart, so that a trail goes around corners however fast
-the run is and however seldom a page draws.
+Trails show where agents were in the last few simulated seconds. Their points are taken after steps, a fixed simulated
+time apart, so that a trail goes around corners however fast the run is and however rarely a page draws.
 """
 
 from __future__ import annotations
@@ -25,28 +25,25 @@ if TYPE_CHECKING:
     from tropel.simulation import Simulation
 
 
-# Links from the selected agent to everybody it senses, and how far it does.
-
-
 Floats = NDArray[np.float64]
 
-#: A plan is drawn from above: links lie over bodies [m].
+#: A plan is seen from above: links are drawn above bodies [m].
 _ABOVE = 0.9
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Links:
-    """Whom one agent senses."""
+    """The agents that one agent senses."""
 
     here: Floats  #: where it is [m]
-    rows: NDArray[np.int64]  #: of those it senses, ascending
-    there: Floats  #: where they are [m]; beyond the seam of periodic space, where they are met
+    rows: NDArray[np.int64]  #: of the sensed agents, ascending
+    there: Floats  #: where they are [m]; across the seam of periodic space, their nearest images
     reach: float  #: how far it senses [m]
 
 
 def links_of(sim: Simulation, selected: int | None) -> Links | None:
-    """Whom the selected agent senses. They are found for this one alone: lists of everybody's neighbours cost more, and
-    the grid that makes them belongs to the run."""
+    """The agents that the selected agent senses. They are found for this agent alone: neighbour lists of all agents
+    would cost more, and the grid that makes them belongs to the run."""
     agents = sim.agents
     found = [] if selected is None else np.flatnonzero(agents.id == selected).tolist()
     if not found:
@@ -85,7 +82,7 @@ def draw_links(canvas: Canvas, seen: Links) -> None:
 
 
 def _ring(middle: NDArray[np.float32], radius: float) -> NDArray[np.float32]:
-    """A dashed circle: every second piece of it."""
+    """A dashed circle: every second segment of it."""
     angle = np.linspace(0.0, 2.0 * np.pi, 97)
     around = np.column_stack([np.cos(angle), np.sin(angle), np.zeros(97)]) * radius + middle
     return np.stack([around[:-1:2], around[1::2]], axis=1).astype(np.float32)
@@ -112,17 +109,17 @@ LINKS = Overlay(
     fits=_somebody_senses,
 )
 
-#: How long trails are, and the time between two of their points [s].
+#: Length of trails, and the time between two of their points [s].
 SECONDS = 8.0
 APART = 0.2
-#: Beyond so many agents only some have a trail.
+#: In larger crowds only some agents have a trail.
 MOST = 400
 _HEIGHT = 0.11
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Points:
-    """Where some were at a time."""
+    """Where some agents were at a time."""
 
     id: NDArray[np.int64]
     position: Floats
@@ -131,36 +128,36 @@ class Points:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Piece:
-    """What was walked between two points in time."""
+    """What agents walked between two points in time."""
 
     ends: Floats  #: (N, 2, dim): from, to [m]
     group: NDArray[np.int32]
 
 
 def piece_between(before: Points, now: Points, *, bounds: Floats) -> Piece:
-    """The ways of those who were there both times."""
+    """The paths of the agents present at both times."""
     _, was, row = np.intersect1d(before.id, now.id, assume_unique=True, return_indices=True)
     ends = np.stack([before.position[was], now.position[row]], axis=1)
     way = np.linalg.norm(ends[:, 1] - ends[:, 0], axis=1)
-    # Who is suddenly far away has not walked there.
+    # An agent that is suddenly far away has not walked there.
     walked = (way > 0.0) & (way < 0.25 * float((bounds[1] - bounds[0]).max()))
     return Piece(ends=ends[walked], group=now.group[row][walked])
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Seen:
-    """All pieces there are."""
+    """All current pieces of trails."""
 
     ends: Floats
     group: NDArray[np.int32]
     age: Floats  #: 0 for the newest pieces, up to 1 for the oldest
     groups: int
-    followed: int  #: how many have a trail
+    followed: int  #: number of agents with a trail
     people: int
 
 
 def seen_of(pieces: Sequence[Piece], *, groups: int, followed: int, people: int) -> Seen | None:
-    """All pieces together, from the oldest to the newest; None if nobody walked."""
+    """All pieces together, from the oldest to the newest; None if no agent walked."""
     there = [piece for piece in pieces if len(piece.ends)]
     if not there:
         return None
@@ -176,17 +173,17 @@ def seen_of(pieces: Sequence[Piece], *, groups: int, followed: int, people: int)
 
 
 class Trails:
-    """Remembers where people have been since it was switched on."""
+    """Remembers where agents have been since it was switched on."""
 
     def __init__(self) -> None:
         self._pieces: deque[Piece] = deque(maxlen=round(SECONDS / APART))
         self._sim: object = None
-        self._every = 1  # ids that are a multiple of it have a trail
+        self._every = 1  # agents whose id is a multiple of this have a trail
         self._due = 0
         self._last: Points | None = None
 
     def after_step(self, sim: Simulation, selected: int | None) -> None:
-        """Take the next points, if it is time to."""
+        """Take the next points if they are due."""
         if sim is not self._sim:
             self._sim, self._last, self._due = sim, None, 0
             self._pieces.clear()
@@ -208,7 +205,7 @@ class Trails:
 
 
 def draw_trails(canvas: Canvas, seen: Seen) -> None:
-    """In the colours of the groups, the older the paler."""
+    """Draw trails in the colours of the groups, the older the paler."""
     points = in_space(seen.ends)
     if seen.ends.shape[-1] == 2:
         points[..., 2] = _HEIGHT
@@ -223,8 +220,8 @@ def draw_trails(canvas: Canvas, seen: Seen) -> None:
 
 def trails_legend(seen: Seen | None) -> str:
     if seen is None:
-        return "Nobody has moved."
-    who = "everybody" if seen.followed >= seen.people else f"{seen.followed:,} of {seen.people:,}"
+        return "No agent has moved."
+    who = "all agents" if seen.followed >= seen.people else f"{seen.followed:,} of {seen.people:,} agents"
     return f"The last {SECONDS:g} simulated seconds of {who}"
 
 

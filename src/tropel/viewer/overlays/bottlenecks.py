@@ -1,8 +1,8 @@
-"""Bottlenecks: where ways narrow, how wide they are, and how many people are counted there.
+"""Bottlenecks: where paths narrow, how wide they are, and how many people are counted there.
 
-Where no congestion is watched nobody has looked for bottlenecks; then they are found here, once, and again when the
-plans have changed. That happens on the simulation's thread although it takes a moment: parallel kernels of two threads
-at a time are not safe with each of Numba's threading layers.
+If congestion is not watched, nothing has searched for bottlenecks yet. Then they are found here, once, and again when
+the plans have changed. That happens on the simulation's thread although it takes a moment: parallel kernels in two
+threads at a time are not safe with every threading layer of Numba.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ from tropel.viewer.shapes3d import instance_colours, rgb_array
 if TYPE_CHECKING:
     from tropel.simulation import Simulation
 
-#: More of them than these have no text beside them.
+#: Further bottlenecks have no text next to them.
 _MOST_LABELS = 40
 _HEIGHT = 0.12
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Marked:
-    """A bottleneck, and what was counted there if it is watched."""
+    """A bottleneck, and the count there if it is watched."""
 
     bottleneck: BottleneckPlace
-    count: int | None = None  #: people, when it was last looked at
-    full: float = math.inf  #: a congestion begins above it [people]
+    count: int | None = None  #: people, at the last count
+    full: float = math.inf  #: it is congested above this number [people]
     congested: bool = False
-    area: float = 0.0  #: side of the square that is watched [m]
+    area: float = 0.0  #: side of the watched square [m]
 
     @property
     def text(self) -> str:
@@ -46,7 +46,7 @@ class Marked:
 
 
 class Bottlenecks:
-    """Looks for bottlenecks while it is switched on."""
+    """Finds bottlenecks while it is switched on."""
 
     def __init__(self) -> None:
         self._version: tuple[object, ...] = ()
@@ -66,7 +66,7 @@ class Bottlenecks:
 
 
 def draw_bottlenecks(canvas: Canvas, marked: list[Marked]) -> None:
-    """Each passage with its text; anew only when something has changed."""
+    """Draw each passage with its text, and again only when something has changed."""
     key = [(each.bottleneck, each.text) for each in marked]
     if canvas.nodes.get("drawn") == key:
         return
@@ -99,7 +99,7 @@ def _marked(watched: OfferedCongestion) -> list[Marked]:
 
 
 def _draw_lines(canvas: Canvas, marked: list[Marked]) -> None:
-    """Passages from wall to wall; rings where there is none; full ones also have a ring, not only another colour."""
+    """Lines across passages, rings where there is none. Full ones also have a ring, not only another colour."""
     lines: dict[bool, list[np.ndarray]] = {False: [], True: []}
     for each in marked:
         if each.bottleneck.passage is not None:

@@ -1,4 +1,4 @@
-"""Numbers per cell of the ground, laid on it as a picture."""
+"""Overlays that paint numbers per cell on the ground: density, occupied cells, congestion."""
 
 from __future__ import annotations
 
@@ -22,29 +22,29 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 
-#: A picture on the ground has at most so many pixels along an edge.
+#: A picture on the ground has at most this many pixels per side.
 MOST_PIXELS = 512
-#: How much of a colour is left in the pale ones on the ground; the rest is white.
+#: Share of a colour in the pale ones on the ground; the rest is white.
 _STRENGTH = 0.6
 _MOST_ENLARGED = 8
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class GroundPicture:
-    """Numbers per cell of the ground, NaN where there is nothing to show; row 0 is in the south."""
+    """Numbers per cell of the ground, NaN where there is nothing to show; row 0 is the southern one."""
 
     values: Floats
     origin: Floats  #: south-west corner [m]
     cell: float  #: [m]
     low: float
     high: float
-    about: str  #: what the numbers are
+    about: str  #: what the numbers mean
     unit: str = ""
-    beyond_walls: bool = False  #: whether cells reach beyond where one can walk, and are cut off there
+    beyond_walls: bool = False  #: whether cells reach beyond the walkable area, and are cut off there
 
 
 def shares(cells: NDArray[Any]) -> tuple[Floats, int]:
-    """Means of blocks of cells, as small as they may be for a picture, and the edge of a block in cells."""
+    """Means over blocks of cells, as small as a picture allows, and the side of a block in cells."""
     block = max(1, -(-max(cells.shape) // MOST_PIXELS))
     if block == 1:
         return cells.astype(np.float64), 1
@@ -55,7 +55,7 @@ def shares(cells: NDArray[Any]) -> tuple[Floats, int]:
 
 
 def draw_picture(canvas: Canvas, picture: GroundPicture) -> None:
-    """Lay a picture on the ground, see-through where there is nothing."""
+    """Paint a picture on the ground, transparent where there is nothing to show."""
     pixels = enlarged(pixels_of(picture))
     if picture.beyond_walls and canvas.world.walkable_wkt:
         pixels[~_inside(canvas, picture, pixels.shape)] = 0
@@ -75,7 +75,7 @@ def draw_picture(canvas: Canvas, picture: GroundPicture) -> None:
         render_height=depth,
         format="png",
         position=(x + 0.5 * width, y + 0.5 * depth, canvas.height),
-        # viser's pictures are upside down: their first row is where y is least.
+        # viser draws pictures upside down: their first row is where y is smallest.
         wxyz=(0.0, 1.0, 0.0, 0.0),
         cast_shadow=False,
         receive_shadow=False,
@@ -83,7 +83,7 @@ def draw_picture(canvas: Canvas, picture: GroundPicture) -> None:
 
 
 def _inside(canvas: Canvas, picture: GroundPicture, shape: tuple[int, ...]) -> NDArray[np.bool_]:
-    """Which pixels are where one can walk; found once."""
+    """Which pixels are within the walkable area; computed once."""
     key = (tuple(picture.origin.tolist()), picture.cell, shape)
     if canvas.nodes.get("inside of") != key:
         edge = picture.cell * picture.values.shape[0] / shape[0]
@@ -98,7 +98,7 @@ def _inside(canvas: Canvas, picture: GroundPicture, shape: tuple[int, ...]) -> N
 
 
 def pixels_of(picture: GroundPicture) -> NDArray[np.uint8]:
-    """Red, green, blue and how much they cover; the first row is in the north."""
+    """Red, green, blue and opacity; the first row is the northern one."""
     values = picture.values
     known = np.isfinite(values)
     span = max(picture.high - picture.low, 1e-12)
@@ -110,13 +110,13 @@ def pixels_of(picture: GroundPicture) -> NDArray[np.uint8]:
 
 
 def enlarged(pixels: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """Each pixel as a square of several: a browser smooths pictures, and would blur large cells beyond walls."""
+    """Each pixel as a square of several: browsers smooth pictures, which would blur large cells beyond walls."""
     times = max(1, min(_MOST_ENLARGED, MOST_PIXELS // max(pixels.shape)))
     return pixels.repeat(times, axis=0).repeat(times, axis=1)
 
 
 def picture_legend(picture: GroundPicture | None) -> str:
-    """What the colours say."""
+    """What the colours mean."""
     if picture is None:
         return "Nothing to show."
     bar = "".join(colour_square(k / 9.0) for k in range(10))
@@ -125,13 +125,13 @@ def picture_legend(picture: GroundPicture | None) -> str:
 
 
 def colour_square(share: float) -> str:
-    """A square in the colour of a share of the scale."""
+    """A square in the colour for a share of the scale."""
     return f'<span style="color:{style.hex_colour(ground_colours()(share))}">█</span>'
 
 
 @functools.cache
 def ground_colours() -> ListedColormap:
-    """From nearly white to a pale violet: darker is more in anybody's eyes, and whoever walks on it stands out."""
+    """From nearly white to a pale violet: darker means more for any colour vision, and agents on it stand out."""
     from matplotlib import colormaps
     from matplotlib.colors import ListedColormap
 
@@ -144,21 +144,21 @@ def _table() -> NDArray[np.uint8]:
     return (ground_colours()(np.linspace(0.0, 1.0, 256))[:, :3] * 255.0).round().astype(np.uint8)
 
 
-# How many people per square metre there are, counted in squares.
+# Density: people per square metre, counted in squares.
 
-#: Squares that people are counted in [m], and the density that has the darkest colour [1/m²].
+#: Side of the squares [m], and the density with the darkest colour [1/m²].
 _SQUARE = 1.0
 _DENSE = 4.0
 
 
 def density_picture(sim: Simulation, selected: int | None = None) -> GroundPicture | None:
-    """The living in each square of the world."""
+    """Density of living agents in each square of the world."""
     living = sim.agents.dead == 0
     return density_of(sim.agents.position[living], sim.world.bounds)
 
 
 def density_of(position: Floats, bounds: Floats) -> GroundPicture | None:
-    """How many of these places are in each square between two corners; None if there are none."""
+    """Density of positions in each square between two corners; None without positions."""
     if not len(position):
         return None
     low, high = bounds
@@ -194,7 +194,7 @@ DENSITY = Overlay(
 )
 
 
-# The occupancy layer of a crowd on cells: which cells somebody stands in, as the crowd itself reads it.
+# Occupied cells of an on-lattice crowd, as the crowd itself reads them.
 
 
 def _crowds(sim: Simulation) -> list[OfferedOccupancy]:
@@ -202,7 +202,7 @@ def _crowds(sim: Simulation) -> list[OfferedOccupancy]:
 
 
 def occupancy_picture(sim: Simulation, selected: int | None = None) -> GroundPicture | None:
-    """The layer after the last step; bodies of others and moving obstacles are in it as that step found them."""
+    """The occupied cells after the last step, with other bodies and moving obstacles as that step found them."""
     crowds = _crowds(sim)
     if not crowds:
         return None
@@ -216,14 +216,14 @@ def occupancy_picture(sim: Simulation, selected: int | None = None) -> GroundPic
         cell=raster.cell * block,
         low=0.0,
         high=1.0,
-        about=f"Share of cells that are taken, in blocks of {block} × {block}",
+        about=f"Share of occupied cells, in blocks of {block} × {block}",
     )
 
 
 def _occupancy_legend(seen: GroundPicture | None) -> str:
     if seen is None or (seen.values < 1.0).any():
         return picture_legend(seen)
-    return f"{colour_square(1.0)} cells where somebody is"
+    return f"{colour_square(1.0)} occupied cells"
 
 
 OCCUPANCY = Overlay(
@@ -237,11 +237,11 @@ OCCUPANCY = Overlay(
 )
 
 
-# Congestions of a crowd on cells: how strongly places are shunned because a bottleneck is full.
+# Congestion in an on-lattice crowd: how strongly places are avoided because a bottleneck is full.
 
 
 def congestion_picture(sim: Simulation, selected: int | None = None) -> GroundPicture | None:
-    """By how much congestions lower the worth of cells: 1 is a veto. None while nothing is congested."""
+    """By how much congestion lowers the value of cells: 1 is a veto. None while nothing is congested."""
     congestions = offered(sim.planners.values(), OfferedCongestion)
     placed = [each for congestion in congestions for each in congestion.filters()]
     if not placed:
@@ -258,7 +258,7 @@ def congestion_picture(sim: Simulation, selected: int | None = None) -> GroundPi
         cell=raster.cell * block,
         low=0.0,
         high=1.0,
-        about=f"Part of a place's worth that congestions take ({len(placed)} now)",
+        about=f"Share of a cell's value lost to congestion ({len(placed)} congested now)",
     )
 
 

@@ -1,6 +1,6 @@
-"""The planning field: how far it is to the goal as colours, and which way to go as arrows.
+"""The planning field: distance to the goal as colours, and directions as arrows.
 
-It is the field of the selected agent; without one, of the goal that most people have.
+It is the field of the selected agent or, if none is selected, of the most common goal.
 """
 
 from __future__ import annotations
@@ -25,28 +25,28 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 
-#: Arrows along the longer edge of the world, at most.
+#: Most arrows along the longer side of the world.
 _MOST_ARROWS = 40
-#: Of the distance between two arrows, this is the length of one.
+#: Length of an arrow, as a share of the distance between two arrows.
 _ARROW = 0.7
 _INK = tuple(instance_colours(rgb_array([style.INK]))[0].tolist())
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Arrows:
-    """Which way to go from places on a grid."""
+    """Directions at places on a grid."""
 
     ends: Floats  #: (N, 2, 2): from, to [m]
-    size: float  #: length of the longest that there may be [m]
+    size: float  #: length of the longest possible arrow [m]
     goal: str
 
 
-# Whose field ----------------------------------------------------------------------------------------------------
+# The field that is shown ----------------------------------------------------------------------------------------
 
 
 def shown_row(sim: Simulation, selected: int | None) -> int | None:
-    """The row whose way is shown: the selected agent's, or one with the commonest goal. Only living ones are looked
-    at: everybody's plan has been made already, and looking must not make another."""
+    """The row of the agent whose field is shown: the selected one, or one with the most common goal. Only living agents
+    count: their plans exist already, and looking must not make another."""
     agents = sim.agents
     wanting = np.flatnonzero((agents.dead == 0) & (agents.goal != NO_GOAL))
     if selected is not None:
@@ -68,7 +68,7 @@ def _has_ways(sim: Simulation) -> bool:
 
 
 def _field_of(sim: Simulation, row: int) -> FieldOnRaster | None:
-    """The field that the agent in a row follows, also within a blend or behind a painted one."""
+    """The field that the agent in a row follows, even as part of a blend or behind a painted one."""
     agents = sim.agents
     fields = offered([sim.planners[sim.groups[int(agents.group[row])]]], OfferedField)
     return fields[0].field(goal_name(sim.world, int(agents.goal[row]))) if fields else None
@@ -78,7 +78,7 @@ def _field_of(sim: Simulation, row: int) -> FieldOnRaster | None:
 
 
 def field_picture(sim: Simulation, selected: int | None = None) -> GroundPicture | None:
-    """How far it is to the goal: metres where the planner knows them, else the field's own value."""
+    """Distance to the goal: in metres if the planner knows them, otherwise the field's own value."""
     row = shown_row(sim, selected)
     field = None if row is None else _field_of(sim, row)
     if row is None or field is None:
@@ -101,7 +101,7 @@ def field_picture(sim: Simulation, selected: int | None = None) -> GroundPicture
         cell=raster.cell * skip,
         low=float(known.min()),
         high=float(known.max()),
-        about=f"Way to {name}" if metres else f"Distance to {name} in the field's own measure",
+        about=f"Path length to {name}" if metres else f"Distance to {name}, in the units of the field",
         unit="m" if metres else "",
     )
 
@@ -122,7 +122,7 @@ COLOURS = Overlay(
 
 
 def field_arrows(sim: Simulation, selected: int | None = None) -> Arrows | None:
-    """Arrows on a grid over the world, where there is a way to go."""
+    """Arrows on a grid over the world, where the field has a direction."""
     row = shown_row(sim, selected)
     if row is None:
         return None
@@ -144,7 +144,7 @@ def field_arrows(sim: Simulation, selected: int | None = None) -> Arrows | None:
 
 
 def _ways(sim: Simulation, row: int, places: Floats) -> Floats | None:
-    """Vectors at places: what is painted there, else the field's."""
+    """Vectors at places: the painted ones, otherwise those of the field."""
     planner = sim.planners[sim.groups[int(sim.agents.group[row])]]
     field = _field_of(sim, row)
     ways = np.zeros_like(places)
@@ -154,7 +154,7 @@ def _ways(sim: Simulation, row: int, places: Floats) -> Floats | None:
         ways = np.where(inside, field.vectors[cells[:, 0], cells[:, 1]], 0.0)
     paintings = [painting for painting in offered([planner], OfferedPainting) if painting.alone]
     if paintings:
-        # Nobody need stand at these places, so that the field need not be defined there.
+        # No agent needs to stand at these places, so the painted field may be undefined there.
         with np.errstate(all="ignore"):
             painted = paintings[0].at(places)
         is_painted = np.linalg.norm(painted, axis=1) > 0.0
@@ -188,7 +188,7 @@ def draw_arrows(canvas: Canvas, seen: Arrows) -> None:
 
 
 def _arrows_legend(seen: Arrows | None) -> str:
-    return "Nobody has a way to show." if seen is None else f"Arrows: the way to {plain(seen.goal)}"
+    return "No agent has a path to show." if seen is None else f"Arrows: direction to {plain(seen.goal)}"
 
 
 ARROWS = Overlay(

@@ -1,10 +1,10 @@
-"""What can be laid over the world, and how one adds to it.
+"""What an overlay is, and how to register your own.
 
-An overlay looks at the simulation and draws what it saw. Looking happens on the simulation's thread between two steps,
-so it must be quick, must change nothing and must return copies; drawing happens on the page's thread and may take its
+An overlay reads the simulation and draws what it found. `look` runs on the simulation's thread between two steps, so
+it must be quick, must not change anything and must return copies. `draw` runs on the page's thread and may take its
 time.
 
-    def look(sim, selected):                     # `selected` is the id of the chosen agent, or None
+    def look(sim, selected):                     # `selected` is the id of the selected agent, or None
         return sim.agents.position.copy()
 
     def draw(canvas, positions):                 # nodes go below canvas.path; canvas.scene is viser's scene
@@ -12,10 +12,10 @@ time.
 
     register_overlay(Overlay(name="points", title="Where they are", look=look, draw=draw, seconds=0.5))
 
-While it is switched on, `draw` is called about every `seconds`, and never when `look` returned None, which says that
-there is nothing to show: then, and when it is switched off, everything below `canvas.path` is removed. Nodes that are
-added again under the same name take the place of the old ones; those kept in `canvas.nodes` can be changed instead,
-which does not flicker. One that raises is switched off, and the page says why; the run goes on.
+While the overlay is switched on, `draw` is called about every `seconds`, except when `look` returned None, which means
+that there is nothing to show. Then, and when the overlay is switched off, everything below `canvas.path` is removed.
+Nodes added again under the same name replace the old ones. Nodes kept in `canvas.nodes` can be changed instead, which
+does not flicker. An overlay that raises is switched off, and the page tells why; the run continues.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ class Canvas:
     scene: Any  #: viser's scene: `add_image`, `add_line_segments`, …
     path: str  #: all nodes of the overlay have names that begin with this and a slash
     world: Scene  #: the world as it was declared
-    height: float = HEIGHT  #: overlays on the ground lie here [m], above the ground and below everybody
-    nodes: dict[str, Any] = field(default_factory=dict)  #: what the overlay wants to find again when it draws
+    height: float = HEIGHT  #: height of overlays on the ground [m], above the ground and below the agents
+    nodes: dict[str, Any] = field(default_factory=dict)  #: nodes that the overlay keeps from one drawing to the next
 
     def clear(self) -> None:
         self.scene.remove_by_name(self.path)
@@ -52,18 +52,18 @@ class Canvas:
 @named_parameters
 @dataclass(frozen=True, kw_only=True)
 class Overlay:
-    """Something to lay over the world."""
+    """Something to draw on top of the world."""
 
     name: str
-    title: str  #: beside its switch on the page
+    title: str  #: next to its switch on the page
     look: Callable[[Simulation, int | None], Any]
     draw: Callable[[Canvas, Any], None]
     seconds: float = number(0.5, above=0.0, unit="s", about="between two looks")
     fits: Callable[[Simulation], bool] = lambda sim: True  #: whether it is offered for a simulation
-    legend: Callable[[Any], str] | None = None  #: what is said below its switch (Markdown) of what was seen, or of None
-    covers_ground: bool = False  #: paints the ground; of these only one is on at a time, or none could be read
+    legend: Callable[[Any], str] | None = None  #: text below its switch (Markdown), given what `look` returned
+    covers_ground: bool = False  #: paints the ground; only one of these is on at a time, to keep them readable
     after_step: Callable[[Simulation, int | None], None] | None = None  #: called after every step while it is on
-    anew: Callable[[], Overlay] | None = None  #: makes it when it is switched on, where it remembers something
+    anew: Callable[[], Overlay] | None = None  #: makes a fresh copy when it is switched on, if it remembers anything
 
 
 _REGISTERED: dict[str, Overlay] = {}
@@ -71,24 +71,24 @@ _REGISTERED: dict[str, Overlay] = {}
 
 @checked_arguments
 def register_overlay(overlay: Overlay) -> None:
-    """Offer an overlay on every page that is opened from now on."""
+    """Offer an overlay on every page opened from now on."""
     if not overlay.name or "/" in overlay.name:
         raise ParameterError(
-            f"an overlay's name is part of a path in the scene and has no slash, unlike '{overlay.name}'"
+            f"the name of an overlay is part of a path in the scene, so '{overlay.name}' must not contain a slash"
         )
     known = {own.name: own for own in _own()} | _REGISTERED
     if known.get(overlay.name, overlay) != overlay:
-        raise ParameterError(f"there is an overlay '{overlay.name}' already; choose another name")
+        raise ParameterError(f"an overlay named '{overlay.name}' exists already; choose another name")
     _REGISTERED[overlay.name] = overlay
 
 
 def forget_overlay(name: str) -> None:
-    """Offer a registered overlay no longer on pages that are opened from now on."""
+    """Stop offering a registered overlay on pages opened from now on."""
     _REGISTERED.pop(name, None)
 
 
 def overlays() -> list[Overlay]:
-    """All overlays there are, tropel's own first."""
+    """All overlays, tropel's own first."""
     return list(({own.name: own for own in _own()} | _REGISTERED).values())
 
 

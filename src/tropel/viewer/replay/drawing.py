@@ -1,4 +1,4 @@
-"""A recorded run drawn on a viser server, whatever shows it then: a page, or a file."""
+"""A recorded run drawn on a viser server, for a page or for a file."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class RunDrawing:
         area = self._frames.area_wkt(index)
         with self._server.atomic():
             if area != self._area:
-                # Files of other programs may have walls that come and go.
+                # In files of other programs walls may come and go.
                 self._area = area
                 draw_world(self._server, dataclasses.replace(self.scene, walkable_wkt=area))
             self._things.draw(frame)

@@ -1,8 +1,12 @@
 """`tropel export RUN --html`: a run as one file that any browser plays, without Python and without a network.
 
-viser records what it would send to a page, and puts the recording and its own client into one HTML file. Seconds of
-playing are seconds of the run. What makes such a file large is agents times frames, so frames are thinned out where
-there are too many, places are rounded to two millimetres and headings to a few degrees, which then compress well.
+viser records what it would send to a page, and puts the recording and its own client into one HTML file. One second of
+playback is one second of the run. The size of such a file grows with agents times frames. So frames are thinned out if
+there are too many, and positions are rounded to two millimetres and headings to a few degrees, which compresses well.
+
+Below the world the file shows which run it is, what colours mean and what was left out. The recording itself holds only
+the world, no panel. The legend is plain HTML next to it, without scripts: viser's client reads its first camera from
+the address, so a link is enough for a view from above.
 """
 
 from __future__ import annotations
@@ -33,30 +37,24 @@ from tropel.viewer.replay.frames import RecordedFrames
 from tropel.viewer.server import HOST, import_viser, start_server, stop_server
 from tropel.viewer.world_drawing import extent
 
-# What an exported file says below the world: which run it is, what colours mean, what was left out.
-#
-# The recording itself holds only the world, no panel. This is plain HTML beside it, without scripts: where one looks
-# from is part of the address that viser's client reads, so that a link is enough for a view from above.
-
-
-#: Groups beyond these are not listed.
+#: Further groups are not listed.
 _MOST_GROUPS = 12
 
-#: A strip above the bar that viser's client has for the time.
+#: A strip above the time bar of viser's client.
 _STYLE = (
     "position:fixed;left:0;right:0;bottom:40px;z-index:10;padding:3px 12px;display:flex;flex-wrap:wrap;gap:0 1.6em;"
     "align-items:baseline;background:rgba(255,255,255,.85);color:#222;font:14px/1.5 system-ui,sans-serif;"
     "pointer-events:none"
 )
-#: A file knows nothing of the window it will be seen in; most are at least so wide compared to their height.
+#: The shape of the window is unknown when the file is written; most are at least this wide, relative to their height.
 _ASPECT = 1.5
-#: Around the world, for this strip and for what is said of the moment above the world.
+#: Margin around the world, for this strip and for the text above the world.
 _MARGIN = 1.22
 _LINK = "color:#1560a8;pointer-events:auto"
 
 
 def first_view(scene: Scene) -> Pose:
-    """Where a file looks from until somebody turns it."""
+    """The view of a file until a user turns it."""
     return _views(scene)["from above" if scene.dim == 2 else "in space"]
 
 
@@ -71,7 +69,7 @@ def with_legend(page: str, *, frames: RecordedFrames, shown: ExportedHtml, colou
     """The page with a title and a legend."""
     trajectory = frames.trajectory
     title = html.escape(trajectory.scene.title or trajectory.path.stem)
-    facts = [f"{frames.times[0]:.3g} to {frames.times[-1]:.4g} s of the run; times below count from its first frame"]
+    facts = [f"{frames.times[0]:.3g} to {frames.times[-1]:.4g} s of the run; times below start at its first frame"]
     if frames.times[0] == 0.0:
         facts = [f"{frames.times[-1]:.4g} s"]
     if trajectory.scene.seed is not None:
@@ -89,15 +87,15 @@ def with_legend(page: str, *, frames: RecordedFrames, shown: ExportedHtml, colou
 
 
 def _links(scene: Scene) -> str:
-    """The same file, seen from elsewhere."""
+    """Links to the same file, seen from elsewhere."""
     links = [
         f'<a style="{_LINK}" href="{html.escape(address_of(pose))}">{name}</a>' for name, pose in _views(scene).items()
     ]
-    return f"look {' or '.join(links)}"
+    return f"view {' or '.join(links)}"
 
 
 def address_of(pose: Pose) -> str:
-    """A pose as the end of an address, as viser's client reads it."""
+    """A pose as the end of an address, in the form that viser's client reads."""
     vectors = {"Position": pose.position, "LookAt": pose.look_at, "Up": pose.up}
     numbers = {"Fov": pose.angle, "Near": pose.near, "Far": pose.far}
     parts = [f"initialCamera{name}={','.join(f'{part:.6g}' for part in vector)}" for name, vector in vectors.items()]
@@ -105,7 +103,7 @@ def address_of(pose: Pose) -> str:
 
 
 def _key(frames: RecordedFrames, colour: str) -> str:
-    """A square for each group, or the colours from low to high between two numbers."""
+    """A square per group, or the colours from low to high between two numbers."""
     scale = frames.scale(colour)
     if colour == GROUP or scale is None:
         names = frames.trajectory.scene.groups
@@ -120,14 +118,14 @@ def _key(frames: RecordedFrames, colour: str) -> str:
     return f"{colour} {scale.low:.3g} {bar} {scale.high:.3g} {html.escape(scale.unit)}"
 
 
-#: Agents times frames in a file, unless told otherwise: at four to seven bytes each, about 20 MB.
+#: Agents times frames in a file by default: at four to seven bytes each, about 20 MB.
 MOST_ROWS = 3_000_000
-#: Agents times frames beyond which there is no file at all: a browser would need half a gigabyte to open it.
+#: With more agents times frames than this no file is written: a browser would need half a gigabyte to open it.
 LARGEST_ROWS = 20_000_000
 _BYTES_PER_ROW = 7
-#: Places are rounded to this [m], a power of two: what is left of a float has many zeros at its end.
+#: Positions are rounded to this [m], a power of two, so that the floats have many zeros at their end.
 _GRAIN = 1.0 / 512.0
-#: Headings are rounded so that a full turn has about so many.
+#: Headings are rounded to about this many directions in a full turn.
 _DIRECTIONS = 64
 
 Ints = NDArray[np.int64]
@@ -135,7 +133,7 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True, kw_only=True)
 class ExportedHtml:
-    """A file that was written, and what of the run is in it."""
+    """A written file, and how much of the run is in it."""
 
     path: Path
     shown: int  #: frames in the file
@@ -143,11 +141,11 @@ class ExportedHtml:
     fps: float  #: frames per second of the run in the file
     size: int  #: [bytes]
 
-    thinned: bool = False  #: whether frames were left out to keep the file small, without being asked to
+    thinned: bool = False  #: whether frames were left out to keep the file small, without the user asking for it
 
     def __str__(self) -> str:
         left_out = f"{self.shown:,} of {self.recorded:,} frames" if self.shown < self.recorded else "every frame"
-        why = "; the others are left out to keep it small, more with --fps" if self.thinned else ""
+        why = "; the others are left out to keep it small, use --fps for more" if self.thinned else ""
         return f"{self.path} ({self.size / 1e6:.1f} MB, {left_out}, {self.fps:.3g} a second{why})"
 
 
@@ -162,13 +160,13 @@ def export_html(
 ) -> ExportedHtml:
     """Write a run as one HTML file that plays by itself.
 
-    With `fps`, there are at most so many frames per second of the run, and more than a browser can open are an error;
-    left out, as many as make a file of about 20 MB. Agents are coloured as in `open_replay`. `progress(current, total)`
-    is called after each frame.
+    With `fps`, the file has at most that many frames per second of the run; more than a browser can open are an error.
+    By default it has as many as make a file of about 20 MB. Agents are coloured as in `open_replay`.
+    `progress(current, total)` is called after each frame.
     """
     target = picture_path(path, ".html")
     if fps is not None and not (math.isfinite(fps) and fps > 0.0):
-        raise ParameterError(f"fps must be above 0, how many frames there are per second of the run, not {fps!r}")
+        raise ParameterError(f"fps must be above 0, the number of frames per second of the run, not {fps!r}")
     import_viser()
     frames = RecordedFrames(trajectory)
     frames.check_choice(colour)
@@ -191,7 +189,7 @@ def export_html(
 
 
 def chosen_frames(frames: RecordedFrames, fps: float | None) -> Ints:
-    """Indices of the frames that are shown: every so many, and the last."""
+    """Indices of the frames to show: every n-th one, and the last."""
     count = len(frames)
     some = np.unique(np.linspace(0, count - 1, 9).round().astype(np.int64))
     there = float(np.mean([len(frames.frame(int(index)).id) for index in some]))
@@ -199,8 +197,8 @@ def chosen_frames(frames: RecordedFrames, fps: float | None) -> Ints:
     shown = np.unique(np.append(np.arange(0, count, max(1, stride)), count - 1))
     if fps is not None and len(shown) * there > LARGEST_ROWS:
         raise ParameterError(
-            f"{len(shown):,} frames of {there:,.0f} agents would be a file of about "
-            f"{len(shown) * there * _BYTES_PER_ROW / 1e6:,.0f} MB, which browsers do not open: "
+            f"{len(shown):,} frames of {there:,.0f} agents would make a file of about "
+            f"{len(shown) * there * _BYTES_PER_ROW / 1e6:,.0f} MB, which browsers cannot open: "
             "use a lower fps, or leave it out"
         )
     return shown
@@ -208,7 +206,7 @@ def chosen_frames(frames: RecordedFrames, fps: float | None) -> Ints:
 
 @contextlib.contextmanager
 def _unseen_server() -> Iterator[Any]:
-    """viser records only what a server draws; nobody is told of this one."""
+    """viser records only what a server draws; the address of this one is not published."""
     server = start_server(host=HOST, port=0)
     try:
         yield server
@@ -220,7 +218,7 @@ def _recorded(
     server: Any, frames: RecordedFrames, shown: Ints, colour: str, progress: Callable[[int, int], None] | None
 ) -> str:
     stage = RunDrawing(server, frames, pose=first_view(frames.trajectory.scene))
-    # There is no panel in a file: what is to be said of a moment stands beside the world.
+    # A file has no panel, so the text about a moment is next to the world.
     said = _add_note(server, frames.trajectory.scene)
     recording = None
     for number, index in enumerate(shown.tolist(), start=1):
@@ -228,7 +226,7 @@ def _recorded(
         stage.draw(index, _rounded(frame), colour=colour)
         said.text = " · ".join([f"{frame.time:.1f} s", *frames.counts(frame)])
         if recording is None:
-            # What is there now is the beginning; what comes later is recorded as it is drawn.
+            # What is there now is the beginning; everything later is recorded as it is drawn.
             recording = server.get_scene_serializer()
         following = shown[min(number, len(shown) - 1)]
         wait = float(frames.times[following] - frames.times[index])
@@ -241,7 +239,7 @@ def _recorded(
 
 
 def _add_note(server: Any, scene: Scene) -> Any:
-    """A text above the far right corner of the world: browsers show their warnings on the left."""
+    """A text above the far right corner of the world, because browsers show their warnings on the left."""
     _, high = scene.bounds
     place = (high[0], high[1] + 0.02 * extent(scene), high[2] if scene.dim == 3 else 0.0)
     return server.scene.add_label(

@@ -1,4 +1,4 @@
-"""A recorded run as frames to draw, read one at a time: runs may be far larger than the memory."""
+"""A recorded run as frames to draw, read one at a time, because runs may be far larger than the memory."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ from tropel.viewer.frame import Discs, Frame
 
 Floats = NDArray[np.float64]
 
-#: So many frames, spread over the run, are looked at to find what a scale of colours goes up to.
+#: Number of frames, spread over the run, that determine the upper end of a colour scale.
 _LOOKED_AT = 12
 
 
 class RecordedFrames:
-    """The frames of a trajectory by index, from 0 on. May be used by several threads."""
+    """The frames of a trajectory by index, from 0. May be used by several threads."""
 
     def __init__(self, trajectory: Trajectory) -> None:
         if len(trajectory.frames) == 0:
             raise RecordingError(
                 f"{trajectory.path} has no frames, so there is nothing to show: if it is still being written, "
-                "wait for its first frames; else run it again"
+                "wait for its first frames; otherwise run it again"
             )
         self.trajectory = trajectory
         self.times: Floats = trajectory.frames / trajectory.fps
@@ -48,7 +48,7 @@ class RecordedFrames:
 
     @property
     def choices(self) -> list[str]:
-        """What agents can be coloured by."""
+        """The choices for colouring agents."""
         return [GROUP, SPEED, DENSITY, *([TIME_TO_EXIT] if self._left_at is not None and len(self._left_at) else [])]
 
     @property
@@ -56,14 +56,14 @@ class RecordedFrames:
         return self._left_at is not None
 
     def counts(self, frame: Frame) -> list[str]:
-        """What there is to say of a frame: how many are there, have left, have died."""
+        """The counts of a frame: how many agents are there, have left, have died."""
         said = [f"{frame.living:,} there"]
         said += [f"{frame.left:,} left"] if self.knows_who_left and frame.exits else []
         return said + ([f"{frame.died:,} died"] if frame.died else [])
 
     @property
     def has_end(self) -> bool:
-        """Whether the run was closed; else there may be more of it later."""
+        """Whether the run was closed; otherwise more of it may follow later."""
         return self._people is not None or self.trajectory.summary is not None
 
     def check_choice(self, choice: str) -> str:
@@ -72,12 +72,12 @@ class RecordedFrames:
         return choice
 
     def index_at(self, time: float) -> int:
-        """The last frame that is not after a time, or the first."""
-        # A hair of tolerance: a time that was shown with few digits still means its own frame.
+        """The last frame that is not after a time, or the first one."""
+        # With a small tolerance: a time that was shown with few digits still means its own frame.
         return max(0, int(np.searchsorted(self.times, time + 1e-6, side="right")) - 1)
 
     def frame(self, index: int, *, colour: str = GROUP) -> Frame:
-        """What is drawn of a frame, with the numbers that colours stand for."""
+        """A frame to draw, with the numbers that its colours stand for."""
         k = int(self.trajectory.frames[index])
         with self._reading:
             data = self.trajectory.frame(k)
@@ -87,17 +87,17 @@ class RecordedFrames:
         return self._drawn(index, k, data, moment, value)
 
     def bodies(self, index: int) -> FrameData:
-        """What is recorded of the agents in a frame, and no more."""
+        """Only what is recorded about the agents in a frame."""
         with self._reading:
             return self.trajectory.frame(int(self.trajectory.frames[index]))
 
     def area_wkt(self, index: int) -> str:
-        """Where one could walk in a frame, doors left aside; empty in open space."""
+        """The walkable area in a frame, ignoring doors; empty in open space."""
         with self._reading:
             return self._moments.area(int(self.trajectory.frames[index]))
 
     def scale(self, colour: str) -> Scale | None:
-        """One scale for the whole run, from zero to what few are above; None for groups."""
+        """One scale for the whole run, from zero to a value that few agents exceed; None for groups."""
         if colour not in self._scales:
             some = np.unique(np.linspace(0, len(self) - 1, _LOOKED_AT).round().astype(np.int64))
             seen = [self.frame(int(index), colour=colour).value for index in some]
@@ -122,7 +122,7 @@ class RecordedFrames:
         return None
 
     def _time_until_gone(self, k: int, data: FrameData) -> Floats:
-        """How long it took until they left [s], as the run turned out; NaN for who never did."""
+        """The time until agents left in this run [s]; NaN for agents that never did."""
         people = self._people
         assert people is not None
         gone = np.full(len(data.id), np.nan)

@@ -1,7 +1,8 @@
-"""`tropel view RUN`: a recorded run in the browser, with a slider over its time.
+"""`tropel view RUN`: a recorded run in the browser, with a time slider.
 
-A thread of its own reads the frame that is due, draws it and waits; frames that are not due any more are never read.
-Time stands still while no page is open, so that whoever opens one sees the beginning.
+A thread reads the frame that is due, draws it and waits; frames that are no longer due are never read. Time stands
+still while no page is open, so that the first page to open shows the beginning. `Player` is the clock: the current
+time of the recording, whether it plays, and how fast.
 """
 
 from __future__ import annotations
@@ -24,11 +25,9 @@ from tropel.viewer.replay.frames import RecordedFrames
 from tropel.viewer.replay.panel import RecordedOverlays, ReplayPanel
 from tropel.viewer.server import HOST, PORT, frame_html, import_viser, page_address, start_server, stop_server
 
-# The clock of a replay: where in the recorded time it is, whether it goes on, and how fast.
-
 
 class Player:
-    """Goes from `start` to `end` [s] as it is told how much time has passed; stops at the end."""
+    """Moves from `start` to `end` [s] as real time passes; stops at the end."""
 
     def __init__(self, start: float, end: float, *, speed: float = 1.0, playing: bool = True) -> None:
         self.start, self.end = start, end
@@ -41,13 +40,13 @@ class Player:
         return self.time >= self.end
 
     def set_speed(self, speed: float) -> None:
-        """How many recorded seconds pass in a second."""
+        """Set the number of recorded seconds per second."""
         if not 0.0 < speed < float("inf"):
-            raise ParameterError(f"speed is how many recorded seconds pass in a second, not {speed!r}")
+            raise ParameterError(f"speed is the number of recorded seconds per second, above zero, not {speed!r}")
         self.speed = float(speed)
 
     def play(self) -> None:
-        """Go on; from the end, begin again."""
+        """Continue; at the end, start again."""
         if self.at_end:
             self.time = self.start
         self.playing = self.end > self.start
@@ -56,11 +55,11 @@ class Player:
         self.playing = False
 
     def seek(self, time: float) -> None:
-        """Go to a time, or to the end of the run that is nearer."""
+        """Go to a time, clipped to the run."""
         self.time = min(max(float(time), self.start), self.end)
 
     def advance(self, seconds: float) -> None:
-        """So much time has passed before the screen."""
+        """Let real time pass."""
         if not self.playing:
             return
         self.seek(self.time + seconds * self.speed)
@@ -69,7 +68,7 @@ class Player:
 
 
 _FRAMES_PER_SECOND = 25.0
-#: While nothing moves, or nobody looks, the thread looks up this often [s].
+#: Interval of the thread while nothing moves or no page is open [s].
 _IDLE = 0.05
 
 
@@ -92,7 +91,7 @@ class ReplayPage:
         self.title = trajectory.scene.title or trajectory.path.stem
         self.server = start_server(host=host, port=port, title=self.title)
         self.host, self.port = host, int(self.server.get_port())
-        self.frame: Frame | None = None  #: the newest that has been drawn
+        self.frame: Frame | None = None  #: the newest one drawn
         self.index = -1  #: its index
         self.closed = False
         self._dirty = False
@@ -111,7 +110,7 @@ class ReplayPage:
 
     @property
     def address(self) -> str:
-        """Where the page is."""
+        """The address of the page."""
         return page_address(self.server, self.host)
 
     def start(self) -> None:
@@ -123,7 +122,7 @@ class ReplayPage:
         self.redraw()
 
     def step(self, frames: int) -> None:
-        """Pause, and go so many frames on, or back."""
+        """Pause, and move by a number of frames, forwards or back."""
         self.player.pause()
         index = min(max(self.frames.index_at(self.player.time) + frames, 0), len(self.frames) - 1)
         self.seek(float(self.frames.times[index]))
@@ -132,7 +131,7 @@ class ReplayPage:
         self._dirty = True
 
     def wait(self) -> None:
-        """Until Ctrl-C; then close."""
+        """Wait until Ctrl-C; then close."""
         try:
             while not self._closing.wait(0.2):
                 pass
@@ -184,7 +183,7 @@ class ReplayPage:
             self._draw(index)
             self.panel.show_trouble("")
         except TropelError as error:
-            # A file that is damaged somewhere: the rest of it can still be looked at.
+            # A file that is damaged somewhere: the rest of it can still be shown.
             self.index = index
             self.player.pause()
             self.panel.show_trouble(str(error))
@@ -213,9 +212,9 @@ def open_replay(
     playing: bool = True,
     colour: str = GROUP,
 ) -> ReplayPage:
-    """Show a recorded run (a trajectory file) on a page; it goes on until the replay is closed.
+    """Show a recorded run (a trajectory file) on a page, until the replay is closed.
 
-    Agents are coloured by "group", "speed", "density" or, where the run says who left when, "time to exit".
+    Agents are coloured by "group", "speed", "density" or, if the run recorded who left when, "time to exit".
     """
     import_viser()
     options: dict[str, Any] = {"host": host, "port": port, "speed": speed, "playing": playing, "colour": colour}

@@ -1,4 +1,8 @@
-"""The panel of a replay: what time it is, a slider over the run, play and pause, speed, camera, colours."""
+"""The panel of a replay: time slider, play and pause, speed, camera, colours, overlays.
+
+Its overlays need only recorded positions: density and trails. Planning fields, the ground and neighbours belong to a
+simulation, so they are shown only while one runs.
+"""
 
 from __future__ import annotations
 
@@ -34,19 +38,14 @@ if TYPE_CHECKING:
     from tropel.viewer.replay.page import ReplayPage
 
 
-# Overlays of a replay: those that need no more than what is recorded, which is where people were.
-#
-# Planning fields, layers and neighbourhoods belong to a simulation, so they are seen only where one runs.
-
-
 DENSITY = "density"
 TRAILS = "trails"
-#: Frames whose points are kept, so that a trail that goes on reads one frame and not forty.
+#: Frames whose points are kept, so that extending a trail reads one frame instead of forty.
 _KEPT = 128
 
 
 class RecordedOverlays:
-    """What is laid over the frames of a replay; `on` holds the names of what is wanted."""
+    """What is drawn on top of the frames of a replay; `on` holds the names of the active overlays."""
 
     def __init__(self, server: Any, frames: RecordedFrames) -> None:
         self._frames = frames
@@ -61,7 +60,7 @@ class RecordedOverlays:
         self._past = PastTrails(frames)
 
     def draw(self, index: int, frame: Frame) -> dict[str, str]:
-        """Draw what is wanted over a frame; returns what to say of each."""
+        """Draw the active overlays of a frame; returns the text for each."""
         said = dict.fromkeys(self.offered, "")
         if DENSITY in self.on:
             picture = density_of(frame.position[~frame.dead], self._bounds)
@@ -89,14 +88,14 @@ class RecordedOverlays:
 
 
 class PastTrails:
-    """Trails that lead to a frame, read from the frames before it."""
+    """Trails that end at a frame, read from the frames before it."""
 
     def __init__(self, frames: RecordedFrames) -> None:
         self._frames = frames
-        self._every = 1  # ids that are a multiple of it have a trail
+        self._every = 1  # agents whose id is a multiple of this have a trail
         self._points: dict[int, Points] = {}
         gap = float(np.diff(frames.times).min()) if len(frames) > 1 else APART
-        # Always the same frames, wherever one looks from, or trails would flicker.
+        # Always the same frames, whatever the current one is, otherwise trails would flicker.
         self._stride = max(1, round(APART / gap))
 
     def trails(self, index: int) -> Seen | None:
@@ -128,7 +127,7 @@ class PastTrails:
 
 #: Recorded seconds per second.
 SPEEDS = {"¼×": 0.25, "½×": 0.5, "1×": 1.0, "2×": 2.0, "5×": 5.0, "10×": 10.0, "20×": 20.0, "50×": 50.0}
-#: After somebody has moved the slider it is left alone for so long, so that it is not torn away from the hand [s].
+#: After a user has moved the slider it is left alone for this long, so that it does not jump away [s].
 _HANDS_OFF = 0.6
 
 
@@ -145,13 +144,13 @@ class ReplayPanel:
             "Time [s]", min=player.start, max=player.end, step=between, initial_value=player.start
         )
         self._play = gui.add_button("Pause")
-        steps = gui.add_button_group("Frame", ["◀ before", "next ▶"])
+        steps = gui.add_button_group("Frame", ["◀ previous", "next ▶"])
         self._speed = gui.add_dropdown("Speed", list(SPEEDS), initial_value=_nearest_speed(player.speed))
         self._trouble = gui.add_markdown("", visible=False)
         if not frames.has_end:
             gui.add_markdown(
-                f"The file ends at {player.end:.4g} s without the run's end: it is still being written, was cut short, "
-                "or is another program's. Open it again to see what has been added."
+                f"The file ends at {player.end:.4g} s, before the end of the run: it is still being written, was cut "
+                "short, or comes from another program. Open it again to see what has been added."
             )
         plan = gui.add_button("Plan view")
         free = gui.add_button("View in space")
@@ -168,7 +167,7 @@ class ReplayPanel:
         self._colour.on_update(self._set_colour)
 
     def _add_overlay(self, name: str) -> Any:
-        """A switch, and the text below it that says what is seen."""
+        """A switch, and the text below it that explains what is shown."""
         gui, replay = self._replay.server.gui, self._replay
         box = gui.add_checkbox(name.capitalize(), False)
 
@@ -186,7 +185,7 @@ class ReplayPanel:
         return camera.free_pose(self._replay.stage.scene, aspect=float(client.camera.aspect))
 
     def _seek(self, event: Any) -> None:
-        # The replay moves the slider too; then there is no client.
+        # The replay moves the slider too; then the event has no client.
         if event.client is not None:
             self._touched_at = perf_counter()
             self._replay.seek(float(self._slider.value))
@@ -201,7 +200,7 @@ class ReplayPanel:
         self._replay.redraw()
 
     def show_state(self) -> None:
-        """Whether it plays, and where it is."""
+        """Show whether the run plays."""
         player = self._replay.player
         label = "Pause" if player.playing else "Play again" if player.at_end and player.end > player.start else "Play"
         _set(self._play, "label", label)
@@ -217,13 +216,13 @@ class ReplayPanel:
             _set(self._legend, "content", colour_bar(scale))
 
     def show_overlays(self, said: dict[str, str]) -> None:
-        """What the overlays that are on show."""
+        """Show the texts of the active overlays."""
         for name, text in said.items():
             _set(self._overlays[name], "content", text)
             _set(self._overlays[name], "visible", bool(text))
 
     def show_trouble(self, text: str) -> None:
-        """What is wrong with the file, or nothing."""
+        """Show what is wrong with the file, or nothing."""
         _set(self._trouble, "content", f"**This frame cannot be read.** {text}" if text else "")
         _set(self._trouble, "visible", bool(text))
 
@@ -237,6 +236,6 @@ def _nearest_speed(speed: float) -> str:
 
 
 def _set(handle: Any, name: str, value: Any) -> None:
-    """Only what has changed goes out."""
+    """Set an attribute only if it has changed, so that nothing else is sent."""
     if getattr(handle, name) != value:
         setattr(handle, name, value)
