@@ -30,7 +30,7 @@ TESTS = (
     "recording/test_people_table.py",
     "pictures/test_run_picture.py",
     "pictures/test_animation.py",
-    "pictures/test_movie.py",
+    "pictures/test_mp4.py",
     "planning/fields/test_plan_cache.py",
     "analysis/test_evacuation_report.py",
     "bench/test_flock_bench.py",

@@ -11,8 +11,13 @@ import pytest
 from PIL import Image
 
 from tropel.errors import ParameterError, RecordingError
-from tropel.figures.phase_plot import draw_phase_plot
-from tropel.figures.phase_portraits import PhasePortrait, competition_portraits, gap_portraits, phase_portrait
+from tropel.figures.phase_portraits import (
+    PhasePortrait,
+    competition_portraits,
+    draw_phase_plot,
+    gap_portraits,
+    phase_portrait,
+)
 
 
 def middle_slope(portrait: PhasePortrait) -> float:

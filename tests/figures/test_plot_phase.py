@@ -12,8 +12,7 @@ from PIL import Image
 
 from tropel import cli
 from tropel.agents.personality import PRESETS
-from tropel.figures.phase_plot import draw_phase_plot
-from tropel.figures.phase_portraits import PhasePortrait, competition_portraits, gap_portraits
+from tropel.figures.phase_portraits import PhasePortrait, competition_portraits, draw_phase_plot, gap_portraits
 
 Tropel = Callable[..., tuple[int, str, str]]
 

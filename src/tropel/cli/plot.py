@@ -89,8 +89,7 @@ def _draw_by_name(name: str, out: Path | None, quiet: bool) -> list[Path]:
 
         with counting(name, 1, quiet=quiet) as told:
             return draw_crowd_plot(name, picture, lambda what, done, total: told(done, what, total))
-    from tropel.figures.phase_plot import draw_phase_plot
-    from tropel.figures.phase_portraits import competition_portraits, gap_portraits
+    from tropel.figures.phase_portraits import competition_portraits, draw_phase_plot, gap_portraits
 
     portraits = gap_portraits() if name == "game_fig2" else competition_portraits()
     return [draw_phase_plot(portraits, picture, title=PHASE_PLOTS[name])]

@@ -3,9 +3,8 @@
 matplotlib and Pillow are loaded when the first picture is drawn.
 """
 
+from tropel.pictures.animation import animate_run, draw_moment, film_run
 from tropel.pictures.flock import draw_flock
-from tropel.pictures.gif import animate_run, draw_moment
-from tropel.pictures.mp4 import film_run
 from tropel.pictures.report import draw_crowd_maps, draw_report
 from tropel.pictures.run import draw_run
 from tropel.pictures.sweep import SweepStatistics, draw_sweep, sweep_statistics

@@ -7,7 +7,7 @@ import pytest
 from live_scenes import box, two_rooms
 
 from tropel.viewer.frame import frame_of
-from tropel.viewer.live.picking import Ray, agent_at, door_at, place_of, thing_at
+from tropel.viewer.live.disturbances import Ray, agent_at, door_at, place_of, thing_at
 
 ABOVE = (8.0, 4.0, 30.0)
 DOORS = {"middle": np.array([[10.0, 4.0, 10.0, 6.0]])}

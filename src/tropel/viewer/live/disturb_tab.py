@@ -13,8 +13,8 @@ from tropel.events.base import Event
 from tropel.pictures import style
 from tropel.viewer.frame import Frame
 from tropel.viewer.live import disturbances
+from tropel.viewer.live.disturbances import Ray, agent_at, door_at, place_of, thing_at
 from tropel.viewer.live.group_sliders import GroupSliders
-from tropel.viewer.live.picking import Ray, agent_at, door_at, place_of, thing_at
 from tropel.viewer.shapes3d import TARGETS, lines_of, rgb, unit_ball, unit_ring
 from tropel.viewer.world_drawing import extent
 

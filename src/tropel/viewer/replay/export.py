@@ -32,8 +32,7 @@ from tropel.recording import Scene, Trajectory
 from tropel.viewer.camera import Pose, free_pose, plan_pose
 from tropel.viewer.colours import GROUP
 from tropel.viewer.frame import Frame
-from tropel.viewer.replay.drawing import RunDrawing
-from tropel.viewer.replay.frames import RecordedFrames
+from tropel.viewer.replay.frames import RecordedFrames, RunDrawing
 from tropel.viewer.server import HOST, import_viser, start_server, stop_server
 from tropel.viewer.world_drawing import extent
 

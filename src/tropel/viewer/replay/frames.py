@@ -1,4 +1,7 @@
-"""A recorded run as frames to draw, read one at a time, because runs may be far larger than the memory."""
+"""A recorded run as frames, read one at a time, because runs may be far larger than the memory.
+
+`RunDrawing` draws them on a viser server, for a page or for a file.
+"""
 
 from __future__ import annotations
 
@@ -15,8 +18,11 @@ from tropel.pictures.hazards import HazardDisc
 from tropel.pictures.recorded_world import RecordedWorld, WorldAt
 from tropel.recording import FrameData, Trajectory
 from tropel.recording.people import LEFT
+from tropel.viewer import camera, colours
+from tropel.viewer.agents_drawing import AgentsDrawing
 from tropel.viewer.colours import DENSITY, GROUP, SPEED, TIME_TO_EXIT, Scale, density_around
 from tropel.viewer.frame import Discs, Frame
+from tropel.viewer.world_drawing import ThingsDrawing, draw_world, extent
 
 Floats = NDArray[np.float64]
 
@@ -187,3 +193,32 @@ def _target_discs(moment: WorldAt, declared: dict[str, dict[str, Any]], dim: int
         position=_places(list(moment.targets.values()), dim),
         radius=np.array(radii, dtype=np.float64),
     )
+
+
+class RunDrawing:
+    """Draws any frame of a recorded run."""
+
+    def __init__(self, server: Any, frames: RecordedFrames, *, pose: camera.Pose | None = None) -> None:
+        self._server = server
+        self._frames = frames
+        self.scene = frames.trajectory.scene
+        self._area = self.scene.walkable_wkt
+        camera.set_first(server, pose or camera.first_pose(self.scene))
+        draw_world(server, self.scene)
+        self._agents = AgentsDrawing(server, dim=self.scene.dim, extent=extent(self.scene))
+        self._things = ThingsDrawing(server, self.scene)
+
+    def draw(self, index: int, frame: Frame, *, colour: str) -> colours.Scale | None:
+        """Draw a frame; returns what its colours stand for."""
+        coloured, scale = colours.colours_of(
+            frame, groups=max(1, len(self.scene.groups)), scale=self._frames.scale(colour)
+        )
+        area = self._frames.area_wkt(index)
+        with self._server.atomic():
+            if area != self._area:
+                # In files of other programs walls may come and go.
+                self._area = area
+                draw_world(self._server, dataclasses.replace(self.scene, walkable_wkt=area))
+            self._things.draw(frame)
+            self._agents.draw(frame, coloured)
+        return scale

@@ -20,8 +20,7 @@ from tropel.viewer.camera import frame_pages
 from tropel.viewer.colours import GROUP
 from tropel.viewer.frame import Frame
 from tropel.viewer.pulse import Pulse
-from tropel.viewer.replay.drawing import RunDrawing
-from tropel.viewer.replay.frames import RecordedFrames
+from tropel.viewer.replay.frames import RecordedFrames, RunDrawing
 from tropel.viewer.replay.panel import RecordedOverlays, ReplayPanel
 from tropel.viewer.server import HOST, PORT, frame_html, import_viser, page_address, start_server, stop_server
 
