@@ -1,10 +1,10 @@
 """Vector instructions for the innermost loops, as building blocks that kernels call like functions.
 
 Numba leaves it to the compiler whether a loop becomes vector instructions. For short runs of agents it mostly does not,
-or it spends more on the remainders than it gains. Here the vectors are explicit: they are LLVM vectors, which every
-processor gets in its own width. Nothing is checked: arrays are treated as flat memory, and the caller must make sure
-that everything read or written is inside them. Files in `tropel._kernels` that name this folder are part of the digest
-that keeps compiled code fresh.
+or it spends more on the remainders than it gains. Here the vectors are explicit: they are LLVM vectors, which the
+compiler maps to the width of each processor. Nothing is checked: arrays are treated as flat memory, and the caller must
+make sure that everything read or written is inside them. Files in `tropel._kernels` that name this folder are part of
+the digest that keeps compiled code fresh.
 """
 
 from __future__ import annotations

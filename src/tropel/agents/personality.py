@@ -9,7 +9,7 @@ The traits are numbers in [0, 1] (LAYERS §4.4):
 | courage | keeps far from obstacles | walks right up to them | d0 and d1 |
 
     d0 = (d0_base + 1)^(2 (1 - courage)) - 1              d0_base at courage ½, 0 at courage 1        (LAYERS eq. 8)
-    d1 = d0vel - v0 t2c                                   the print's d0vel - v0 has no common unit   (LAYERS eq. 9)
+    d1 = d0vel - v0 t2c                                   printed as d0vel - v0: units do not match   (LAYERS eq. 9)
     d0vel = d0_base below ½, 2 d0_base (1 - courage) above                                            (LAYERS eq. 10)
 
 A preset is for people who do not think in agility, mass and courage. It is a set of traits, most of them normal
