@@ -1,6 +1,6 @@
 """Steering: how fast a step is compared with JuPedSim, and how well crowds get through four difficult scenes.
 
-Quality is the share of agents that arrive, when, their detours, and which bodies touched. Both parts use default
+Quality means how many agents arrive and when, their detours, and which bodies overlapped. Both parts use default
 models and people of radius 0.2 m who sense others up to ten radii away. An RVO2 library needed 886 s for the circle and
 let bodies overlap by a fifth. That figure comes from another run, but it is simulated time, which does not depend on
 the machine.

@@ -56,7 +56,7 @@ def shortest_ways(
     return from_goal[1 : 1 + len(starts)]
 
 
-#: How far agents sense others, in radii of their own body; the same as for the people that are timed.
+#: How far agents sense others, in radii of their own body; the same as in the timed crowds.
 SENSE_RADII = 10.0
 #: Radius of people [m].
 BODY = 0.2

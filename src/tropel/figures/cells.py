@@ -188,7 +188,7 @@ def bottleneck_figure(
     if any(each.passage is not None for each in bottlenecks):
         said.append("blue: where the width is measured")
     if any(each.passage is None for each in bottlenecks):
-        said.append("open: no walls on either side")
+        said.append("open: not between two walls")
     if area > 0.0:
         said.append(f"dashed: the watched {area:g} m × {area:g} m")
     style.add_text(figure, EDGE, 43, "  ·  ".join(said), color=style.FAINT_INK)

@@ -1,7 +1,7 @@
 """Phase portraits of the dynamical model: the turn rate phi' of an agent over its heading phi (GAME figures 1 to 3).
 
 Where the curve falls through zero the heading is stable, where it rises the heading is unstable. `turn_rate_curve`
-computes the curve of any agent; the portraits of GAME figures 2 and 3 follow.
+computes the curve of any agent; the portraits of GAME figures 2 and 3 follow, and `draw_phase_plot` draws them.
 """
 
 from __future__ import annotations

@@ -81,7 +81,7 @@ class DirectoryLock:
                 f"{directory} is being written by another program: wait for it to finish, or record to another name"
             ) from error
         except OSError:
-            # A file system without locks; there the user must make sure of it.
+            # A file system without locks: there the user must make sure that only one program writes.
             return
 
     def release(self) -> None:

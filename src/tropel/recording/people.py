@@ -1,4 +1,4 @@
-"""The table of people in a run: when each one arrived, and when and how they were gone.
+"""The table of people in a run: when each one arrived, and when they left, died or were removed.
 
 Frames alone do not tell this. They are a tenth of a second apart, and a person missing from the next frame may have
 left through an exit or been removed. `flow_rate` and `time_by_share` summarise departure times [s].

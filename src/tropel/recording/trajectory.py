@@ -76,7 +76,7 @@ class Trajectory(ABC):
         """The summary of the run; None if the run did not reach its end."""
 
     def people(self) -> People | None:
-        """Everyone in the run, and when and how they were gone; None for a killed run or a file from elsewhere."""
+        """Everyone in the run, with arrival and departure; None for a killed run or the file of another program."""
         return None
 
     @abstractmethod

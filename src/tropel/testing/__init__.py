@@ -6,7 +6,7 @@
     check_neighbours(MyNeighbourhood(), dims=(2,))
     check_steering(MyModel(strength=2.0))
 
-A layer that breaks a promise raises `ContractViolation`, which tells which promise, for which agent, and what to do.
+A layer that breaks a promise raises `ContractViolation`, which names the promise and the agent, and tells what to do.
 tropel's own layers pass the same checks.
 """
 

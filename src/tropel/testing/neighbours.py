@@ -30,7 +30,7 @@ from tropel.testing.violation import Arrays, Case, bit_difference, copied, row_o
 from tropel.world import World
 
 _ROWS_AT_ONCE = 256
-#: Distances are compared up to this share; an agent or thing that exactly at the limit may be listed or not.
+#: Distances are compared up to this share; an agent or thing this close to the limit may be listed or not.
 _EDGE = 1e-9
 
 

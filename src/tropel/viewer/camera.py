@@ -127,8 +127,9 @@ class Framed:
     """A page's view of the whole plan, which follows the shape of its window until a user moves the camera.
 
     A page that is still being built may return to its first view after it has taken another, and it may report the
-    shape that its window had a moment ago. So a page whose camera is somewhere it was never sent is sent back, and
-    after each framing its camera is nudged several times, because a page reports its shape whenever its camera moves.
+    shape that its window had a moment ago. So a page that is at an earlier view, to which no user moved it, is sent to
+    the current one. After each framing its camera is nudged several times, because a page reports its shape whenever
+    its camera moves.
     """
 
     def __init__(self, scene: Scene, client: Any) -> None:

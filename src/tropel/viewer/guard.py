@@ -8,7 +8,7 @@ very server has sent.
 
 Anything that is not a page's message is dropped before viser sees it. Each kind of problem gives one line in the log.
 
-viser accepts messages as they are: a wrong type raises an exception somewhere in its handlers, NaN becomes a radius,
+viser accepts messages as they are: a wrong type raises an exception somewhere in its handlers, NaN may become a radius,
 and a property name sets any attribute. So messages are first compared with the declarations in viser's own message
 classes (`trouble_with`).
 """

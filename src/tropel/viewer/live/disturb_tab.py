@@ -46,7 +46,7 @@ class Tools:
             "Avoided up to [m]", 0.1, _rounded(0.4 * size, least=4.0), 0.1, min(4.0, 0.2 * size)
         )
         self._replan = gui.add_checkbox("Plan around it", True, hint="Planners look for paths around the fire.")
-        self._whom = gui.add_dropdown("Group", (EVERYBODY, *groups))
+        self._whom = gui.add_dropdown("For group", (EVERYBODY, *groups))
         self._count = gui.add_slider("How many", 1, 500, 1, 20)
         with gui.add_folder("Things"):
             self._thing = gui.add_dropdown("Thing", (NOTHING,))
