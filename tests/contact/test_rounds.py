@@ -1,4 +1,4 @@
-"""The rounds of pressing and of giving way: driven from Python they do what the compiled loop does, bit for bit.
+"""The rounds of the contact solver and of giving way: driven from Python they do what the compiled loop does, bit for bit.
 
 The hook at the end of a round is where processes will exchange what has changed, so nothing may be left out of it.
 """
@@ -16,8 +16,7 @@ from tropel import World
 from tropel._kernels.compile import threads_restored
 from tropel.agents.state import AgentState, Steered
 from tropel.broad_phase import CellGrid
-from tropel.contact import giving_way
-from tropel.contact import solver as pressing
+from tropel.contact import giving_way, solver
 from tropel.contact.bodies import Bodies
 from tropel.contact.contacts import Contacts, find_contacts
 from tropel.contact.giving_way import GivingWay
@@ -55,7 +54,7 @@ class Jam:
         near = CellGrid.of(self.state, self.world)
         return find_contacts(near, self.state, target, solid, Moves.FREELY, widest=0.2, farthest=self.longest)
 
-    def press(self, drive: Any, at_round_end: Any = None) -> tuple[Floats, int]:
+    def solve_contacts(self, drive: Any, at_round_end: Any = None) -> tuple[Floats, int]:
         """Where the pressed moves lead, and the number of rounds."""
         ends = self.wanted.copy()
         walls = self.world.wall_grid(1.0)
@@ -74,11 +73,11 @@ class Jam:
 
 
 @pytest.mark.parametrize(("count", "dim"), [(60, 2), (60, 3), (MANY, 2)])
-@pytest.mark.parametrize("iteration", ["press", "give_way"])
+@pytest.mark.parametrize("iteration", ["solve_contacts", "give_way"])
 def test_a_hook_is_called_after_every_round_and_changes_nothing(iteration: str, count: int, dim: int) -> None:
     jam = Jam(count, dim)
-    compiled = {"press": pressing.press, "give_way": giving_way.give_way}[iteration]
-    table = {"press": SolverTable, "give_way": GivingWay}[iteration]
+    compiled = {"solve_contacts": solver.solve_contacts, "give_way": giving_way.give_way}[iteration]
+    table = {"solve_contacts": SolverTable, "give_way": GivingWay}[iteration]
     ends, rounds = getattr(jam, iteration)(compiled)
     called = []
 
@@ -94,17 +93,17 @@ def test_a_hook_is_called_after_every_round_and_changes_nothing(iteration: str, 
 
 
 @needs_two_threads
-@pytest.mark.parametrize("iteration", ["press", "give_way"])
+@pytest.mark.parametrize("iteration", ["solve_contacts", "give_way"])
 def test_what_parallel_rounds_write_into_their_table_is_what_plain_loops_write(
     iteration: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Numba drops what a parallel loop writes through the attribute of a tuple, unless a function does it.
     jam = Jam(MANY)
-    module = {"press": pressing, "give_way": giving_way}[iteration]
+    module = {"solve_contacts": solver, "give_way": giving_way}[iteration]
     drive = getattr(module, iteration)
     with threads_restored(2):
         ends, rounds = getattr(jam, iteration)(drive)
-    name = f"{iteration}_round"
+    name = {"solve_contacts": "contact_round", "give_way": "give_way_round"}[iteration]
     shared_out = []
 
     def plain(contacts: Any, *arguments: Any) -> int:
@@ -131,7 +130,7 @@ def test_solid_bodies_with_a_hook_move_to_the_same_bits(threads: int) -> None:
             bodies.give_way(jam.state, steered)
             ends.append(steered.position.copy())
     np.testing.assert_array_equal(ends[0], ends[1])
-    assert set(calls) == {"Pressing", "GivingWay"}
+    assert set(calls) == {"SolverTable", "GivingWay"}
     assert numba.get_num_threads() >= 1
 
 
