@@ -1,4 +1,4 @@
-"""The rounds of the contact solver and of giving way: driven from Python they do what the compiled loop does, to the bit.
+"""The rounds of the contact solver and of giving way: from Python they do what the compiled loop does, bit for bit.
 
 The hook at the end of a round is where processes will exchange what has changed, so nothing may be left out of it.
 """
