@@ -56,7 +56,7 @@ def test_the_ground_shows_what_is_chosen_and_says_what_colours_mean(view: View, 
     window.get_by_role("tab", name="Show").click()
     plain = settled(window)
     choose_ground(window, "planning field")
-    window.get_by_text("Way to nearest exit").wait_for()
+    window.get_by_text("Path length to nearest exit").wait_for()
     field = changed(window, plain, 5000)
     # The left room is farther from the exit than the right one: darker.
     light = field.mean(axis=-1)
