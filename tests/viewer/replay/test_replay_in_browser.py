@@ -65,7 +65,7 @@ def test_it_plays_pauses_and_steps(page: Any, replay: ReplayPage) -> None:
     before = replay.index
     page.get_by_role("button", name="next").click()
     wait_until(page, lambda: replay.index == before + 1)
-    page.get_by_role("button", name="before").click()
+    page.get_by_role("button", name="previous").click()
     wait_until(page, lambda: replay.index == before)
 
 
