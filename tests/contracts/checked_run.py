@@ -21,9 +21,9 @@ from tropel.planning.fields.field import GridField
 from tropel.planning.flow.model import FlowField
 from tropel.planning.flow.path_plan import PathPlan
 from tropel.planning.harmonic import solve_harmonic
-from tropel.planning.harmonic_grid import find_unknowns, first_estimate
-from tropel.planning.harmonic_sweeps import solve_by_sweeps
-from tropel.planning.harmonic_vectors import unit_vectors
+from tropel.planning.harmonic.grid import find_unknowns, first_estimate
+from tropel.planning.harmonic.sweeps import solve_by_sweeps
+from tropel.planning.harmonic.vectors import unit_vectors
 from tropel.planning.path_plans.bottlenecks import find_bottlenecks
 from tropel.testing import check_neighbours, check_planner, check_steering
 from tropel.world.ground import Ground

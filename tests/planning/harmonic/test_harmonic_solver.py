@@ -11,9 +11,9 @@ from tropel.errors import GeometryError, ParameterError
 from tropel.planning.harmonic import solve_harmonic
 from tropel.planning.harmonic_dissection import dissect
 from tropel.planning.harmonic_fronts import solve_scaled
-from tropel.planning.harmonic_grid import find_unknowns, first_estimate
-from tropel.planning.harmonic_sweeps import relaxation, solve_by_sweeps
-from tropel.planning.harmonic_vectors import unit_vectors
+from tropel.planning.harmonic.grid import find_unknowns, first_estimate
+from tropel.planning.harmonic.sweeps import relaxation, solve_by_sweeps
+from tropel.planning.harmonic.vectors import unit_vectors
 
 Cells = NDArray[np.bool_]
 
