@@ -45,7 +45,7 @@ _PLAN = re.compile(rf"[0-9a-f]{{12}}-{_DIGEST}\.npz")
 _UNFINISHED = re.compile(rf"\.{_PLAN.pattern}\.\d+-\d+\.tmp")
 #: An unfinished file of this age [s] will not be finished.
 _ABANDONED = 3600.0
-_SOURCES = Path(__file__).parent
+_SOURCES = Path(__file__).parents[1]  #: of all kinds of fields
 _number = itertools.count()
 
 
@@ -132,8 +132,8 @@ def _made_with() -> str:
     # Numba's version is in the digest of the kernels. Some modules that solve fields do not mention kernels.
     parts = (__version__, kernel_digest(), np.__version__, version("scipy"))
     digest = hashlib.sha256("\n".join(parts).encode())
-    for source in sorted(_SOURCES.glob("*.py")):
-        digest.update(source.name.encode())
+    for source in sorted(_SOURCES.rglob("*.py")):
+        digest.update(source.relative_to(_SOURCES).as_posix().encode())
         digest.update(source.read_bytes())
     return digest.hexdigest()[:12]
 

@@ -21,10 +21,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from tropel.foundation.arguments import Length, checked_arguments
 from tropel.errors import ParameterError
-from tropel.planning.fields.planner import Clearance, FieldPlanner
+from tropel.foundation.arguments import Length, checked_arguments
 from tropel.planning.fields.field import GridField
+from tropel.planning.fields.planner import Clearance, FieldPlanner
 from tropel.planning.harmonic.field import LONGEST_DECAY, SHORTEST_DECAY, check_walls, solve_harmonic
 from tropel.planning.harmonic.vectors import unit_vectors
 from tropel.world.raster import Raster

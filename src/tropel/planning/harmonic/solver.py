@@ -4,11 +4,11 @@ With u = h v the equations u_i = w_i (sum u_j + source_i) become
 
     v_i = w_i (sum_j exp(log h_j - log h_i) v_j + exp(log source_i - log h_i)).
 
-The matrix is an M-matrix. Eliminated without pivoting, it only adds terms of one sign, so every v has a small *relative*
-error. Elimination forms products with exp(log h_j - log h_i) of cells far apart, and a nan among them would mislead
-SuperLU into addressing memory that is not its own. So cells are solved in bands, from the target outwards: in a band
-log h spans no more than `_BAND`, and nothing overflows whatever h is. Most maps are one band. A maze in which u falls to
-exp(-5000) is ten, each of them a tenth of the cells, so that all together take as long as one solution.
+The matrix is an M-matrix. Eliminated without pivoting, it only adds terms of one sign, so every v has a small
+*relative* error. Elimination multiplies by exp(log h_j - log h_i) of cells far apart, and once that overflows SuperLU
+takes a nan for its pivot and leaves the pattern that its memory was laid out for. So cells are solved in bands, from
+the target outwards: in a band log h falls by no more than `_BAND`, and nothing overflows whatever h is. Most maps are
+one band. A maze in which u falls to exp(-5000) is ten, each a tenth of the cells.
 
 Rejected after measuring (docs/measurements.md): nested dissection written by hand, which was about twice as fast and
 took twelve seconds to compile; SuperLU's own orders of elimination (1.2 to 4 times as long, the ordering included). A
