@@ -143,7 +143,9 @@ def first_fields(other: Path, folder: Path) -> None:
         for source in (other, THIS):
             cache = folder / f"cache-{source.parent.name}-{number}"
             cache.mkdir(mode=0o700)
-            told = run(source, folder / "given.npz", folder / "found.npy", XDG_CACHE_HOME=str(cache), NUMBA_CACHE_DIR="")
+            told = run(
+                source, folder / "given.npz", folder / "found.npy", XDG_CACHE_HOME=str(cache), NUMBA_CACHE_DIR=""
+            )
             print(f"{source}: {told['first']:.1f} s", flush=True)
 
 

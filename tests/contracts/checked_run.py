@@ -132,7 +132,7 @@ def spread_influence() -> None:
 
 
 def solve_harmonic_fields() -> None:
-    """Both kinds of walls in 2D and 3D, fronts large enough for threads, and both solvers."""
+    """Both kinds of walls in 2D and 3D, and both solvers."""
     for shape in ((90, 110), (9, 10, 11)):
         free = np.random.default_rng(2).random(shape) > 0.1
         target = np.zeros(shape, dtype=np.bool_)

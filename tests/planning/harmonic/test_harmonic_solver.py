@@ -1,5 +1,7 @@
 """The harmonic solver on plain grids, against closed forms, scipy's sparse solver and principles of the equation."""
 
+from collections.abc import Callable
+
 import numba
 import numpy as np
 import pytest
@@ -302,6 +304,16 @@ def test_the_number_of_threads_does_not_show_in_the_bits() -> None:
     finally:
         numba.set_num_threads(before)
     assert np.array_equal(one, many)
+
+
+def test_the_number_of_blas_threads_does_not_show_in_the_bits(python: Callable[..., str]) -> None:
+    code = """
+import hashlib
+from tropel.bench.planning_maps import blocks_map
+from tropel.planning.harmonic import solve_harmonic
+print(hashlib.sha256(solve_harmonic(*blocks_map(200)).tobytes()).hexdigest())
+"""
+    assert len({python(code, environment={"OPENBLAS_NUM_THREADS": threads}) for threads in ("1", "2", "3")}) == 1
 
 
 def test_maze_beyond_the_range_of_doubles_is_solved_to_the_last_cell() -> None:

@@ -1,7 +1,7 @@
 """Plans cached on disk, so that a world is planned once: `load` and `store` by a digest of geometry and parameters.
 
-A plan is an archive of arrays with a checksum (`foundation/stored_arrays.py`). A damaged file causes a warning and a new
-plan, never an error: the cache may be deleted at any time. Plans made by other sources or packages are not found,
+A plan is an archive of arrays with a checksum (`foundation/stored_arrays.py`). A damaged file causes a warning and a
+new plan, never an error: the cache may be deleted at any time. Plans made by other sources or packages are not found,
 because a changed solver may give other values.
 
 The environment variable TROPEL_PLAN_CACHE names a folder to use instead of the user's cache directory, or is "off".
