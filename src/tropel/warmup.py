@@ -285,8 +285,8 @@ def _flocks_one_after_the_other() -> None:
 
 def _harmonic_fields() -> None:
     from tropel import Harmonic, Seek
-    from tropel.planning.harmonic_grid import find_unknowns, first_estimate
-    from tropel.planning.harmonic_sweeps import solve_by_sweeps
+    from tropel.planning.harmonic.grid import find_unknowns, first_estimate
+    from tropel.planning.harmonic.sweeps import solve_by_sweeps
 
     for walls in ("fixed", "reflecting"):
         planner = Harmonic(walls=walls, cache=False)

@@ -9,7 +9,6 @@ import errno
 import json
 import os
 import sys
-import tempfile
 import warnings
 
 import numpy as np
@@ -32,10 +31,14 @@ def doubled(values):  # type: ignore[no-untyped-def]
 
 
 def _refuse(number: int) -> None:
-    def refused(*where: object, **more: object) -> None:
-        raise OSError(number, os.strerror(number))
+    really = os.open
 
-    tempfile.mkstemp = refused  # type: ignore[assignment]
+    def refused(path: str, flags: int, *more: int) -> int:
+        if flags & os.O_CREAT:
+            raise OSError(number, os.strerror(number))
+        return really(path, flags, *more)
+
+    os.open = refused  # type: ignore[assignment]
 
 
 if __name__ == "__main__":

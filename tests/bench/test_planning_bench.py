@@ -37,6 +37,7 @@ def test_every_part_gives_its_row_and_its_ratio() -> None:
         *(f"fresh_over_repair_80{s}{k}" for s in ("", "_1pct", "_10pct") for k in ("", "_scattered")),
         "spsolve_over_ours_60",
         "usable_share_harmonic_60",
+        "spsolve_over_ours_maze",
         "usable_share_maze",
         "map_coordinates_over_ours_2k",
         "5ms_over_sampling_2k",

@@ -21,9 +21,9 @@ from tropel.planning.fields.field import GridField
 from tropel.planning.flow.model import FlowField
 from tropel.planning.flow.path_plan import PathPlan
 from tropel.planning.harmonic import solve_harmonic
-from tropel.planning.harmonic_grid import find_unknowns, first_estimate
-from tropel.planning.harmonic_sweeps import solve_by_sweeps
-from tropel.planning.harmonic_vectors import unit_vectors
+from tropel.planning.harmonic.grid import find_unknowns, first_estimate
+from tropel.planning.harmonic.sweeps import solve_by_sweeps
+from tropel.planning.harmonic.vectors import unit_vectors
 from tropel.planning.path_plans.bottlenecks import find_bottlenecks
 from tropel.testing import check_neighbours, check_planner, check_steering
 from tropel.world.ground import Ground
@@ -132,7 +132,7 @@ def spread_influence() -> None:
 
 
 def solve_harmonic_fields() -> None:
-    """Both kinds of walls in 2D and 3D, fronts large enough for threads, and both solvers."""
+    """Both kinds of walls in 2D and 3D, and both solvers."""
     for shape in ((90, 110), (9, 10, 11)):
         free = np.random.default_rng(2).random(shape) > 0.1
         target = np.zeros(shape, dtype=np.bool_)

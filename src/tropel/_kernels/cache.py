@@ -22,7 +22,6 @@ import os
 import pickle
 import re
 import sys
-import tempfile
 import time
 import warnings
 from collections.abc import Callable
@@ -34,7 +33,7 @@ from numba.core.caching import _Cache
 from numba.core.compiler import CompileResult
 from numba.core.serialize import dumps
 
-from tropel.foundation.files import belongs_to_the_trusted, make_private, others_can_write, user_cache
+from tropel.foundation.files import belongs_to_the_trusted, make_private, others_can_write, replacing, user_cache
 
 VARIABLE = "NUMBA_CACHE_DIR"
 
@@ -223,14 +222,9 @@ def _throw_away(path: Path, fault: str) -> None:
 def _write(path: Path, content: bytes) -> None:
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     _remove_abandoned(path.parent)
-    number, unfinished = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp")
-    try:
-        with open(number, "wb") as file:
-            file.write(content)
-        os.replace(unfinished, path)
-    finally:
-        with contextlib.suppress(OSError):  # where it was renamed, it is not there
-            os.unlink(unfinished)
+    # Closed to others: what they could have written to is not unpickled.
+    with replacing(path, lasting=False, mode=0o600) as file:
+        file.write(content)
 
 
 @functools.cache

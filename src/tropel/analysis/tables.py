@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from tropel.analysis.evacuation import EvacuationReport, ExitUse
 from tropel.errors import ParameterError, RecordingError, suggest
 from tropel.foundation.arguments import checked_arguments
-from tropel.recording.atomic import replacing
+from tropel.foundation.files import replacing
 from tropel.recording.parquet_writer import arrow_column
 
 #: A column is an array of numbers or a list of texts.

@@ -133,10 +133,12 @@ def _harmonic_large(result: BenchResult, sizes: Sizes) -> None:
 def _maze(result: BenchResult, sizes: Sizes) -> None:
     free, goal = long_maze(sizes.maze, sizes.corridors)
     raster = _raster(free)
-    seconds, field = timed(partial(Harmonic(cell=_CELL, cache=False).solve, raster, goal))
-    share = usable_share(field.value, field.vectors, free, goal)
+    planner = Harmonic(cell=_CELL, cache=False)
+    pair = in_turns(sizes.rounds, partial(planner.solve, raster, goal), partial(direct_solution, free, goal))
+    share = usable_share(pair.our_outcome.value, pair.our_outcome.vectors, free, goal)
     what = f"harmonic, {sizes.corridors} corridors on {sizes.maze}²"
-    result.rows.append({"what": what, "ours_ms": 1e3 * seconds, "usable_share": share})
+    result.rows.append({**pair.row(what, "scipy spsolve, of which most underflows"), "usable_share": share})
+    result.ratios["spsolve_over_ours_maze"] = pair.ratio
     result.ratios["usable_share_maze"] = share
 
 

@@ -1,4 +1,4 @@
-"""Opening the files that users name, and private directories for caches.
+"""Opening the files that users name, writing files that appear complete or not at all, and private cache directories.
 
 Every file that tropel reads by a given name is opened here: only regular files, up to a stated size. A name in a
 scenario or on the command line may belong to a device that never ends, a FIFO without a writer, or a file larger than
@@ -11,12 +11,17 @@ and symbolic link on the path to it. Otherwise another user could put a differen
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import functools
+import itertools
 import os
 import stat
+from collections.abc import Iterator
 from pathlib import Path
-from typing import BinaryIO
+from typing import IO, BinaryIO
+
+from tropel.errors import ParameterError
 
 _MIB = 1 << 20
 _GIB = 1 << 30
@@ -39,6 +44,7 @@ _KINDS = {
 # Without O_NONBLOCK, opening a FIFO waits for a writer.
 _FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0) | getattr(os, "O_BINARY", 0)
 _BLOCK = 1 << 20
+_number = itertools.count()
 
 
 def open_input(path: str | os.PathLike[str], *, largest: int) -> BinaryIO:
@@ -92,6 +98,51 @@ def _too_large(path: str | os.PathLike[str], size: int, largest: int) -> OSError
 
 def _text(size: int) -> str:
     return f"{size / _GIB:.4g} GiB" if size >= _GIB else f"{size / _MIB:.4g} MiB"
+
+
+def temporary_name(path: Path) -> Path:
+    """A name that nothing else uses in the directory of `path`; the leading dot hides it from Parquet readers."""
+    if not path.name:
+        raise ParameterError(f"'{path}' is not the name of a file; give the path of the file to write")
+    return path.with_name(f".{path.name}.{os.getpid()}-{next(_number)}.tmp")
+
+
+@contextlib.contextmanager
+def replacing(path: Path, *, lasting: bool = True, mode: int = 0o666) -> Iterator[IO[bytes]]:
+    """Write a file that replaces `path` at the end, complete and flushed to disk.
+
+    After an error, or a kill at any moment, `path` is unchanged; after an error no temporary file is left either.
+    With `lasting` false nothing is flushed: a power failure may damage the file, which caches notice.
+    """
+    temporary = temporary_name(path)
+    # Not tempfile.mkstemp: its files are readable by their owner only, whatever the user's umask is.
+    descriptor = os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), mode)
+    try:
+        with open(descriptor, "w+b") as file:
+            yield file
+            if lasting:
+                file.flush()
+                os.fsync(file.fileno())
+        os.replace(temporary, path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            temporary.unlink()
+        raise
+    if lasting:
+        sync_directory(path.parent)
+
+
+def sync_directory(directory: Path) -> None:
+    """Make the renames in a directory survive a power failure (Windows has no such call)."""
+    if os.name != "posix":
+        return
+    descriptor = os.open(directory, os.O_RDONLY)
+    try:
+        # Some network and FUSE file systems refuse to sync a directory; the rename has happened anyway.
+        with contextlib.suppress(OSError):
+            os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def user_cache() -> Path | None:

@@ -1,4 +1,7 @@
-"""Arrays in .npz files (checkpoints, plans): read without trusting the file's own headers, and checked by name.
+"""Arrays in .npz files (checkpoints, plans): written with a checksum, read without trusting the file's own headers.
+
+A file is a NumPy .npz without pickle. Its archive comment, at the very end of the file, is a mark of its kind and the
+SHA-256 of all bytes before it, so no flipped bit and no missing end goes unnoticed.
 
 A checksum shows that a file is as it was written, not that tropel wrote it. So no memory is allocated for data that the
 file does not contain, and no array is used before its type, shape and values are checked: kernels check no indices.
@@ -6,17 +9,87 @@ file does not contain, and no array is used before its type, shape and values ar
 
 from __future__ import annotations
 
+import hashlib
 import math
+import os
 import zipfile
 from collections.abc import Mapping
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from tropel.errors import CheckpointError
 
+#: What can be wrong with an archive as a whole.
+TOO_SHORT, NO_END, CHANGED = "it is too short", "its end is missing", "its checksum does not match"
+
 _SUFFIX = ".npy"
+_CHECKSUM_LENGTH = 64
+_BLOCK = 1 << 20
+
+
+def unstorable(name: str, array: NDArray[Any]) -> str:
+    """Why an array cannot be stored under a name; nothing when it can."""
+    # A zip archive cuts names at a zero byte and rewrites the separators of other systems.
+    if not isinstance(name, str) or not name or zipfile.ZipInfo(name).filename != name:
+        return f"the array name {name!r} cannot be stored: use letters, digits, '_', '.' and '/'"
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return f"the array name {name!r} cannot be stored: it is not valid Unicode"
+    if np.asanyarray(array).dtype.hasobject:
+        return f"the array '{name}' holds Python objects, which are not stored: use a number or text dtype"
+    return ""
+
+
+def write_archive(
+    file: IO[bytes],
+    arrays: Mapping[str, NDArray[Any]],
+    *,
+    mark: bytes,
+    key: str = "",
+    folder: str = "",
+    texts: Mapping[str, bytes] | None = None,
+) -> None:
+    """Write arrays into a folder of an archive, and texts beside it.
+
+    `key` is what the archive is stored under, if it must not be found under another one: it is part of the checksum.
+    """
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
+        for name, text in (texts or {}).items():
+            archive.writestr(name, text)
+        for name, array in arrays.items():
+            with archive.open(f"{folder}{name}{_SUFFIX}", "w", force_zip64=True) as member:
+                np.lib.format.write_array(member, np.asanyarray(array), allow_pickle=False)
+        archive.comment = mark + b"0" * _CHECKSUM_LENGTH
+    end = file.seek(0, os.SEEK_END) - _CHECKSUM_LENGTH
+    checksum = _checksum(file, end, key)
+    file.seek(end)
+    file.write(checksum)
+
+
+def archive_fault(file: IO[bytes], *, mark: bytes, key: str = "") -> str:
+    """What is wrong with a file as a whole; nothing when it is as it was written, of this kind and under this key."""
+    end = file.seek(0, os.SEEK_END) - _CHECKSUM_LENGTH
+    if end < len(mark):
+        return TOO_SHORT
+    file.seek(end - len(mark))
+    if file.read(len(mark)) != mark:
+        return NO_END
+    stored = file.read(_CHECKSUM_LENGTH)
+    return "" if stored == _checksum(file, end, key) else CHANGED
+
+
+def _checksum(file: IO[bytes], end: int, key: str) -> bytes:
+    """SHA-256 of the key and of the first `end` bytes, in hexadecimal."""
+    total = hashlib.sha256(key.encode())
+    file.seek(0)
+    left = end
+    while left > 0 and (block := file.read(min(left, _BLOCK))):
+        total.update(block)
+        left -= len(block)
+    return total.hexdigest().encode()
 
 
 def read_arrays(archive: zipfile.ZipFile, *, size: int, folder: str = "") -> dict[str, NDArray[Any]]:

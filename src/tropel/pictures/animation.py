@@ -18,12 +18,12 @@ from numpy.typing import NDArray
 
 from tropel.errors import MissingExtraError, ParameterError, RecordingError
 from tropel.foundation.arguments import Seconds, checked_arguments
+from tropel.foundation.files import temporary_name
 from tropel.pictures import style
 from tropel.pictures.frames import RunFrames
 from tropel.pictures.paths import sampled_frames
 from tropel.pictures.style import picture_file, picture_path
 from tropel.recording import Trajectory
-from tropel.recording.atomic import temporary_name
 
 if TYPE_CHECKING:
     from PIL.Image import Image

@@ -16,7 +16,7 @@ from typing import IO, TYPE_CHECKING, Any
 import numpy as np
 
 from tropel.errors import RecordingError
-from tropel.recording.atomic import replacing
+from tropel.foundation.files import replacing
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

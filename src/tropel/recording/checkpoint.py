@@ -1,13 +1,11 @@
 """Checkpoints: everything a run needs to go on, in one file that is whole or not there.
 
-The file is a NumPy .npz (a zip archive of arrays, no pickle) with `meta.json` inside. The archive's comment, which is
-the very end of the file, is the SHA-256 of all bytes before it, so that no flipped bit and no missing end goes unseen.
+The file is an archive of arrays with a checksum (`foundation/stored_arrays.py`) with `meta.json` inside.
 """
 
 from __future__ import annotations
 
 import functools
-import hashlib
 import json
 import os
 import platform
@@ -17,15 +15,22 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import IO, Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from tropel import __version__
 from tropel.errors import CheckpointError
 from tropel.foundation.arguments import checked_arguments
-from tropel.foundation.files import LARGEST_CHECKPOINT, open_input
-from tropel.foundation.stored_arrays import check_members, read_arrays
-from tropel.recording.atomic import replacing
+from tropel.foundation.files import LARGEST_CHECKPOINT, open_input, replacing
+from tropel.foundation.stored_arrays import (
+    CHANGED,
+    NO_END,
+    TOO_SHORT,
+    archive_fault,
+    check_members,
+    read_arrays,
+    unstorable,
+    write_archive,
+)
 from tropel.recording.plain import plain_data
 
 VERSION = 1
@@ -33,7 +38,11 @@ VERSION = 1
 RECORDED_WITH = "recorded_with"
 
 _MARK = b"tropel-checkpoint sha256="
-_DIGEST_LENGTH = 64
+_FAULTS = {
+    TOO_SHORT: "is too short to be a checkpoint: it is truncated or another kind of file",
+    NO_END: "does not end like a checkpoint: it is truncated, damaged or another kind of file",
+    CHANGED: "is damaged (its contents do not match its digest): use an earlier checkpoint",
+}
 _META = "meta.json"
 _ARRAYS = "arrays/"
 _PACKAGES = ("numpy", "numba")
@@ -52,19 +61,11 @@ def save_checkpoint(
     content[RECORDED_WITH] = this_environment()
     envelope = json.dumps({"version": VERSION, "meta": content}, ensure_ascii=False).encode()
     for name, array in arrays.items():
-        _check_array(name, array)
+        if fault := unstorable(name, array):
+            raise CheckpointError(fault)
     try:
         with replacing(path) as file:
-            with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
-                archive.writestr(_META, envelope)
-                for name, array in arrays.items():
-                    with archive.open(f"{_ARRAYS}{name}.npy", "w", force_zip64=True) as member:
-                        np.lib.format.write_array(member, np.asanyarray(array), allow_pickle=False)
-                archive.comment = _MARK + b"0" * _DIGEST_LENGTH
-            end = file.seek(0, os.SEEK_END) - _DIGEST_LENGTH
-            digest = _digest(file, end)
-            file.seek(end)
-            file.write(digest)
+            write_archive(file, arrays, mark=_MARK, folder=_ARRAYS, texts={_META: envelope})
     except OSError as error:
         raise CheckpointError(
             f"cannot save the checkpoint {path} ({error.strerror or error}): an earlier one there is unchanged; "
@@ -78,8 +79,9 @@ def load_checkpoint(path: str | os.PathLike[str]) -> tuple[dict[str, NDArray[Any
     path = Path(path)
     try:
         with open_input(path, largest=LARGEST_CHECKPOINT) as file:
-            size = _check_digest(file, path)
-            return _read_archive(file, size, path)
+            if fault := archive_fault(file, mark=_MARK):
+                raise CheckpointError(f"{path} {_FAULTS[fault]}")
+            return _read_archive(file, path)
     except OSError as error:
         raise CheckpointError(
             f"cannot read the checkpoint {path} ({error.strerror or error}): give the path of a saved checkpoint"
@@ -129,52 +131,8 @@ def _cpu_model() -> str:
     return found[1].strip() if found else platform.processor() or platform.machine() or "unknown"
 
 
-def _check_array(name: str, array: NDArray[Any]) -> None:
-    # A zip archive cuts names at a zero byte and rewrites the separators of other systems.
-    if not isinstance(name, str) or not name or zipfile.ZipInfo(name).filename != name:
-        raise CheckpointError(f"the array name {name!r} cannot be stored: use letters, digits, '_', '.' and '/'")
-    try:
-        name.encode()
-    except UnicodeEncodeError as error:
-        raise CheckpointError(f"the array name {name!r} cannot be stored: it is not valid Unicode") from error
-    if np.asanyarray(array).dtype.hasobject:
-        raise CheckpointError(
-            f"the array '{name}' holds Python objects, which are not stored: use a number or text dtype"
-        )
-
-
-def _digest(file: IO[bytes], end: int) -> bytes:
-    """SHA-256 of the first `end` bytes, in hexadecimal."""
-    digest = hashlib.sha256()
-    file.seek(0)
-    left = end
-    while left > 0:
-        block = file.read(min(left, 2**20))
-        if not block:
-            break
-        digest.update(block)
-        left -= len(block)
-    return digest.hexdigest().encode()
-
-
-def _check_digest(file: IO[bytes], path: Path) -> int:
-    """The size of a file that is as it was saved."""
+def _read_archive(file: IO[bytes], path: Path) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
     size = file.seek(0, os.SEEK_END)
-    start = size - len(_MARK) - _DIGEST_LENGTH
-    if start < 0:
-        raise CheckpointError(f"{path} is too short to be a checkpoint: it is truncated or another kind of file")
-    file.seek(start)
-    if file.read(len(_MARK)) != _MARK:
-        raise CheckpointError(
-            f"{path} does not end like a checkpoint: it is truncated, damaged or another kind of file"
-        )
-    stored = file.read(_DIGEST_LENGTH)
-    if _digest(file, size - _DIGEST_LENGTH) != stored:
-        raise CheckpointError(f"{path} is damaged (its contents do not match its digest): use an earlier checkpoint")
-    return size
-
-
-def _read_archive(file: IO[bytes], size: int, path: Path) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
     try:
         with zipfile.ZipFile(file) as archive:
             check_members(archive, size=size)

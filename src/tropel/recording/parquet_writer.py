@@ -16,8 +16,9 @@ from typing import Any
 import numpy as np
 
 from tropel.errors import RecordingError
+from tropel.foundation.files import replacing, temporary_name
 from tropel.recording import parquet_format as layout
-from tropel.recording.atomic import DirectoryLock, replacing, temporary_name
+from tropel.recording.atomic import DirectoryLock
 from tropel.recording.frames import RecordedEvent, RecordedFrame
 from tropel.recording.parquet_format import PartIndex
 from tropel.recording.people import People

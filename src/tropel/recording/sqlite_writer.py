@@ -19,8 +19,8 @@ from typing import Any
 import numpy as np
 
 from tropel.errors import RecordingError
+from tropel.foundation.files import temporary_name
 from tropel.recording import sqlite_format
-from tropel.recording.atomic import temporary_name
 from tropel.recording.frames import Floats, Ints, RecordedEvent, RecordedFrame
 from tropel.recording.people import People
 from tropel.recording.scene import Scene, geometry_key

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tropel.errors import EventError, ModelError, ParameterError, RecordingError, ScenarioError, TropelError
-from tropel.recording.atomic import replacing
+from tropel.foundation.files import replacing
 from tropel.run.budget import Budget
 from tropel.run.loop import Summary
 from tropel.run.progress import planning

@@ -10,13 +10,14 @@ import shapely
 
 from tropel import Blend, FlowField, Group, Harmonic, PathPlans, Simulation, World
 from tropel._kernels.grid_raster import fill_inside, fill_inside_part
+from tropel.bench.planning_maps import long_maze
 from tropel.errors import GeometryError
 from tropel.foundation.long_work import listening
 from tropel.local.lattice.cells import filter_tiles
-from tropel.planning import harmonic, harmonic_fronts
 from tropel.planning.fields import goals as field_goals
 from tropel.planning.fields.planner import FieldPlanner
 from tropel.planning.flow import path_plan
+from tropel.planning.harmonic import field, solve_harmonic
 from tropel.world.ground import Filter, Ground
 from tropel.world.raster import rasterise
 from tropel.world.shapes import segments_of
@@ -160,33 +161,31 @@ def test_layers_that_memory_cannot_hold_are_refused(monkeypatch: pytest.MonkeyPa
 
 
 def test_sweeps_say_how_far_they_have_come(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(harmonic, "_DIRECT_IN_3D", 0.0)
+    monkeypatch.setattr(field, "_DIRECT_IN_3D", 0)
     free = np.ones((20, 20, 20), dtype=np.bool_)
     goal = np.zeros_like(free)
     goal[10, 10, 10] = True
     told: list[tuple[str, float, float]] = []
     with listening(lambda *said: told.append(said)):
-        silent = harmonic.solve_harmonic(free, goal)
+        silent = solve_harmonic(free, goal)
     shares = [done / total for what, done, total in told if "sweeps" in what]
     assert len(shares) >= 2
     assert shares[-1] == pytest.approx(1.0)
     assert all(0.0 <= share <= 1.0 for share in shares)
-    np.testing.assert_array_equal(silent, harmonic.solve_harmonic(free, goal))
+    np.testing.assert_array_equal(silent, solve_harmonic(free, goal))
 
 
-def test_a_direct_solution_says_how_far_it_has_come(monkeypatch: pytest.MonkeyPatch) -> None:
-    random = np.random.default_rng(0)
-    free = random.random((60, 90)) > 0.2
-    goal = np.zeros_like(free)
-    goal[30, 40] = free[30, 40] = True
+def test_a_direct_solution_says_how_far_it_has_come() -> None:
+    """After each of its bands, of which a long maze has many."""
+    free, goal = long_maze(120, 30)
     told: list[float] = []
     with listening(lambda what, done, total: told.append(done / total) if "elimination" in what else None):
-        in_parts = harmonic.solve_harmonic(free, goal)
-    assert len(told) > 10
+        heard = solve_harmonic(free, goal)
+    assert len(told) > 5
     assert told == sorted(told)
+    assert told[0] == 0.0
     assert told[-1] == 1.0
-    monkeypatch.setattr(harmonic_fronts, "_PARTS", 1)
-    np.testing.assert_array_equal(harmonic.solve_harmonic(free, goal), in_parts)
+    np.testing.assert_array_equal(solve_harmonic(free, goal), heard)
 
 
 def test_fields_say_which_of_them_is_solved(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -138,11 +138,11 @@ def test_a_plan_that_cannot_be_opened_now_is_kept(folder: Path) -> None:
     assert plan_cache.load(KEY) is not None
 
 
-@pytest.mark.parametrize("name", ["harmonic.py", "planning/flow/model.py", "planning/fields/planner.py"])
+@pytest.mark.parametrize("name", ["harmonic/solver.py", "flow/model.py", "fields/planner.py", "painted.py"])
 def test_plans_of_other_sources_are_not_found(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    sources = shutil.copytree(Path(plan_cache.__file__).parent, tmp_path / "planning")
+    sources = shutil.copytree(plan_cache._SOURCES, tmp_path / "planning")
     monkeypatch.setattr(plan_cache, "_SOURCES", sources)
     try:
         plan_cache._made_with.cache_clear()

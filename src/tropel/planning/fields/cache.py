@@ -1,8 +1,8 @@
 """Plans cached on disk, so that a world is planned once: `load` and `store` by a digest of geometry and parameters.
 
-A plan is a NumPy .npz without pickle. Its archive comment, at the very end of the file, is a checksum of all bytes
-before it. A damaged file causes a warning and a new plan, never an error: the cache may be deleted at any time. Plans
-made by other sources or packages are not found, because a changed solver may give other values.
+A plan is an archive of arrays with a checksum (`foundation/stored_arrays.py`). A damaged file causes a warning and a
+new plan, never an error: the cache may be deleted at any time. Plans made by other sources or packages are not found,
+because a changed solver may give other values.
 
 The environment variable TROPEL_PLAN_CACHE names a folder to use instead of the user's cache directory, or is "off".
 """
@@ -12,7 +12,6 @@ from __future__ import annotations
 import contextlib
 import functools
 import hashlib
-import itertools
 import os
 import re
 import time
@@ -28,8 +27,8 @@ from numpy.typing import NDArray
 from tropel import __version__
 from tropel._kernels.cache import kernel_digest
 from tropel.errors import ParameterError
-from tropel.foundation.files import LARGEST_CHECKPOINT, make_private, open_input, user_cache
-from tropel.foundation.stored_arrays import read_arrays
+from tropel.foundation.files import LARGEST_CHECKPOINT, make_private, open_input, replacing, user_cache
+from tropel.foundation.stored_arrays import archive_fault, read_arrays, unstorable, write_archive
 
 #: Value of the variable that switches the cache off.
 OFF = "off"
@@ -37,16 +36,14 @@ VARIABLE = "TROPEL_PLAN_CACHE"
 #: Limit for all plans together [bytes]; the least recently used are deleted first.
 LARGEST_TOTAL = 1 << 30
 
-_MARK = b"tropel-plan blake2b="
-_CHECKSUM_LENGTH = 64
+_MARK = b"tropel-plan sha256="
 _DIGEST = "[0-9a-f]{16,128}"
 #: Only files with these names are ever deleted: the folder may contain other files too.
 _PLAN = re.compile(rf"[0-9a-f]{{12}}-{_DIGEST}\.npz")
 _UNFINISHED = re.compile(rf"\.{_PLAN.pattern}\.\d+-\d+\.tmp")
 #: An unfinished file of this age [s] will not be finished.
 _ABANDONED = 3600.0
-_SOURCES = Path(__file__).parent
-_number = itertools.count()
+_SOURCES = Path(__file__).parents[1]  #: of all kinds of fields
 
 
 def folder() -> Path | None:
@@ -67,7 +64,7 @@ def load(digest: str) -> dict[str, NDArray[Any]] | None:
         return None
     try:
         with open_input(path, largest=LARGEST_CHECKPOINT) as file:
-            damage = _damage(file, digest)
+            damage = archive_fault(file, mark=_MARK, key=digest)
             arrays = {} if damage else _arrays(file)
     except (FileNotFoundError, NotADirectoryError):
         return None
@@ -94,17 +91,14 @@ def store(digest: str, arrays: Mapping[str, NDArray[Any]], *, largest_total: int
     if path is None or sum(array.nbytes for array in arrays.values()) > largest_total // 2:
         return
     for name, array in arrays.items():
-        if array.dtype.hasobject:
-            raise ParameterError(f"the array '{name}' of a plan holds Python objects; use a number or text dtype")
-    unfinished = path.with_name(f".{path.name}.{os.getpid()}-{next(_number)}.tmp")
+        if fault := unstorable(name, array):
+            raise ParameterError(f"a plan cannot be kept: {fault}")
     try:
-        with unfinished.open("w+b") as file:
-            _write(file, digest, arrays)
-        os.replace(unfinished, path)
+        # Not lasting: what a loss of power damages is made again.
+        with replacing(path, lasting=False, mode=0o600) as file:
+            write_archive(file, arrays, mark=_MARK, key=digest)
     except OSError as error:
         warnings.warn(f"the plan cannot be cached in {path.parent}: {error.strerror or error}", stacklevel=2)
-        with contextlib.suppress(OSError):
-            unfinished.unlink()
         return
     _make_room(path, largest_total)
 
@@ -132,46 +126,10 @@ def _made_with() -> str:
     # Numba's version is in the digest of the kernels. Some modules that solve fields do not mention kernels.
     parts = (__version__, kernel_digest(), np.__version__, version("scipy"))
     digest = hashlib.sha256("\n".join(parts).encode())
-    for source in sorted(_SOURCES.glob("*.py")):
-        digest.update(source.name.encode())
+    for source in sorted(_SOURCES.rglob("*.py")):
+        digest.update(source.relative_to(_SOURCES).as_posix().encode())
         digest.update(source.read_bytes())
     return digest.hexdigest()[:12]
-
-
-def _write(file: IO[bytes], digest: str, arrays: Mapping[str, NDArray[Any]]) -> None:
-    with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
-        for name, array in arrays.items():
-            with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
-                np.lib.format.write_array(member, np.asanyarray(array), allow_pickle=False)
-        archive.comment = _MARK + b"0" * _CHECKSUM_LENGTH
-    end = file.seek(0, os.SEEK_END) - _CHECKSUM_LENGTH
-    checksum = _checksum(file, end, digest)
-    file.seek(end)
-    file.write(checksum)
-
-
-def _damage(file: IO[bytes], digest: str) -> str:
-    """What is wrong with a file as a whole; empty if it is as it was written, under this digest."""
-    end = file.seek(0, os.SEEK_END) - _CHECKSUM_LENGTH
-    if end < len(_MARK):
-        return "it is too short"
-    file.seek(end - len(_MARK))
-    if file.read(len(_MARK)) != _MARK:
-        return "its end is missing"
-    if file.read() != _checksum(file, end, digest):
-        return "its checksum does not match"
-    return ""
-
-
-def _checksum(file: IO[bytes], end: int, digest: str) -> bytes:
-    """Checksum of the first `end` bytes and the digest they are stored under, so that renamed files are noticed too."""
-    total = hashlib.blake2b(digest.encode(), digest_size=_CHECKSUM_LENGTH // 2)
-    file.seek(0)
-    left = end
-    while left > 0 and (block := file.read(min(left, 1 << 20))):
-        total.update(block)
-        left -= len(block)
-    return total.hexdigest().encode()
 
 
 def _arrays(file: IO[bytes]) -> dict[str, NDArray[Any]]:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from tropel._kernels.compile import kernel
 from tropel.foundation.long_work import report
-from tropel.planning.harmonic_grid import Unknowns
+from tropel.planning.harmonic.grid import Unknowns
 
 #: Largest relative residual of any cell when the sweeps end.
 TOLERANCE = 1e-10

@@ -28,6 +28,23 @@ class Unknowns:
     def count(self) -> int:
         return len(self.cells)
 
+    def part(self, chosen: NDArray[np.bool_], log_u: NDArray[np.float64] | None = None) -> Unknowns:
+        """The equations of some of the cells, where the others have a given log u, or u = 0."""
+        number = np.full(self.count + 1, -1, np.int32)  # the last is that of no neighbour
+        number[:-1][chosen] = np.arange(chosen.sum(), dtype=np.int32)
+        beside, log_source = self.neighbours[chosen], self.log_source[chosen]
+        if log_u is not None:
+            given = np.append(np.where(chosen, -np.inf, log_u), -np.inf)[beside]
+            edge = (given > -np.inf).any(axis=1)
+            log_source[edge] = np.logaddexp.reduce(np.column_stack([log_source, given])[edge], axis=1)
+        return Unknowns(
+            cells=self.cells[chosen],
+            coordinates=self.coordinates[chosen],
+            neighbours=number[beside],
+            log_source=log_source,
+            weight=self.weight[chosen],
+        )
+
 
 def find_unknowns(
     free: NDArray[np.bool_], held: NDArray[np.bool_], log_held: NDArray[np.float64], absorption: float | None

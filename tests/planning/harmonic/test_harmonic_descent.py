@@ -15,7 +15,7 @@ from tropel.errors import ParameterError
 from tropel.planning.fields.field import GridField
 from tropel.planning.fields.goals import goal_cells
 from tropel.planning.harmonic import Harmonic, solve_harmonic
-from tropel.planning.harmonic_vectors import best_neighbours, unit_vectors
+from tropel.planning.harmonic.vectors import best_neighbours, unit_vectors
 from tropel.testing import check_planner
 
 Cells = NDArray[np.bool_]

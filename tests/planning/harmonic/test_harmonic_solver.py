@@ -1,5 +1,7 @@
 """The harmonic solver on plain grids, against closed forms, scipy's sparse solver and principles of the equation."""
 
+from collections.abc import Callable
+
 import numba
 import numpy as np
 import pytest
@@ -8,12 +10,11 @@ from scipy.sparse import csr_matrix
 from scipy.sparse.linalg import spsolve
 
 from tropel.errors import GeometryError, ParameterError
-from tropel.planning.harmonic import solve_harmonic
-from tropel.planning.harmonic_dissection import dissect
-from tropel.planning.harmonic_fronts import solve_scaled
-from tropel.planning.harmonic_grid import find_unknowns, first_estimate
-from tropel.planning.harmonic_sweeps import relaxation, solve_by_sweeps
-from tropel.planning.harmonic_vectors import unit_vectors
+from tropel.planning.harmonic import field, solve_harmonic, solver
+from tropel.planning.harmonic.grid import Unknowns, find_unknowns, first_estimate
+from tropel.planning.harmonic.solver import bytes_needed, elimination_order, solve_directly
+from tropel.planning.harmonic.sweeps import relaxation, solve_by_sweeps
+from tropel.planning.harmonic.vectors import unit_vectors
 
 Cells = NDArray[np.bool_]
 
@@ -205,26 +206,91 @@ def test_short_decay_measures_distance() -> None:
     np.testing.assert_allclose(np.diff(log_u[0, :250]), -np.arccosh(1.0 + 0.5 / 100.0), rtol=1e-9)
 
 
+def unknowns_of(free: Cells, target: Cells) -> Unknowns:
+    return find_unknowns(free, target, np.where(target, 0.0, np.nan), None)
+
+
 def test_sweeps_and_elimination_find_the_same_in_three_dimensions() -> None:
-    free, target = scattered((14, 15, 16), 0.1, 5)
-    unknowns = find_unknowns(free, target, np.where(target, 0.0, np.nan), None)
-    estimate = first_estimate(unknowns, np.full(unknowns.count, 0.5))
-    direct = estimate + np.log(solve_scaled(dissect(unknowns), estimate, unknowns.weight, unknowns.log_source))
-    swept, residual = solve_by_sweeps(unknowns, estimate, factor=relaxation(4.0, 3), most=1000)
+    unknowns = unknowns_of(*scattered((14, 15, 16), 0.1, 5))
+    decay = np.full(unknowns.count, 0.5)
+    direct = solve_directly(unknowns, decay)
+    swept, residual = solve_by_sweeps(unknowns, first_estimate(unknowns, decay), factor=relaxation(4.0, 3), most=1000)
     assert residual < 1e-10
     np.testing.assert_allclose(swept, direct, atol=1e-8)
 
 
 def test_the_estimate_does_not_show_in_the_result() -> None:
-    free, target = scattered((40, 40), 0.3, 6)
-    unknowns = find_unknowns(free, target, np.where(target, 0.0, np.nan), None)
-    dissection = dissect(unknowns)
-    results = []
-    for decay in (0.0, 0.7, 3.0):
-        estimate = first_estimate(unknowns, np.full(unknowns.count, decay))
-        results.append(estimate + np.log(solve_scaled(dissection, estimate, unknowns.weight, unknowns.log_source)))
+    unknowns = unknowns_of(*scattered((40, 40), 0.3, 6))
+    results = [solve_directly(unknowns, np.full(unknowns.count, decay)) for decay in (0.0, 0.7, 3.0)]
     np.testing.assert_allclose(results[1], results[0], rtol=1e-12, atol=1e-11)
     np.testing.assert_allclose(results[2], results[0], rtol=1e-12, atol=1e-11)
+
+
+@pytest.mark.parametrize("decay", [0.0, 0.1, 1.0, 30.0, 1e4])
+def test_a_bad_guess_of_the_decay_costs_time_only(decay: float) -> None:
+    """u falls by 0.9 per cell in the corridors of this maze, and to exp(-1300) at their end."""
+    free, target = corridors(120, 30)
+    expected = solve_harmonic(free, target)
+    assert expected[free].min() < -1300.0
+    unknowns = unknowns_of(free, target)
+    log_u = solve_directly(unknowns, np.full(unknowns.count, decay))
+    np.testing.assert_allclose(log_u, expected.ravel()[unknowns.cells], rtol=1e-11)
+
+
+@pytest.mark.parametrize("band", [100.0, 250.0])
+def test_bands_do_not_show_in_the_result(band: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither in a maze nor among blocks, where a band is cut across many passages that join again."""
+    for free, target in (corridors(120, 20), scattered((300, 60), 0.38, 3)):
+        expected = solve_harmonic(free, target)
+        monkeypatch.setattr(solver, "_BAND", band)
+        np.testing.assert_allclose(solve_harmonic(free, target)[free], expected[free], rtol=1e-11)
+        monkeypatch.undo()
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (1, 40), (37, 20), (3, 500), (9, 8, 7)])
+def test_the_order_of_elimination_has_every_cell_once(shape: tuple[int, ...]) -> None:
+    free = np.random.default_rng(1).random(shape) > 0.2
+    coordinates = np.argwhere(free).astype(np.int32)
+    order = elimination_order(coordinates)
+    assert np.array_equal(np.sort(order), np.arange(len(coordinates)))
+
+
+def test_walls_with_doors_are_cut_along() -> None:
+    free = np.ones((61, 61), dtype=bool)
+    free[33], free[:, 27] = False, False
+    free[33, 10] = free[50, 27] = True
+    order = elimination_order(np.argwhere(free).astype(np.int32))
+    last = np.argwhere(free)[order[-2:]]
+    assert sorted(map(tuple, last.tolist())) == [(33, 10), (50, 27)]
+
+
+def test_memory_is_asked_for_before_a_solution_begins(monkeypatch: pytest.MonkeyPatch) -> None:
+    free, target = scattered((200, 200), 0.1, 1)
+    monkeypatch.setattr("tropel.foundation.memory.memory_available", lambda: 1e6)
+    with pytest.raises(GeometryError, match=r"a harmonic field of 3\d,\d+ cells would need .* plan with a flow field"):
+        solve_harmonic(free, target)
+
+
+@pytest.mark.parametrize("error", [MemoryError(), RuntimeError("SUPERLU_MALLOC fails for work[]")])
+def test_memory_that_is_gone_meanwhile_is_an_error_with_a_remedy(
+    error: Exception, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise error
+
+    monkeypatch.setattr("scipy.sparse.linalg.splu", fail)
+    with pytest.raises(GeometryError, match=r"not enough memory for a harmonic field of .* use larger cells"):
+        solve_harmonic(*scattered((20, 20), 0.1, 1))
+
+
+def test_where_direct_solutions_take_too_much_sweeps_are_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    free, target = scattered((30, 30), 0.1, 2)
+    expected = solve_harmonic(free, target)
+    monkeypatch.setattr(field, "memory_limit", lambda: 1e6)
+    swept = solve_harmonic(free, target)
+    assert not np.array_equal(swept, expected)
+    np.testing.assert_allclose(swept, expected, atol=1e-7)
+    assert bytes_needed(100_000_000, 2) == np.inf
 
 
 def test_the_number_of_threads_does_not_show_in_the_bits() -> None:
@@ -238,6 +304,16 @@ def test_the_number_of_threads_does_not_show_in_the_bits() -> None:
     finally:
         numba.set_num_threads(before)
     assert np.array_equal(one, many)
+
+
+def test_the_number_of_blas_threads_does_not_show_in_the_bits(python: Callable[..., str]) -> None:
+    code = """
+import hashlib
+from tropel.bench.planning_maps import blocks_map
+from tropel.planning.harmonic import solve_harmonic
+print(hashlib.sha256(solve_harmonic(*blocks_map(200)).tobytes()).hexdigest())
+"""
+    assert len({python(code, environment={"OPENBLAS_NUM_THREADS": threads}) for threads in ("1", "2", "3")}) == 1
 
 
 def test_maze_beyond_the_range_of_doubles_is_solved_to_the_last_cell() -> None:

@@ -1,20 +1,4 @@
-"""Harmonic planning: follow the gradient of a function without local maxima, LAYERS section 6 and A.2.
-
-On the raster of the world, u is 1 at the target and each free cell is the mean of the cells beside it. There are two
-kinds of walls:
-
-"fixed", as in the paper (there the potential 1 - u is 0 at the target and 1 on walls): u is 0 on walls and on the
-border. Streams keep away from walls and follow the middle of passages; wide ways are preferred to narrow ones.
-
-"reflecting": walls do not count (zero normal derivative). Then u would be 1 everywhere, so a little of it is lost on
-the way: (laplace - 1/decay_length²) u = 0. This is the chance that a walker who wanders at random arrives before it
-tires. Far from the target -log u grows by 1 per decay_length along the shortest way, with corners rounded to that
-scale; the shorter the decay length, the straighter the ways. With a very long one 1 - u is proportional to the mean
-time of arrival, the other useful choice here, where streams divide among doors as a fluid would. Streams run along
-walls and do not avoid them; a cell always has a neighbour better by a factor of 1 + (cell/decay_length)²/(2 dim).
-
-u falls by exp(-pi) per width of a passage and soon is smaller than any double, so what is solved for and kept is log u.
-"""
+"""log u on a grid: which cells are asked for, which solver finds it, and whether every cell has a direction."""
 
 from __future__ import annotations
 
@@ -24,73 +8,25 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tropel.errors import GeometryError, ParameterError, suggest
-from tropel.foundation.arguments import Length, checked_arguments
 from tropel.foundation.memory import memory_limit, require_memory
-from tropel.planning.fields.field import GridField
-from tropel.planning.fields.planner import Clearance, FieldPlanner
-from tropel.planning.harmonic_dissection import Dissection, dissect
-from tropel.planning.harmonic_fronts import solve_scaled
-from tropel.planning.harmonic_grid import Unknowns, find_unknowns, first_estimate, log_sweep
-from tropel.planning.harmonic_sweeps import TOLERANCE, relaxation, solve_by_sweeps, sweeps_expected
-from tropel.planning.harmonic_vectors import best_neighbours, unit_vectors
-from tropel.world.raster import Raster
+from tropel.planning.harmonic.grid import Unknowns, find_unknowns, first_estimate
+from tropel.planning.harmonic.solver import MEMORY_REMEDY, bytes_needed, solve_directly
+from tropel.planning.harmonic.sweeps import TOLERANCE, relaxation, solve_by_sweeps, sweeps_expected
+from tropel.planning.harmonic.vectors import best_neighbours
 
 WALLS = ("fixed", "reflecting")
-#: In 3D, a direct solution with more operations than this is slower than sweeps.
-_DIRECT_IN_3D = 2e10
+#: In 3D, more cells than this are found sooner by sweeps.
+_DIRECT_IN_3D = 30_000
 #: The share of the memory of this process that a direct solution may take.
 _MEMORY_SHARE = 0.4
-#: A solution is scaled anew when it does not fit into a double; each time the estimate is better by a factor of 1e±300.
-_SCALINGS = 12
 #: Beyond so many cells per decay length, neighbours differ by less than the arithmetic resolves.
-_LONGEST_DECAY = 1e5
+LONGEST_DECAY = 1e5
 #: And below this share of a cell nothing is left at the next one; squares of much smaller ones overflow.
-_SHORTEST_DECAY = 1e-6
+SHORTEST_DECAY = 1e-6
 #: What a place surrounded by the target loses per step, relative to u.
 _LOSS = 1e-6
 #: A neighbour that is better by less, relative to log u (or to 1), is not better but rounded otherwise.
 _ROUNDING = 1e-14
-
-
-class Harmonic(FieldPlanner):
-    """Follow a harmonic field to the goal.
-
-    `walls` is "fixed" (streams in the middle of passages) or "reflecting" (short ways along walls, with corners rounded
-    to the `decay_length` [m]); the others are those of every field: `cell` [m], `clearance` [m], `line_of_sight`,
-    `cache`.
-    """
-
-    @checked_arguments
-    def __init__(
-        self,
-        *,
-        walls: str = "fixed",
-        decay_length: Length = 5.0,
-        cell: Length = 0.2,
-        clearance: Clearance = 0.2,
-        line_of_sight: bool = True,
-        cache: bool = True,
-    ) -> None:
-        super().__init__(cell=cell, clearance=clearance, line_of_sight=line_of_sight, cache=cache)
-        _check_walls(walls)
-        if not _SHORTEST_DECAY * cell <= decay_length <= _LONGEST_DECAY * cell:
-            raise ParameterError(
-                f"Harmonic: decay_length must be a length from {_SHORTEST_DECAY:g} to {_LONGEST_DECAY:g} cells "
-                f"({_SHORTEST_DECAY * cell:g} to {_LONGEST_DECAY * cell:g} m), not {decay_length!r} m"
-            )
-        self.walls = walls
-        self.decay_length = float(decay_length)
-
-    def solve(self, raster: Raster, goal: NDArray[np.bool_]) -> GridField:
-        """The field that leads to the cells where `goal` is true."""
-        log_u = solve_harmonic(raster.free, goal, walls=self.walls, decay_length=self.decay_length / raster.cell)
-        vectors = unit_vectors(log_u, goal, mirrored=self.walls == "reflecting")
-        return GridField(raster=raster, goal=goal, value=log_u, vectors=vectors)
-
-    @property
-    def parameters(self) -> str:
-        own = f"walls={self.walls!r}" + (f", decay_length={self.decay_length!r}" if self.walls != "fixed" else "")
-        return f"{super().parameters}, {own}"
 
 
 def solve_harmonic(
@@ -108,11 +44,11 @@ def solve_harmonic(
     u is asked for): they are neither free nor walls. No planner does; it is there to compare with closed forms.
     """
     cells, goal = _check_cells(free, target)
-    _check_walls(walls)
+    check_walls(walls)
     mirrored = walls == "reflecting"
-    if mirrored and not _SHORTEST_DECAY <= decay_length <= _LONGEST_DECAY:
+    if mirrored and not SHORTEST_DECAY <= decay_length <= LONGEST_DECAY:
         raise ParameterError(
-            f"decay_length must be from {_SHORTEST_DECAY:g} to {_LONGEST_DECAY:g} cells, not {decay_length!r}"
+            f"decay_length must be from {SHORTEST_DECAY:g} to {LONGEST_DECAY:g} cells, not {decay_length!r}"
         )
     log_held = np.where(goal, 0.0, np.nan)
     if held is not None:
@@ -122,11 +58,11 @@ def solve_harmonic(
     log_u = np.where(is_held, log_held, -np.inf)
     if unknowns.count:
         decay, half_width = _decay(cells | is_held, unknowns, decay_length if mirrored else None)
-        log_u.flat[unknowns.cells] = _solve(unknowns, first_estimate(unknowns, decay), half_width)
+        log_u.flat[unknowns.cells] = _solve(unknowns, decay, half_width)
         stuck = _stuck(log_u, is_held, unknowns)
         if stuck.any():
             tired = _with_loss_where_flat(unknowns, stuck, cells.shape)
-            log_u.flat[unknowns.cells] = _solve(tired, log_u.ravel()[unknowns.cells], half_width)
+            log_u.flat[unknowns.cells] = _solve(tired, decay, half_width)
             _check_usable(_stuck(log_u, is_held, unknowns), unknowns)
     return log_u
 
@@ -150,21 +86,15 @@ def _decay(
     return np.arccosh(1.0 + (dim - 1) * (1.0 - np.cos(np.pi / 2.0 / half))), float(half.max())
 
 
-def _solve(unknowns: Unknowns, log_u: NDArray[np.float64], half_width: float) -> NDArray[np.float64]:
+def _solve(unknowns: Unknowns, decay: NDArray[np.float64], half_width: float) -> NDArray[np.float64]:
     """Directly where that is affordable, otherwise by sweeps."""
     dim = unknowns.coordinates.shape[1]
-    dissection = dissect(unknowns)
+    needed = bytes_needed(unknowns.count, dim)
     # Not by what is free just now: the two solutions differ in their last bits, and a run must not.
-    affordable = dissection.bytes_needed <= _MEMORY_SHARE * memory_limit()
-    if affordable and (dim == 2 or dissection.operations <= _DIRECT_IN_3D):
-        require_memory(
-            float(dissection.bytes_needed),
-            f"a harmonic field of {unknowns.count:,} cells",
-            "end other programs, use larger cells, or plan with a flow field",
-            error=GeometryError,
-        )
-        return _solve_directly(unknowns, dissection, log_u)
-    del dissection
+    if needed <= _MEMORY_SHARE * memory_limit() and (dim == 2 or unknowns.count <= _DIRECT_IN_3D):
+        require_memory(needed, f"a harmonic field of {unknowns.count:,} cells", MEMORY_REMEDY, error=GeometryError)
+        return solve_directly(unknowns, decay)
+    log_u = first_estimate(unknowns, decay)
     best = relaxation(half_width, dim)
     for share in (1.0, 0.7, 0.4, 0.0):  # what is best for one passage may be too much for a maze of many
         factor = 1.0 + share * (best - 1.0)
@@ -172,18 +102,6 @@ def _solve(unknowns: Unknowns, log_u: NDArray[np.float64], half_width: float) ->
         if residual < TOLERANCE:
             break
     return log_u  # the last is Gauss-Seidel: right in direction long before it is right in value
-
-
-def _solve_directly(unknowns: Unknowns, dissection: Dissection, log_h: NDArray[np.float64]) -> NDArray[np.float64]:
-    for _ in range(_SCALINGS):
-        v = solve_scaled(dissection, log_h, unknowns.weight, unknowns.log_source)
-        fits = np.isfinite(v) & (v > 0.0)
-        if fits.all():
-            return log_h + np.log(v)
-        log_h = log_h + np.log(np.where(fits, v, 1.0))
-        for _ in range(20):
-            log_sweep(unknowns.neighbours, unknowns.log_source, unknowns.weight, log_h)
-    return log_h
 
 
 def _stuck(log_u: NDArray[np.float64], is_held: NDArray[np.bool_], unknowns: Unknowns) -> NDArray[np.bool_]:
@@ -246,6 +164,6 @@ def _check_held(held: ArrayLike, shape: tuple[int, ...]) -> NDArray[np.float64]:
         return np.asarray(np.log(values))
 
 
-def _check_walls(walls: str) -> None:
+def check_walls(walls: str) -> None:
     if walls not in WALLS:
         raise ParameterError(f"there are no walls of the kind '{walls}'; {suggest(str(walls), WALLS)}")

@@ -1,0 +1,6 @@
+"""Harmonic planning: the planner (`model.py`) and the field that it follows, solved for on a grid (`field.py`)."""
+
+from tropel.planning.harmonic.field import solve_harmonic
+from tropel.planning.harmonic.model import Harmonic
+
+__all__ = ["Harmonic", "solve_harmonic"]
