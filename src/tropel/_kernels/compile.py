@@ -14,6 +14,7 @@ import numba
 from numba.core import event
 
 from tropel._kernels.cache import KernelCache
+from tropel._kernels.inner import CPUDispatcher, ApartCompiler, InnerCompiler, KernelDispatcher, OuterCompiler
 
 #: Below this many agents a step is shorter than what waking the other threads costs.
 SMALL_RUN = 2_000
@@ -21,9 +22,14 @@ SMALL_RUN = 2_000
 _registry: list[Any] = []
 
 
-def _compiled(function: Callable[..., Any], **options: Any) -> Any:
-    compiled = numba.njit(nogil=True, error_model="numpy", **options)(function)
-    # What `cache=True` does, with a cache of our own.
+def _compiled(function: Callable[..., Any], *, apart: bool = False, **options: Any) -> Any:
+    options = {"nopython": True, "boundscheck": None, "nogil": True, "error_model": "numpy", "forceinline": False, **options}
+    compiled = KernelDispatcher(function, targetoptions=options, pipeline_class=OuterCompiler)
+    compiled.inner = CPUDispatcher(
+        function,
+        targetoptions={**options, "no_cpython_wrapper": True, "no_cfunc_wrapper": True},
+        pipeline_class=ApartCompiler if apart else InnerCompiler,
+    )
     compiled._cache = KernelCache(function)
     _registry.append(compiled)
     return compiled
@@ -47,6 +53,14 @@ def inlined_kernel(function: Callable[..., Any]) -> Any:
 def allocating_kernel(function: Callable[..., Any]) -> Any:
     """A kernel that makes arrays of its own."""
     return _compiled(function, _nrt=True)
+
+
+def rare_kernel(function: Callable[..., Any]) -> Any:
+    return _compiled(function, _nrt=False, apart=True)
+
+
+def rare_allocating_kernel(function: Callable[..., Any]) -> Any:
+    return _compiled(function, _nrt=True, apart=True)
 
 
 def parallel_kernel(function: Callable[..., Any]) -> Any:
