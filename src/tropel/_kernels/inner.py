@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import copy
 import functools
+import gc
 from typing import Any
 
 from numba.core import types
@@ -71,6 +71,15 @@ class OuterCompiler(InnerCompiler):
 
 class KernelDispatcher(CPUDispatcher):
     inner: Any
+
+    def compile(self, sig: Any) -> Any:
+        if not gc.isenabled():
+            return super().compile(sig)
+        gc.disable()
+        try:
+            return super().compile(sig)
+        finally:
+            gc.enable()
 
     @property
     def _numba_type_(self) -> Any:
