@@ -14,7 +14,7 @@ import numba
 from numba.core import event
 
 from tropel._kernels.cache import KernelCache
-from tropel._kernels.inner import CPUDispatcher, ApartCompiler, InnerCompiler, KernelDispatcher, OuterCompiler
+from tropel._kernels.inner import Kernel
 
 #: Below this many agents a step is shorter than what waking the other threads costs.
 SMALL_RUN = 2_000
@@ -22,14 +22,11 @@ SMALL_RUN = 2_000
 _registry: list[Any] = []
 
 
-def _compiled(function: Callable[..., Any], *, apart: bool = False, **options: Any) -> Any:
-    options = {"nopython": True, "boundscheck": None, "nogil": True, "error_model": "numpy", "forceinline": False, **options}
-    compiled = KernelDispatcher(function, targetoptions=options, pipeline_class=OuterCompiler)
-    compiled.inner = CPUDispatcher(
-        function,
-        targetoptions={**options, "no_cpython_wrapper": True, "no_cfunc_wrapper": True},
-        pipeline_class=ApartCompiler if apart else InnerCompiler,
-    )
+def _compiled(function: Callable[..., Any], **options: Any) -> Any:
+    # Numba would hand `forceinline` down to all that an inlined kernel calls: thirty megabytes of walls and corners.
+    options = {"nopython": True, "nogil": True, "error_model": "numpy", "forceinline": False, **options}
+    compiled = Kernel(function, targetoptions=options)
+    # What `cache=True` does, with a cache of our own.
     compiled._cache = KernelCache(function)
     _registry.append(compiled)
     return compiled
@@ -53,14 +50,6 @@ def inlined_kernel(function: Callable[..., Any]) -> Any:
 def allocating_kernel(function: Callable[..., Any]) -> Any:
     """A kernel that makes arrays of its own."""
     return _compiled(function, _nrt=True)
-
-
-def rare_kernel(function: Callable[..., Any]) -> Any:
-    return _compiled(function, _nrt=False, apart=True)
-
-
-def rare_allocating_kernel(function: Callable[..., Any]) -> Any:
-    return _compiled(function, _nrt=True, apart=True)
 
 
 def parallel_kernel(function: Callable[..., Any]) -> Any:

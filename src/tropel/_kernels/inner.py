@@ -1,4 +1,13 @@
-"""prototype"""
+"""Kernels inside of other kernels: they are typed and lowered once, and get no machine code of their own.
+
+Numba compiles every function that another one calls as if Python would call it too: optimised, turned into machine code,
+with wrappers. All that is thrown away, for the caller takes the function's intermediate code in and does the same
+again. With `prange` there are two more such callers in between that nobody sees. A kernel at a depth of five was so
+optimised eight times, and compiling the contact of bodies alone took a minute.
+
+So a kernel is two dispatchers. What Python calls is an outer one. Other kernels are shown its `inner` one, whose code
+is only collected: linked to what it calls itself, and left to the outer kernel around it to optimise.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +22,8 @@ from numba.core.registry import CPUDispatcher
 
 
 class _InnerLibrary(JITCodeLibrary):
+    """Code that waits to be taken in by another library."""
+
     def _optimize_final_module(self) -> None:
         pass
 
@@ -23,64 +34,79 @@ class _InnerLibrary(JITCodeLibrary):
 
     def get_pointer_to_function(self, name: str) -> int:
         self._ensure_finalized()
-        return 0
+        return 0  # as for a wrapper that was not asked for
 
     def serialize_using_object_code(self) -> Any:
         return self.serialize_using_bitcode()
 
 
 class _InnerCodegen(JITCPUCodegen):
+    """Numba's own generator of machine code, except that its libraries wait."""
+
     _library_class = _InnerLibrary
 
     def __init__(self, codegen: JITCPUCodegen) -> None:
         vars(self).update(vars(codegen))
 
     def set_env(self, env_name: str, env: Any) -> None:
-        pass
+        """Nothing: there is no machine code yet that could look for its constants."""
 
 
 @functools.cache
 def inner_context(context: Any) -> Any:
+    """What kernels are compiled in: as Numba's own context, with libraries that wait."""
+    context.refresh()
     return context.subtarget(_internal_codegen=_InnerCodegen(context.codegen()))
 
 
-class InnerCompiler(Compiler):
+class _InnerCompiler(Compiler):
     def __init__(self, typingctx: Any, targetctx: Any, *others: Any) -> None:
-        targetctx.refresh()
         super().__init__(typingctx, inner_context(targetctx), *others)
 
 
-class ApartCompiler(InnerCompiler):
-    def compile_extra(self, func: Any) -> Any:
-        result = super().compile_extra(func)
-        result.library.get_function(result.fndesc.llvm_func_name).add_function_attribute("noinline")
-        return result
+class _OuterCompiler(_InnerCompiler):
+    """Makes machine code of a kernel and of all that it has taken in."""
 
-
-class OuterCompiler(InnerCompiler):
-    def __init__(self, typingctx: Any, targetctx: Any, library: Any, *others: Any) -> None:
-        super().__init__(typingctx, targetctx, library, *others)
-        self._real = targetctx.codegen()
+    def __init__(self, typingctx: Any, targetctx: Any, *others: Any) -> None:
+        super().__init__(typingctx, targetctx, *others)
+        self._codegen = targetctx.codegen()
 
     def define_pipelines(self) -> Any:
-        if self.state.library is None:
-            self.state.library = self._real.create_library(self.state.func_id.func_qualname)
-            self.state.library.enable_object_caching()
+        self.state.library = self._codegen.create_library(self.state.func_id.func_qualname)
+        self.state.library.enable_object_caching()
         return super().define_pipelines()
 
 
-class KernelDispatcher(CPUDispatcher):
-    inner: Any
+class InnerKernel(CPUDispatcher):
+    """What kernels see of a kernel that they call."""
+
+    def __init__(self, py_func: Any, locals: Any = None, targetoptions: Any = None) -> None:
+        options = {**(targetoptions or {}), "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+        super().__init__(py_func, locals, options, pipeline_class=_InnerCompiler)
+
+    def get_call_template(self, args: Any, kws: Any) -> Any:
+        """Once for all numbers, not once for each that is written down in a call."""
+        plain = [types.unliteral(one) for one in args]
+        return super().get_call_template(plain, {name: types.unliteral(one) for name, one in kws.items()})
+
+
+class Kernel(CPUDispatcher):
+    """What Python sees of a kernel."""
+
+    def __init__(self, py_func: Any, locals: Any = None, targetoptions: Any = None) -> None:
+        super().__init__(py_func, locals, targetoptions, pipeline_class=_OuterCompiler)
+        self.inner = InnerKernel(py_func, locals, targetoptions)
+
+    @property
+    def _numba_type_(self) -> Any:
+        return types.Dispatcher(self.inner)
 
     def compile(self, sig: Any) -> Any:
         if not gc.isenabled():
             return super().compile(sig)
+        # The compiler makes so many objects that looking for cycles among them takes a fifth of its time.
         gc.disable()
         try:
             return super().compile(sig)
         finally:
             gc.enable()
-
-    @property
-    def _numba_type_(self) -> Any:
-        return types.Dispatcher(self.inner)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tropel._kernels.compile import kernel, rare_allocating_kernel
+from tropel._kernels.compile import allocating_kernel, kernel
 
 _SPLIT = 134217729.0  # 2 ** 27 + 1
 _ORIENT_BOUND = 3.3306690738754716e-16  # (3 + 16 eps) eps, eps = 2 ** -53
@@ -35,7 +35,7 @@ def two_product(a, b):
     return product, a_low * b_low - (((product - a_high * b_high) - a_low * b_high) - a_high * b_low)
 
 
-@rare_allocating_kernel
+@allocating_kernel
 def _orientation_exact(ax, ay, bx, by, cx, cy):
     # The determinant written out has six products; their twelve parts are summed without error into an expansion,
     # whose largest component has the sign of the whole.
