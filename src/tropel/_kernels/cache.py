@@ -25,7 +25,7 @@ import sys
 import tempfile
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +34,7 @@ from numba.core.caching import _Cache
 from numba.core.compiler import CompileResult
 from numba.core.serialize import dumps
 
+from tropel._kernels.claims import claimed
 from tropel.foundation.files import belongs_to_the_trusted, make_private, others_can_write, user_cache
 
 VARIABLE = "NUMBA_CACHE_DIR"
@@ -115,6 +116,17 @@ class KernelCache(_Cache):
         if directory is not None:
             for path in directory.glob(f"{self._stem()}-*{_SUFFIX}"):
                 path.unlink(missing_ok=True)
+
+    @contextlib.contextmanager
+    def claim(self, sig: Any, target_context: Any) -> Iterator[None]:
+        """While other processes need not compile this kernel: it will be there when they get the claim."""
+        target_context.refresh()
+        directory = cache_directory()
+        if directory is None or not self._enabled or not kernels_are_kept():
+            yield
+            return
+        with claimed(directory / self._name(self._key(sig, target_context.codegen()))):
+            yield
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         target_context.refresh()

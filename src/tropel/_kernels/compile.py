@@ -13,7 +13,6 @@ from typing import Any
 import numba
 from numba.core import event
 
-from tropel._kernels.cache import KernelCache
 from tropel._kernels.inner import Kernel
 
 #: Below this many agents a step is shorter than what waking the other threads costs.
@@ -26,8 +25,6 @@ def _compiled(function: Callable[..., Any], **options: Any) -> Any:
     # Numba would hand `forceinline` down to all that an inlined kernel calls: thirty megabytes of walls and corners.
     options = {"nopython": True, "nogil": True, "error_model": "numpy", "forceinline": False, **options}
     compiled = Kernel(function, targetoptions=options)
-    # What `cache=True` does, with a cache of our own.
-    compiled._cache = KernelCache(function)
     _registry.append(compiled)
     return compiled
 

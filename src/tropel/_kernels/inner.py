@@ -11,14 +11,18 @@ is only collected: linked to what it calls itself, and left to the outer kernel 
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import gc
+from collections.abc import Iterator
 from typing import Any
 
 from numba.core import types
 from numba.core.codegen import JITCodeLibrary, JITCPUCodegen
 from numba.core.compiler import Compiler
 from numba.core.registry import CPUDispatcher
+
+from tropel._kernels.cache import KernelCache
 
 
 class _InnerLibrary(JITCodeLibrary):
@@ -76,6 +80,27 @@ class _OuterCompiler(_InnerCompiler):
         self.state.library.enable_object_caching()
         return super().define_pipelines()
 
+    def compile_extra(self, func: Any) -> Any:
+        result = super().compile_extra(func)
+        # Also the constants of all that was taken in, as Numba does when it loads a kernel from disk.
+        for environment in result._find_referenced_environments():
+            self._codegen.set_env(environment.env_name, environment)
+        return result
+
+
+class _InnerCache(KernelCache):
+    """Intermediate code on disk, for other kernels that take it in."""
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        result = super().load_overload(sig, inner_context(target_context))
+        if result is not None:
+            # Numba forgets this here: what has to be called before kernels with `prange` can be loaded.
+            result.library._reload_init.update(result.reload_init)
+        return result
+
+    def _stem(self) -> str:
+        return f"{super()._stem()}.inner"
+
 
 class InnerKernel(CPUDispatcher):
     """What kernels see of a kernel that they call."""
@@ -83,6 +108,7 @@ class InnerKernel(CPUDispatcher):
     def __init__(self, py_func: Any, locals: Any = None, targetoptions: Any = None) -> None:
         options = {**(targetoptions or {}), "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
         super().__init__(py_func, locals, options, pipeline_class=_InnerCompiler)
+        self._cache = _InnerCache(py_func)
 
     def get_call_template(self, args: Any, kws: Any) -> Any:
         """Once for all numbers, not once for each that is written down in a call."""
@@ -96,17 +122,25 @@ class Kernel(CPUDispatcher):
     def __init__(self, py_func: Any, locals: Any = None, targetoptions: Any = None) -> None:
         super().__init__(py_func, locals, targetoptions, pipeline_class=_OuterCompiler)
         self.inner = InnerKernel(py_func, locals, targetoptions)
+        # What `cache=True` does, with a cache of our own.
+        self._cache = KernelCache(py_func)
 
     @property
     def _numba_type_(self) -> Any:
         return types.Dispatcher(self.inner)
 
     def compile(self, sig: Any) -> Any:
-        if not gc.isenabled():
+        with self._cache.claim(sig, self.targetctx), _no_looking_for_cycles():
             return super().compile(sig)
-        # The compiler makes so many objects that looking for cycles among them takes a fifth of its time.
-        gc.disable()
-        try:
-            return super().compile(sig)
-        finally:
+
+
+@contextlib.contextmanager
+def _no_looking_for_cycles() -> Iterator[None]:
+    """The compiler makes so many objects that looking for cycles among them took a fifth of its time."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
             gc.enable()
