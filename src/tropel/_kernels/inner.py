@@ -94,8 +94,9 @@ class _InnerCache(KernelCache):
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         result = super().load_overload(sig, inner_context(target_context))
         if result is not None:
-            # Numba forgets this here: what has to be called before kernels with `prange` can be loaded.
-            result.library._reload_init.update(result.reload_init)
+            # Numba forgets this here: what has to be called before kernels with `prange` can be loaded. Versions
+            # before 0.62 know nothing of it in a library, and have threads ready in another way.
+            getattr(result.library, "_reload_init", set()).update(result.reload_init)
         return result
 
     def _stem(self) -> str:
@@ -107,7 +108,7 @@ class InnerKernel(CPUDispatcher):
 
     def __init__(self, py_func: Any, locals: Any = None, targetoptions: Any = None) -> None:
         options = {**(targetoptions or {}), "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
-        super().__init__(py_func, locals, options, pipeline_class=_InnerCompiler)
+        super().__init__(py_func, locals or {}, options, pipeline_class=_InnerCompiler)
         self._cache = _InnerCache(py_func)
 
     def get_call_template(self, args: Any, kws: Any) -> Any:
@@ -120,7 +121,7 @@ class Kernel(CPUDispatcher):
     """What Python sees of a kernel."""
 
     def __init__(self, py_func: Any, locals: Any = None, targetoptions: Any = None) -> None:
-        super().__init__(py_func, locals, targetoptions, pipeline_class=_OuterCompiler)
+        super().__init__(py_func, locals or {}, targetoptions, pipeline_class=_OuterCompiler)
         self.inner = InnerKernel(py_func, locals, targetoptions)
         # What `cache=True` does, with a cache of our own.
         self._cache = KernelCache(py_func)
