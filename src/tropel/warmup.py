@@ -406,4 +406,4 @@ PARTS: dict[str, Callable[[], None]] = {
 
 def kernels() -> list[str]:
     """Names of all kernels that are compiled in this process."""
-    return sorted(k.py_func.__module__ + "." + k.py_func.__name__ for k in compiled_kernels() if k.signatures)
+    return sorted(k.py_func.__module__ + "." + k.py_func.__name__ for k in compiled_kernels() if k.is_compiled)

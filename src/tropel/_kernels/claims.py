@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import os
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -33,8 +34,9 @@ def claimed(path: Path) -> Iterator[None]:
         return
     with contextlib.ExitStack() as held:
         with contextlib.suppress(OSError):
-            file = held.enter_context((path.parent / _FILE).open("ab"))
-            _wait_for(file.fileno(), path)
+            descriptor = os.open(path.parent / _FILE, os.O_RDWR | os.O_CREAT, 0o600)
+            held.callback(os.close, descriptor)
+            _wait_for(descriptor, path)
         yield
 
 

@@ -1,9 +1,8 @@
 """Kernels inside of other kernels: they are typed and lowered once, and get no machine code of their own.
 
-Numba compiles every function that another one calls as if Python would call it too: optimised, turned into machine code,
-with wrappers. All that is thrown away, for the caller takes the function's intermediate code in and does the same
-again. With `prange` there are two more such callers in between that nobody sees. A kernel at a depth of five was so
-optimised eight times, and compiling the contact of bodies alone took a minute.
+Numba compiles every function that another one calls as if Python would call it too: it is optimised and turned into
+machine code. All that is thrown away, for the caller takes the function's intermediate code in and does the same again.
+With `prange` there are two more such callers in between that nobody sees. That was more than half of all compiling.
 
 So a kernel is two dispatchers. What Python calls is an outer one. Other kernels are shown its `inner` one, whose code
 is only collected: linked to what it calls itself, and left to the outer kernel around it to optimise.
@@ -94,8 +93,8 @@ class _InnerCache(KernelCache):
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         result = super().load_overload(sig, inner_context(target_context))
         if result is not None:
-            # Numba forgets this here: what has to be called before kernels with `prange` can be loaded. Versions
-            # before 0.62 know nothing of it in a library, and have threads ready in another way.
+            # What has to be called before kernels with `prange` are loaded; Numba hands it on only from code that
+            # it has just compiled. Libraries of older versions do not have it at all.
             getattr(result.library, "_reload_init", set()).update(result.reload_init)
         return result
 
@@ -129,6 +128,11 @@ class Kernel(CPUDispatcher):
     @property
     def _numba_type_(self) -> Any:
         return types.Dispatcher(self.inner)
+
+    @property
+    def is_compiled(self) -> bool:
+        """Whether anything has called it in this process."""
+        return bool(self.signatures or self.inner.signatures)
 
     def compile(self, sig: Any) -> Any:
         with self._cache.claim(sig, self.targetctx), _no_looking_for_cycles():
