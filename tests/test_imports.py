@@ -22,7 +22,7 @@ from tropel._kernels.compile import compiled_kernels
 print(json.dumps({
     "modules": names,
     "kernels": len(compiled_kernels()),
-    "compiled": [k.py_func.__qualname__ for k in compiled_kernels() if k.signatures],
+    "compiled": [k.py_func.__qualname__ for k in compiled_kernels() if k.is_compiled],
 }))
 """
 

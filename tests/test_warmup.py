@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from tropel import warmup
+from tropel._kernels.helpers import Helper
 from tropel.warmup import BASICS, PARTS
 
 #: Runs the planned scenes twice, the second time with plans from the cache, and prints what had to be compiled.
@@ -28,6 +31,17 @@ with watch_compiling(lambda name: print("compiled", name)), tempfile.TemporaryDi
     for scenario in planned * 2:
         scenario.build().run(until=0.5)
         draw_scenario_fields(scenario, Path(folder))
+"""
+
+
+#: What `tropel demo` does; prints what had to be compiled.
+_DEMO = """
+import sys
+from tropel._kernels.compile import watch_compiling
+from tropel.cli.commands import app
+with watch_compiling(lambda name: print("compiled", name, file=sys.__stdout__)):
+    sys.stdout = sys.stderr
+    app(["demo", "--until", "2", "--out", sys.argv[1], "--quiet"], standalone_mode=False)
 """
 
 
@@ -54,16 +68,97 @@ def test_what_cannot_be_kept_is_not_compiled_in_other_processes(monkeypatch: pyt
     parts = [*BASICS, "something else"]
     monkeypatch.setattr(warmup, "PARTS", {what: lambda what=what: used.append(what) for what in parts})
     monkeypatch.setattr(warmup, "kernels_are_kept", lambda: False)
-    monkeypatch.setattr(warmup, "_compile_elsewhere", lambda what: pytest.fail(f"{what} was compiled for nothing"))
+    monkeypatch.setattr(warmup, "Helper", lambda *what: pytest.fail("something was compiled for nothing"))
     told: list[str] = []
     assert warmup.warm_up(lambda done, what: told.append(what)) == 0
     assert used == list(BASICS)
     assert "none of them kept" in told[-1]
 
 
-def test_what_another_process_warns_of_is_said_in_this_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_another_process_warns_of_is_handed_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tmp_path.chmod(0o777)
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
-    with pytest.warns(UserWarning, match=f"chmod go-w '{tmp_path}'"):
-        _, what = warmup._compile_elsewhere("influence of hazards")
-    assert what == "influence of hazards"
+    helper = Helper("tropel.warmup", "_compile_part")
+    answer = helper.do("influence of hazards")
+    helper.stop()
+    assert answer is not None
+    assert any(f"chmod go-w '{tmp_path}'" in text for text in answer[1])
+
+
+def test_a_process_that_fails_or_is_stopped_says_so() -> None:
+    helper = Helper("tropel.warmup", "_compile_part")
+    assert helper.do("what is no part") is None
+    helper.stop()
+    assert helper.do("influence of hazards") is None
+
+
+class _SomeParts:
+    """Parts that compile nothing, and who did them."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, directory: Path) -> None:
+        self.done_here: list[str] = []
+        self.parts = [*BASICS, "flocks", "something else"]
+        monkeypatch.setattr(warmup, "PARTS", {what: partial(self.done_here.append, what) for what in self.parts})
+        monkeypatch.setattr(warmup, "cache_directory", lambda: directory)
+        monkeypatch.setattr(warmup, "_cores", lambda: 2)
+
+
+def test_parts_are_shared_with_another_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    parts = _SomeParts(monkeypatch, tmp_path)
+    done_there: list[str] = []
+
+    class Fake:
+        def __init__(self, *what: str) -> None:
+            pass
+
+        def do(self, what: str) -> tuple[int, list[str]]:
+            done_there.append(what)
+            return 3, ["the disk is full"]
+
+        def stop(self) -> None:
+            done_there.append("stopped")
+
+    # Whoever is here waits until the other one has had a part too.
+    monkeypatch.setattr(
+        warmup, "_compile_part", lambda what: (_until(lambda: done_there), parts.done_here.append(what))
+    )
+    monkeypatch.setattr(warmup, "Helper", Fake)
+    with pytest.warns(UserWarning, match="the disk is full"):
+        assert warmup.warm_up() == 3 * (len(done_there) - 1)
+    assert sorted([*parts.done_here, *done_there]) == sorted([*parts.parts, "stopped"])
+    assert parts.done_here
+    assert len(done_there) > 1
+
+
+def test_what_another_process_leaves_undone_is_done_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    parts = _SomeParts(monkeypatch, tmp_path)
+    failed: list[str] = []
+
+    class Failing:
+        def __init__(self, *what: str) -> None:
+            pass
+
+        def do(self, what: str) -> None:
+            failed.append(what)
+
+        def stop(self) -> None:
+            pass
+
+    monkeypatch.setattr(warmup, "Helper", Failing)
+    told: list[int] = []
+    warmup.warm_up(lambda done, what: told.append(done))
+    assert len(failed) == 1
+    assert sorted(parts.done_here) == sorted(parts.parts)
+    assert told[-1] == len(parts.parts)
+    assert warmup.is_warm(parts.parts)
+
+
+def _until(happened: Callable[[], object], patience: float = 60.0) -> None:
+    end = time.monotonic() + patience
+    while not happened() and time.monotonic() < end:
+        time.sleep(0.001)
+
+
+def test_a_first_demo_compiles_only_the_basics(tmp_path: Path, python: Callable[..., str]) -> None:
+    python("from tropel.warmup import BASICS, warm_up; warm_up(parts=BASICS)")
+    assert python(_DEMO, tmp_path) == ""

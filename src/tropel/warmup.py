@@ -7,13 +7,11 @@ it will be called with: small scenes in 2D and 3D that use everything.
 from __future__ import annotations
 
 import contextlib
-import json
 import os
-import subprocess
-import sys
+import threading
 import warnings
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,9 +20,11 @@ import shapely
 
 from tropel._kernels.cache import cache_directory, kernels_are_kept
 from tropel._kernels.compile import compiled_kernels, watch_compiling
+from tropel._kernels.helpers import Helper
 
-#: What most scenes need; a first demo compiles no more than this.
-BASICS = ("a crowd in a room",)
+#: What most scenes need; a first demo compiles no more than this. The parts meet in the middle: one begins with what
+#: comes first in a step, the other with what comes last, and neither compiles what the other one has at hand.
+BASICS = ("a crowd in a room", "bodies in a room")
 
 
 def _mark(directory: Path, what: str) -> Path:
@@ -41,86 +41,132 @@ def is_warm(parts: Sequence[str] = BASICS) -> bool:
 def warm_up(tell: Callable[[int, str], None] | None = None, parts: Sequence[str] | None = None) -> int:
     """Compile what is not compiled yet; returns how many kernels that were. `tell(done, what)` hears how far it is.
 
-    The basics come first, because everything else needs them; the other parts are shared out among processes.
+    The compiler uses one core, so other processes help: each takes the next part when it is done with one.
     """
     chosen = list(PARTS) if parts is None else list(parts)
-    compiled = done = 0
-
-    def begun(name: str) -> None:
-        nonlocal compiled
-        compiled += 1
-        if tell is not None:
-            tell(done, f"compiling {name}")
-
-    def finished(count: int, what: str) -> None:
-        nonlocal compiled, done
-        compiled += count
-        done += 1
-        if tell is not None:
-            tell(done, what)
-
-    first = [what for what in chosen if what in BASICS] or chosen[:1]
-    rest = [what for what in chosen if what not in first]
-    with watch_compiling(begun):
-        for what in first:
+    # What is compiled already takes less time to try here than to start processes for.
+    cold = [what for what in chosen if not is_warm([what])]
+    work = _Work(cold + [what for what in chosen if what not in cold], tell)
+    helpers = min(_cores(), len(cold)) - 1 if kernels_are_kept() else 0  # what others compile would be lost otherwise
+    with watch_compiling(work.begun), contextlib.ExitStack() as at_work:
+        for _ in range(helpers):
+            at_work.enter_context(_helping(work))
+        while (what := work.next()) is not None:
+            if what not in BASICS and not kernels_are_kept():
+                return work.ended(f"{work.compiled} kernels compiled, none of them kept")
             _compile_part(what)
-            finished(0, what)
-    if not kernels_are_kept():  # what other processes compile would be lost when they end
-        if tell is not None:
-            tell(len(chosen), f"{compiled} kernels compiled, none of them kept")
-        return compiled
-    # What is compiled already takes less time to try than to start processes for.
-    cold = [what for what in rest if not is_warm([what])]
-    for what in rest:
-        if what not in cold:
-            finished(_compile_part(what)[0], what)
-    if cold:
-        with ThreadPoolExecutor(os.cpu_count()) as pool:
-            for at_work in as_completed([pool.submit(_compile_elsewhere, what) for what in cold]):
-                finished(*at_work.result())
-    if tell is not None:
-        tell(len(chosen), f"{compiled} kernels compiled" if compiled else "everything was compiled already")
-    return compiled
+            work.finished(0, what)
+    while (what := work.next()) is not None:  # left by a helper that was killed
+        work.finished(_compile_part(what), what)
+    return work.ended(f"{work.compiled} kernels compiled" if work.compiled else "everything was compiled already")
 
 
-def _compile_part(what: str) -> tuple[int, str]:
-    """Use everything of a part once; returns how many kernels had to be compiled, and the part."""
+class _Work:
+    """The parts that are left to do, for whoever has time, and how far it is."""
+
+    def __init__(self, parts: Sequence[str], tell: Callable[[int, str], None] | None) -> None:
+        self._waiting = deque(parts)
+        self._tell = tell or (lambda done, what: None)
+        self._lock = threading.Lock()
+        self._total = len(parts)
+        self._done = 0
+        self.compiled = 0
+
+    def next(self) -> str | None:
+        with self._lock:
+            return self._waiting.popleft() if self._waiting else None
+
+    def left_undone(self, what: str) -> None:
+        with self._lock:
+            self._waiting.append(what)
+
+    def begun(self, name: str) -> None:
+        """A kernel is being compiled in this process."""
+        with self._lock:
+            self.compiled += 1
+            self._tell(self._done, f"compiling {name}")
+
+    def finished(self, count: int, what: str) -> None:
+        """A part is done, for which `count` kernels that `begun` did not hear of were compiled."""
+        with self._lock:
+            self.compiled += count
+            self._done += 1
+            self._tell(self._done, what)
+
+    def ended(self, how: str) -> int:
+        self._tell(self._total, how)
+        return self.compiled
+
+
+@contextlib.contextmanager
+def _helping(work: _Work) -> Iterator[None]:
+    """Another process that does parts until none is left."""
+    helper = Helper("tropel.warmup", "_compile_part")
+
+    def help_out() -> None:
+        while (what := work.next()) is not None:
+            answer = helper.do(what)
+            if answer is None:
+                return work.left_undone(what)
+            count, warned = answer
+            for text in warned:
+                warnings.warn(text, stacklevel=2)
+            work.finished(count, what)
+        return None
+
+    thread = threading.Thread(target=help_out)
+    thread.start()
+    try:
+        yield
+        thread.join()
+    finally:
+        helper.stop()
+        thread.join()
+
+
+def _cores() -> int:
+    """How many cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _compile_part(what: str) -> int:
+    """Use everything of a part once; returns how many kernels had to be compiled."""
     names: list[str] = []
     with watch_compiling(names.append):
         PARTS[what]()
     if kernels_are_kept() and (directory := cache_directory()) is not None:
         with contextlib.suppress(OSError):  # then the part is tried again, and its kernels are found one by one
             _mark(directory, what).touch()
-    return len(names), what
-
-
-def _compile_elsewhere(what: str) -> tuple[int, str]:
-    """`_compile_part` in a process of its own: the compiler uses one core. What it warns of is said here, once."""
-    done = subprocess.run([sys.executable, "-c", _SCRIPT, what], stdout=subprocess.PIPE, text=True, check=True)
-    count, warned = json.loads(done.stdout.splitlines()[-1])
-    for text in warned:
-        warnings.warn(text, stacklevel=2)
-    return count, what
-
-
-_SCRIPT = """
-import json, sys, warnings
-from tropel.warmup import _compile_part
-with warnings.catch_warnings(record=True) as warned:
-    count, _ = _compile_part(sys.argv[1])
-print(json.dumps([count, [str(one.message) for one in warned]]))
-"""
+    return len(names)
 
 
 def _crowd_in_a_room() -> None:
     from tropel import Seek
-    from tropel._kernels.arrays import clear, copy
 
     _use_in_a_room(Seek())
+
+
+def _bodies_in_a_room() -> None:
+    from tropel._kernels.arrays import clear, copy
+    from tropel.agents.state import AgentState, Steered
+    from tropel.contracts import Model, Moment
+    from tropel.contracts.declarations import ModelDeclaration
+    from tropel.run.snapshot import sum_of_row_digests
+
+    class StraightOn(Model):
+        """Walks as planned and looks at nobody, so that contact is reached at once."""
+
+        declares = ModelDeclaration(solid_bodies=True, senses=False)
+
+        def steer(self, moment: Moment, out: Steered) -> None:
+            out.velocity[moment.members] = moment.directions[moment.members]
+
     # What large crowds do on several threads, small ones do without a kernel.
     large = np.zeros(1 << 18)
     copy(large, large.copy())
     clear(large)
+    sum_of_row_digests(AgentState(2).columns)
+    _use_in_a_room(StraightOn())
 
 
 def _collision_free_crowd() -> None:
@@ -339,23 +385,25 @@ def _use(sim: object) -> None:
     near.obstacles_csr()
 
 
-#: What is compiled, by the name that the progress bar shows.
+#: What is compiled, by the name that the progress bar shows. After the basics the longest come first, so that all cores
+#: have something to do to the end.
 PARTS: dict[str, Callable[[], None]] = {
     "a crowd in a room": _crowd_in_a_room,
-    "a collision-free crowd": _collision_free_crowd,
-    "a swarm in a box": _swarm_in_a_box,
-    "a crowd on a torus": _crowd_on_a_torus,
-    "competing behaviours": _competing_behaviours,
+    "bodies in a room": _bodies_in_a_room,
     "flocks": _flocks,
+    "competing behaviours": _competing_behaviours,
+    "harmonic fields": _harmonic_fields,
     "flow fields": _flow_fields,
     "a crowd on cells": _crowd_on_cells,
     "flocks one after the other": _flocks_one_after_the_other,
-    "harmonic fields": _harmonic_fields,
+    "a collision-free crowd": _collision_free_crowd,
     "painted fields": _painted_fields,
+    "a crowd on a torus": _crowd_on_a_torus,
+    "a swarm in a box": _swarm_in_a_box,
     "influence of hazards": _influence_of_hazards,
 }
 
 
 def kernels() -> list[str]:
     """Names of all kernels that are compiled in this process."""
-    return sorted(k.py_func.__module__ + "." + k.py_func.__name__ for k in compiled_kernels() if k.signatures)
+    return sorted(k.py_func.__module__ + "." + k.py_func.__name__ for k in compiled_kernels() if k.is_compiled)

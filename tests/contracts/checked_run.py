@@ -212,7 +212,7 @@ def main() -> None:
     check_steering(Dynamical(classes="apart"), ids_matter=True)
     check_steering(tropel.Flocking(), ids_matter=True)
     print("contracts are kept")
-    print("never called:", *sorted(k.py_func.__qualname__ for k in compiled_kernels() if not k.signatures))
+    print("never called:", *sorted(k.py_func.__qualname__ for k in compiled_kernels() if not k.is_compiled))
 
 
 if __name__ == "__main__":

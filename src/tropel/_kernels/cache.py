@@ -24,7 +24,7 @@ import re
 import sys
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +33,7 @@ from numba.core.caching import _Cache
 from numba.core.compiler import CompileResult
 from numba.core.serialize import dumps
 
+from tropel._kernels.claims import claimed
 from tropel.foundation.files import belongs_to_the_trusted, make_private, others_can_write, replacing, user_cache
 
 VARIABLE = "NUMBA_CACHE_DIR"
@@ -114,6 +115,17 @@ class KernelCache(_Cache):
         if directory is not None:
             for path in directory.glob(f"{self._stem()}-*{_SUFFIX}"):
                 path.unlink(missing_ok=True)
+
+    @contextlib.contextmanager
+    def claim(self, sig: Any, target_context: Any) -> Iterator[None]:
+        """While other processes need not compile this kernel: it will be there when they get the claim."""
+        target_context.refresh()
+        directory = cache_directory()
+        if directory is None or not self._enabled or not kernels_are_kept():
+            yield
+            return
+        with claimed(directory / self._name(self._key(sig, target_context.codegen()))):
+            yield
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         target_context.refresh()

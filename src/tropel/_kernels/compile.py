@@ -13,7 +13,7 @@ from typing import Any
 import numba
 from numba.core import event
 
-from tropel._kernels.cache import KernelCache
+from tropel._kernels.inner import Kernel
 
 #: Below this many agents a step is shorter than what waking the other threads costs.
 SMALL_RUN = 2_000
@@ -22,9 +22,9 @@ _registry: list[Any] = []
 
 
 def _compiled(function: Callable[..., Any], **options: Any) -> Any:
-    compiled = numba.njit(nogil=True, error_model="numpy", **options)(function)
-    # What `cache=True` does, with a cache of our own.
-    compiled._cache = KernelCache(function)
+    # Numba would hand `forceinline` down to all that an inlined kernel calls: thirty megabytes of walls and corners.
+    options = {"nopython": True, "nogil": True, "error_model": "numpy", "forceinline": False, **options}
+    compiled = Kernel(function, targetoptions=options)
     _registry.append(compiled)
     return compiled
 

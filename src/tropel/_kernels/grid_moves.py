@@ -213,7 +213,7 @@ def _row_downhill(iy, ground, distance, vectors):
 def all_downhill(ground, distance, vectors):
     """Write the unit vectors (cells, 2) of every cell; zero on goals and where there is no path."""
     for iy in numba.prange(distance.size // ground.across):
-        _row_downhill(iy, ground, distance, vectors)
+        _row_downhill(np.uint64(iy), ground, distance, vectors)
 
 
 @kernel

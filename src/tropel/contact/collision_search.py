@@ -262,7 +262,8 @@ def _search_chunk(cells, move, extent, discs, ordinary, largest, chunk, pairs, f
 def _find_collisions(cells, move, extent, discs, ordinary, largest, pairs, figures, found):
     """All colliding pairs by chunk, as places in the cell list, or -1 - m for obstacle m; counts beyond the room."""
     for chunk in prange(found.shape[0]):
-        found[chunk] = _search_chunk(cells, move, extent, discs, ordinary, largest, chunk, pairs[chunk], figures[chunk])
+        place = np.uint64(chunk)  # its type from the start: a call with another one is another kernel
+        found[chunk] = _search_chunk(cells, move, extent, discs, ordinary, largest, place, pairs[chunk], figures[chunk])
 
 
 @dataclass(frozen=True, kw_only=True)

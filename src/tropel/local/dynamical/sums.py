@@ -132,7 +132,7 @@ def _weigh_in_space(table, count, h, m, own_speed, anticipation, d0, kind, front
         table[_WINDOW + k] = w if felt else 0.0
 
 
-@kernel
+@inlined_kernel
 def _weigh(table, listed, spatial, h, m, own_speed, anticipation, d0, kind, front, cos_view, all_round, sums, gap):
     """Add the listed bodies to the sums of their class; returns the smallest free distance in front so far."""
     count = listed
@@ -205,7 +205,7 @@ def sum_over_agents(i, x, y, z, h, m, own_speed, d0, cos_view, crowd, near, rule
     return gap
 
 
-@kernel
+@inlined_kernel
 def sum_over_obstacles(i, x, y, z, h, m, own_speed, d0, cos_view, crowd, discs, rules, table, scratch, gap):
     """Add the round obstacles with their surface within the sense radius, each by the parameters of its type."""
     spatial = crowd.position.shape[1] == 3
@@ -239,7 +239,7 @@ def sum_over_obstacles(i, x, y, z, h, m, own_speed, d0, cos_view, crowd, discs, 
 # Walls and closed doors, in 2D.
 
 
-@kernel
+@inlined_kernel
 def sum_over_walls(i, x, y, hx, hy, d0, cos_view, crowd, walls, rules, scratch, gap):
     """Add the walls within the sense radius to the sums; returns the smallest free distance in front."""
     sums = scratch[rules.class_of[WALLS]]
