@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tropel import warmup
-from tropel._kernels.helpers import Helper
+from tropel._kernels.processes import CompilingProcess
 from tropel.warmup import BASICS, PARTS
 
 #: Runs the planned scenes twice, the second time with plans from the cache, and prints what had to be compiled.
@@ -68,7 +68,7 @@ def test_what_cannot_be_kept_is_not_compiled_in_other_processes(monkeypatch: pyt
     parts = [*BASICS, "something else"]
     monkeypatch.setattr(warmup, "PARTS", {what: lambda what=what: used.append(what) for what in parts})
     monkeypatch.setattr(warmup, "kernels_are_kept", lambda: False)
-    monkeypatch.setattr(warmup, "Helper", lambda *what: pytest.fail("something was compiled for nothing"))
+    monkeypatch.setattr(warmup, "CompilingProcess", lambda *what: pytest.fail("something was compiled for nothing"))
     told: list[str] = []
     assert warmup.warm_up(lambda done, what: told.append(what)) == 0
     assert used == list(BASICS)
@@ -78,7 +78,7 @@ def test_what_cannot_be_kept_is_not_compiled_in_other_processes(monkeypatch: pyt
 def test_what_another_process_warns_of_is_handed_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tmp_path.chmod(0o777)
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
-    helper = Helper("tropel.warmup", "_compile_part")
+    helper = CompilingProcess("tropel.warmup", "_compile_part")
     answer = helper.do("influence of hazards")
     helper.stop()
     assert answer is not None
@@ -86,7 +86,7 @@ def test_what_another_process_warns_of_is_handed_over(tmp_path: Path, monkeypatc
 
 
 def test_a_process_that_fails_or_is_stopped_says_so() -> None:
-    helper = Helper("tropel.warmup", "_compile_part")
+    helper = CompilingProcess("tropel.warmup", "_compile_part")
     assert helper.do("what is no part") is None
     helper.stop()
     assert helper.do("influence of hazards") is None
@@ -122,7 +122,7 @@ def test_parts_are_shared_with_another_process(tmp_path: Path, monkeypatch: pyte
     monkeypatch.setattr(
         warmup, "_compile_part", lambda what: (_until(lambda: done_there), parts.done_here.append(what))
     )
-    monkeypatch.setattr(warmup, "Helper", Fake)
+    monkeypatch.setattr(warmup, "CompilingProcess", Fake)
     with pytest.warns(UserWarning, match="the disk is full"):
         assert warmup.warm_up() == 3 * (len(done_there) - 1)
     assert sorted([*parts.done_here, *done_there]) == sorted([*parts.parts, "stopped"])
@@ -144,7 +144,7 @@ def test_what_another_process_leaves_undone_is_done_here(tmp_path: Path, monkeyp
         def stop(self) -> None:
             pass
 
-    monkeypatch.setattr(warmup, "Helper", Failing)
+    monkeypatch.setattr(warmup, "CompilingProcess", Failing)
     told: list[int] = []
     warmup.warm_up(lambda done, what: told.append(done))
     assert len(failed) == 1

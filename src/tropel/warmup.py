@@ -20,7 +20,7 @@ import shapely
 
 from tropel._kernels.cache import cache_directory, kernels_are_kept
 from tropel._kernels.compile import compiled_kernels, watch_compiling
-from tropel._kernels.helpers import Helper
+from tropel._kernels.processes import CompilingProcess
 
 #: What most scenes need; a first demo compiles no more than this. The parts meet in the middle: one begins with what
 #: comes first in a step, the other with what comes last, and neither compiles what the other one has at hand.
@@ -101,7 +101,7 @@ class _Work:
 @contextlib.contextmanager
 def _helping(work: _Work) -> Iterator[None]:
     """Another process that does parts until none is left."""
-    helper = Helper("tropel.warmup", "_compile_part")
+    helper = CompilingProcess("tropel.warmup", "_compile_part")
 
     def help_out() -> None:
         while (what := work.next()) is not None:

@@ -12,8 +12,8 @@ from tropel.agents.personality import (
     PERSONALITY,
     SLOWEST_SPEED,
     SLOWEST_TURN,
-    felt_distance,
     filter_gain,
+    perceived_distance,
     safety_distance,
 )
 
@@ -49,9 +49,9 @@ def test_the_more_sluggish_filter_lets_less_through(one: float, other: float) ->
 
 @pytest.mark.parametrize("d0_base", [0.3, 1.0, 3.0])
 def test_felt_distance_is_the_base_at_half_courage_its_square_law_at_none_and_nothing_at_full(d0_base: float) -> None:
-    assert felt_distance(d0_base, 0.5) == pytest.approx(d0_base)
-    assert felt_distance(d0_base, 0.0) == pytest.approx((d0_base + 1.0) ** 2 - 1.0)
-    assert 0.0 < felt_distance(d0_base, 1.0) <= 0.01
+    assert perceived_distance(d0_base, 0.5) == pytest.approx(d0_base)
+    assert perceived_distance(d0_base, 0.0) == pytest.approx((d0_base + 1.0) ** 2 - 1.0)
+    assert 0.0 < perceived_distance(d0_base, 1.0) <= 0.01
 
 
 @pytest.mark.parametrize(
@@ -64,7 +64,7 @@ def test_safety_distance_is_kept_up_to_half_courage_and_falls_to_nothing(courage
 @given(one=traits, other=traits, d0_base=st.floats(0.05, 5.0))
 def test_the_braver_goes_nearer(one: float, other: float, d0_base: float) -> None:
     low, high = sorted((one, other))
-    assert felt_distance(d0_base, low) >= felt_distance(d0_base, high)
+    assert perceived_distance(d0_base, low) >= perceived_distance(d0_base, high)
     assert safety_distance(d0_base, low, 1.3, 1.0) >= safety_distance(d0_base, high, 1.3, 1.0)
 
 

@@ -126,7 +126,9 @@ def test_solid_bodies_with_a_hook_move_to_the_same_bits(threads: int) -> None:
             near = CellGrid.of(jam.state, jam.world)
             bodies = Bodies(near, np.ones(MANY, dtype=bool), KEY, STEP, at_round_end=hook)
             steered = Steered.like(jam.state, ())
-            steered.position[:] = bodies.press(jam.state, jam.wanted, jam.longest, jam.world.wall_grid(1.0), DT)
+            steered.position[:] = bodies.solve_contacts(
+                jam.state, jam.wanted, jam.longest, jam.world.wall_grid(1.0), DT
+            )
             bodies.give_way(jam.state, steered)
             ends.append(steered.position.copy())
     np.testing.assert_array_equal(ends[0], ends[1])

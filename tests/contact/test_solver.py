@@ -37,7 +37,7 @@ def pressed(state: AgentState, world: World, moves: Floats) -> Floats:
     """What the wanted moves become, in the first step: nobody fidgets yet."""
     longest = float(np.linalg.norm(moves, axis=1).max())
     bodies = Bodies(CellGrid.of(state, world), np.ones(len(state), dtype=bool), np.uint64(1), 0)
-    return bodies.press(state, state.position + moves, longest, world.wall_grid(2.0), 0.05) - state.position
+    return bodies.solve_contacts(state, state.position + moves, longest, world.wall_grid(2.0), 0.05) - state.position
 
 
 def people(position: Floats, radius: float = 0.2) -> AgentState:

@@ -27,7 +27,7 @@ PLAIN = 1024
 MOVE_X = np.array([1, 0, -1, 0, 1, -1, -1, 1], dtype=np.int64)
 MOVE_Y = np.array([0, 1, 0, -1, 1, 1, -1, -1], dtype=np.int64)
 #: Values in a policy besides the numbers of moves.
-STAY, NO_PATH = 8, 255
+STAY, NO_MOVE = 8, 255
 
 
 class MoveCosts(NamedTuple):
@@ -136,7 +136,7 @@ def best_move(c, ground, distance):
     if distance[c] == 0:
         return np.uint8(STAY)
     best = distance[c]
-    move = np.uint8(NO_PATH)
+    move = np.uint8(NO_MOVE)
     for m in range(8):
         if ground.moves[c] >> m & 1:
             there = distance[c + MOVE_Y[m] * ground.across + MOVE_X[m]]
@@ -231,3 +231,27 @@ def downhill_around(cells, ground, distance, vectors, seen):
                     elif not seen[c]:
                         seen[c] = 1
                         vectors[c, 0], vectors[c, 1] = downhill(c, ground, distance)
+
+
+# Path lengths in 32 bits, for code that only compares neighbouring cells.
+#
+# A crowd on a large map waits for memory, and this halves the traffic. Only the lowest bits of a length are kept.
+# Differences between neighbours are correct nevertheless, because they are small. Only AT_GOAL stands for the goal, and
+# only NO_PATH for a path that does not exist.
+
+AT_GOAL, NO_PATH = 0, 0xFFFFFFFF
+_LOW = np.int64(0xFFFFFFFF)
+
+
+def bits_to_drop(longest_move: int) -> int:
+    """How many of the lowest bits of lengths to drop, so that differences of a few moves this long still fit."""
+    return max(0, longest_move.bit_length() - 29)
+
+
+@parallel_kernel
+def shorten_lengths(units, drop, out):
+    """Write path lengths without their `drop` lowest bits and without their highest bits."""
+    for cell in numba.prange(units.size):
+        way = units[cell]
+        low = np.uint32(min(max((way >> drop) & _LOW, AT_GOAL + 1), NO_PATH - 1))
+        out[cell] = np.uint32(AT_GOAL) if way == 0 else np.uint32(NO_PATH) if way >= FAR else low

@@ -68,7 +68,7 @@ def filter_gain(sluggishness, slowest, dt):
 
 
 @inlined_kernel
-def felt_distance(d0_base, courage):
+def perceived_distance(d0_base, courage):
     """d0: the distance from which obstacles repel the agent [m]."""
     co = min(max(courage, 0.0), 1.0)
     # A power, written so that the logarithm is computed once for all agents.

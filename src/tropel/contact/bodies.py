@@ -21,7 +21,7 @@ from tropel.agents.state import AgentState, Steered
 from tropel.broad_phase import CellGrid
 from tropel.contact.contacts import Contacts, find_contacts
 from tropel.contact.giving_way import lengths_of, shorten_moves
-from tropel.contact.solver import under_pressure
+from tropel.contact.solver import moves_in_contact
 from tropel.contact.wanted import HowTheyMove
 from tropel.contracts.declarations import Moves
 from tropel.foundation.reductions import ONE_PROCESS, Reductions
@@ -56,7 +56,7 @@ class Bodies:
         self._farthest = -1.0  #: the contact lists are complete for moves up to this length [m]
         self._wanted: NDArray[np.float64] | None = None  #: ends of the moves that the contacts were found for
 
-    def press(
+    def solve_contacts(
         self,
         state: AgentState,
         wanted: NDArray[np.float64],
@@ -72,7 +72,7 @@ class Bodies:
         self._farthest = longest + 0.1 * widest
         self._wanted = wanted
         self._contacts = self._find(state, wanted, moves, widest)
-        return under_pressure(
+        return moves_in_contact(
             self._contacts,
             wanted,
             walls=walls,

@@ -160,7 +160,7 @@ def give_way_round(contacts, table, key, step):
 
 
 @allocating_kernel
-def _lay_table(contacts, wanted, ends, lengths, shares):
+def _new_table(contacts, wanted, ends, lengths, shares):
     """The table before the first round, and how many agents must be checked."""
     agents, dim = contacts.position.shape
     # Agents that do not move at all cannot give way, so the others must.
@@ -198,7 +198,7 @@ def give_way(contacts, wanted, ends, lengths, shares, velocity, key, step, at_ro
 
     The compiled version is called without `at_round_end`; with it, the same rounds run from Python.
     """
-    table, size = _lay_table(contacts, wanted, ends, lengths, shares)
+    table, size = _new_table(contacts, wanted, ends, lengths, shares)
     rounds = 0
     while size > 0:
         rounds += 1

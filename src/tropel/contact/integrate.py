@@ -260,7 +260,7 @@ def _move_together(
         check_short(state, wanted, longest, widest, world)
     target = wanted
     if bodies is not None:
-        target = bodies.press(state, wanted, longest, walls_around(widest, world), dt, moves)
+        target = bodies.solve_contacts(state, wanted, longest, walls_around(widest, world), dt, moves)
     # Walls and discs, then the exact check of the chord.
     move_towards(target, state, steered, world, dt, moves, widest)
     if bodies is not None:

@@ -86,7 +86,7 @@ def _list_walls(i, contacts, table, walls):
 
 
 @inlined_kernel
-def _pressed_by_walls(i, table):
+def _wall_contacts(i, table):
     """What walls subtract from the move of agent i, and how many walls are in contact with it."""
     moves, pressure = table.moves, table.wall_pressure
     sx = sy = 0.0
@@ -103,7 +103,7 @@ def _pressed_by_walls(i, table):
 
 
 @inlined_kernel
-def _pressed_by_others(i, contacts, table):
+def _body_contacts(i, contacts, table):
     """What other bodies subtract from the move of agent i, and how many of them are in contact with it.
 
     A pair is evaluated again only if one of the two has moved. The step size is inversely proportional to the number of
@@ -139,7 +139,7 @@ def _pressed_by_others(i, contacts, table):
 
 
 @kernel
-def _press_some(contacts, table, walls, first, last):
+def _solve_some(contacts, table, walls, first, last):
     """One round for some agents: contact pressures from others and walls, and what they leave of each wish."""
     position, wish, moves, fresh = contacts.position, table.wish, table.moves, table.fresh
     dim = position.shape[1]
@@ -151,11 +151,11 @@ def _press_some(contacts, table, walls, first, last):
         wz = wish[i, 2] - position[i, 2] if dim == 3 else 0.0
         if (wx == 0.0 and wy == 0.0 and wz == 0.0) or code_of(contacts.codes, i) == EXACTLY:
             continue
-        sx, sy, sz, pressing = _pressed_by_others(i, contacts, table)
+        sx, sy, sz, pressing = _body_contacts(i, contacts, table)
         if table.wall_count[i] == _UNKNOWN and pressing > 0:
             _list_walls(i, contacts, table, walls)
         if table.wall_count[i] != _UNKNOWN and table.wall_count[i] > 0:
-            tx, ty, more = _pressed_by_walls(i, table)
+            tx, ty, more = _wall_contacts(i, table)
             sx, sy, pressing = sx + tx, sy + ty, pressing + more
         table.fresh_touching[i] = max(pressing, 1)
         fresh[i, 0], fresh[i, 1] = wx - sx, wy - sy
@@ -211,10 +211,10 @@ def contact_round(contacts, table, walls, size, number):
     """
     if size <= 2 * CHUNK:
         # After a few rounds most agents are settled; the rest are too few to share among threads.
-        _press_some(contacts, table, walls, 0, size)
+        _solve_some(contacts, table, walls, 0, size)
     else:
         for chunk in numba.prange((size + CHUNK - 1) // CHUNK):
-            _press_some(contacts, table, walls, chunk * CHUNK, min((chunk + 1) * CHUNK, size))
+            _solve_some(contacts, table, walls, chunk * CHUNK, min((chunk + 1) * CHUNK, size))
     return _take_over(contacts, table, size, number)
 
 
@@ -257,7 +257,7 @@ def _go(contacts, table):
 
 
 @allocating_kernel
-def _lay_table(contacts, wish, walls, longest, still):
+def _new_table(contacts, wish, walls, longest, still):
     """The table before the first round, and how many agents are on the list for it."""
     position = contacts.position
     agents, dim = position.shape
@@ -306,7 +306,7 @@ def solve_contacts(contacts, ends, walls, held, key, moment, longest, still, at_
 
     The compiled version is called without `at_round_end`; with it, the same rounds run from Python.
     """
-    table, size = _lay_table(contacts, ends, walls, longest, still)
+    table, size = _new_table(contacts, ends, walls, longest, still)
     rounds, left, fidgeted = 0, _ROUNDS, False
     while True:
         rounds += 1
@@ -324,7 +324,7 @@ def solve_contacts(contacts, ends, walls, held, key, moment, longest, still, at_
     return rounds - 1
 
 
-def under_pressure(
+def moves_in_contact(
     contacts: Contacts,
     wanted: NDArray[np.float64],
     *,

@@ -295,7 +295,7 @@ def step_off(state: AgentState, world: World, door: str, *, dt: float) -> None:
     walls = world.wall_grid(1.0)
     for row in np.flatnonzero(standing & (state.dead == 0)):
         place = state.position[row]
-        for back in _ways_back(place, -dt * state.velocity[row], segments):
+        for back in _paths_back(place, -dt * state.velocity[row], segments):
             aside = place + back
             if _clear(*place, *aside, segments, walls):
                 state.position[row] = aside
@@ -303,7 +303,7 @@ def step_off(state: AgentState, world: World, door: str, *, dt: float) -> None:
                 break
 
 
-def _ways_back(place: Floats, back: Floats, segments: Floats) -> Iterator[Floats]:
+def _paths_back(place: Floats, back: Floats, segments: Floats) -> Iterator[Floats]:
     """First back the way it came, then straight off the line: to the side it came from, and finally to the other."""
     length = float(np.hypot(*back))
     if length > 0.0:

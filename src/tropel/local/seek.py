@@ -91,7 +91,7 @@ def _look_around(x, y, z, own, radius, horizon, near, seen):
 
 
 @kernel
-def _free_way(ex, ey, ez, speed, most, seen, count):
+def _free_distance(ex, ey, ez, speed, most, seen, count):
     """Distance along the unit vector e to the first contact at this speed, if all others keep their velocity."""
     time = most / speed
     for k in range(count):
@@ -150,7 +150,7 @@ class _Rules(NamedTuple):
 def _best_direction(x, y, z, ex, ey, ez, dim, wanted, horizon, radius, seen, count, walls, turns):
     """Rule 1: the direction of the fan that ends nearest to where walking straight ahead would lead."""
     bx, by, bz = ex, ey, ez
-    free = free_of_walls(x, y, ex, ey, radius, _free_way(ex, ey, ez, wanted, horizon, seen, count), walls)
+    free = free_of_walls(x, y, ex, ey, radius, _free_distance(ex, ey, ez, wanted, horizon, seen, count), walls)
     if free >= horizon:
         return bx, by, bz
     least = (horizon - free) ** 2
@@ -165,7 +165,7 @@ def _best_direction(x, y, z, ex, ey, ez, dim, wanted, horizon, radius, seen, cou
             sign = sine if side % 2 == 0 else -sine
             sx, sy, sz = (ux, uy, uz) if side < 2 else (wx, wy, wz)
             cx, cy, cz = cosine * ex + sign * sx, cosine * ey + sign * sy, cosine * ez + sign * sz
-            free = free_of_walls(x, y, cx, cy, radius, _free_way(cx, cy, cz, wanted, horizon, seen, count), walls)
+            free = free_of_walls(x, y, cx, cy, radius, _free_distance(cx, cy, cz, wanted, horizon, seen, count), walls)
             missed = horizon * horizon + free * free - 2.0 * horizon * free * cosine
             if missed < least - 1e-12:
                 least, bx, by, bz = missed, cx, cy, cz

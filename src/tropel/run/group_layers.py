@@ -124,7 +124,7 @@ class GroupLayers:
 
     def bodies(self, phase: Phase, moment: Moment, key: np.uint64) -> Bodies | None:
         """The solid bodies that never move into each other in this phase; None if no agent can be pushed."""
-        if not phase.pressed:
+        if not phase.pushed:
             return None
         solid = np.array([model.declares.solid_bodies for model in self.models])[moment.state.group]
         return Bodies(moment.cells, solid, key, moment.step, reduce=moment.reduce)

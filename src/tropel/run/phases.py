@@ -33,7 +33,7 @@ class Phase:
     models: list[tuple[Model, Groups]]
     senses: bool  #: whether any of them needs to know what is near
     moves: HowTheyMove  #: how the agents of each group move now; one value if all move alike
-    pressed: bool  #: whether any of them has solid bodies that others may push
+    pushed: bool  #: whether any of them has solid bodies that others may push
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,11 +61,11 @@ def _phase(number: int, in_use: list[tuple[Model, Groups]], of_groups: Sequence[
         models=models,
         senses=any(model.declares.senses for model, _ in models),
         moves=codes[0] if len(set(codes)) == 1 else np.array(codes, dtype=np.uint8),
-        pressed=any(can_be_pressed(model) for model, _ in models),
+        pushed=any(can_be_pushed(model) for model, _ in models),
     )
 
 
-def can_be_pressed(model: Model) -> bool:
+def can_be_pushed(model: Model) -> bool:
     """Whether its agents are bodies that others can push; an agent that moves exactly stands like a rock."""
     return model.declares.solid_bodies and model.declares.moves is not Moves.EXACTLY
 

@@ -176,10 +176,10 @@ def draw_plan(plan: Plan, path: Path) -> Path:
 
     if plan.world.dim != 2:
         raise ParameterError("only 2D fields can be drawn")
-    return draw_field(plan.scene(), layer_of(plan.field), path, title=plan.title, facts=plan.facts())
+    return draw_field(plan.scene(), values_of(plan.field), path, title=plan.title, facts=plan.facts())
 
 
-def layer_of(field: FieldOnRaster) -> FieldValues:
+def values_of(field: FieldOnRaster) -> FieldValues:
     """A field in the form that pictures take: coloured by path length, or by the logarithm that the solver gives."""
     from tropel.pictures.field import FieldValues
 
@@ -218,7 +218,7 @@ def draw_scenario_fields(scenario: Scenario, folder: Path) -> list[Path]:
     for number, (planner, goal, field) in enumerate(fields):
         name = "field.png" if len(fields) == 1 else f"field_{number + 1}.png"
         plan = Plan(world=sim.world, field=field, planner=planner, goal=goal, seconds=0.0, title=sim.title)
-        drawn.append(draw_field(sim.scene, layer_of(field), folder / name, title=sim.title, facts=plan.facts()))
+        drawn.append(draw_field(sim.scene, values_of(field), folder / name, title=sim.title, facts=plan.facts()))
     return drawn
 
 

@@ -17,8 +17,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from tropel._kernels.grid_moves import DIAGONAL
-from tropel._kernels.path_lengths import NO_PATH, bits_to_drop, shorten_lengths
+from tropel._kernels.grid_moves import DIAGONAL, NO_PATH, bits_to_drop, shorten_lengths
 from tropel.errors import GeometryError
 from tropel.foundation.memory import require_memory
 from tropel.world.raster import Raster
@@ -62,7 +61,7 @@ class Ground:
         return self.units.shape[2] + 4
 
     def short_lengths(self) -> NDArray[np.uint32]:
-        """The path plans as a crowd reads them (`_kernels/path_lengths.py`): flat, with a margin before and after.
+        """The path plans as a crowd reads them (`_kernels/grid_moves.py`): flat, with a margin before and after.
 
         Kernels read the neighbours of a cell without checking whether they exist, which the margin makes safe.
         """

@@ -55,8 +55,8 @@ from tropel.agents.personality import (
     PERSONALITY,
     SLOWEST_SPEED,
     SLOWEST_TURN,
-    felt_distance,
     filter_gain,
+    perceived_distance,
     safety_distance,
 )
 from tropel.agents.state import Column, Steered
@@ -248,7 +248,7 @@ def _steer_one(i, crowd, directions, near, discs, walls, rules, pace, step, desk
     for c in range(rules.classes):
         for column in range(SUMS):
             scratch[c, column] = 0.0
-    d0 = felt_distance(rules.d0_base, crowd.courage[i])
+    d0 = perceived_distance(rules.d0_base, crowd.courage[i])
     view = crowd.view_angle[i]
     cos_view = math.cos(0.5 * view) if view < 2.0 * math.pi else -2.0
     gap = sum_over_agents(i, x, y, z, h, m, v0, d0, cos_view, crowd, near, rules, desk.table, scratch, math.inf)

@@ -168,7 +168,7 @@ def _first_face(x, y, z, ex, ey, ez, body, most, around):
 
 
 @kernel
-def _free_way(x, y, z, ex, ey, ez, body, most, around, begin, end, spatial):
+def _free_distance(x, y, z, ex, ey, ez, body, most, around, begin, end, spatial):
     """How far a body can move along the unit vector e, at most `most`."""
     free, _ = _first_disc(x, y, z, ex, ey, ez, body, most, around.discs, begin, end)
     if spatial:
@@ -232,7 +232,7 @@ def steering(position, i, radius, vx, vy, vz, sight, wish, around):
     wanted = math.sqrt(gx * gx + gy * gy + gz * gz)
     if wanted > 0.0:
         gx, gy, gz = gx / wanted, gy / wanted, gz / wanted
-        if _free_way(x, y, z, gx, gy, gz, body, sight, around, begin, end, spatial) >= sight:
+        if _free_distance(x, y, z, gx, gy, gz, body, sight, around, begin, end, spatial) >= sight:
             sx, sy, sz = _across(gx, gy, gz, ex, ey, ez, spatial)
             return urgency * sx, urgency * sy, urgency * sz
     nx, ny, nz = _across(nx, ny, nz, ex, ey, ez, spatial)
@@ -244,8 +244,8 @@ def steering(position, i, radius, vx, vy, vz, sight, wish, around):
             ux, uy, uz = (nx, ny, nz) if side < 2 else (mx, my, mz)
             if side % 2 == 1:
                 ux, uy, uz = -ux, -uy, -uz
-            way = _free_way(x, y, z, cosine * ex + sine * ux, cosine * ey + sine * uy, cosine * ez + sine * uz, body,
-                            sight, around, begin, end, spatial)  # fmt: skip
+            way = _free_distance(x, y, z, cosine * ex + sine * ux, cosine * ey + sine * uy, cosine * ez + sine * uz,
+                                 body, sight, around, begin, end, spatial)  # fmt: skip
             # Only if clearly farther: if both sides are equally free, the one away from the obstacle's centre is taken.
             if way > best + 1e-9 * sight:
                 best, sx, sy, sz = way, ux, uy, uz

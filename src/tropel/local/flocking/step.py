@@ -160,7 +160,7 @@ def _look(places, first, last, near, traits, flight, desk):
 
 
 @kernel
-def _feel_obstacles(places, first, last, boids, near, around, flight, barred):
+def _sense_obstacles(places, first, last, boids, near, around, flight, barred):
     spatial = near.position.shape[0] == 3
     for n in range(np.uint64(last - first)):
         k = place_at(places, first, n)
@@ -258,7 +258,7 @@ def _steer_chunk(places, first, last, boids, near, hunted, around, traits, relat
                  out_velocity, out_heading):  # fmt: skip
     _look(places, first, last, near, traits, flight, desk)
     if flight.obstacles:
-        _feel_obstacles(places, first, last, boids, near, around, flight, desk.barred)
+        _sense_obstacles(places, first, last, boids, near, around, flight, desk.barred)
     if flight.hunts:
         meet(places, first, last, hunted, boids.id, desk.alarm, desk.cone, relations.fled, True, desk.found)
         meet(places, first, last, hunted, boids.id, desk.reach, desk.cone, relations.chased, False, desk.found)

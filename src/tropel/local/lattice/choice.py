@@ -10,8 +10,7 @@ from llvmlite import ir  # type: ignore[import-untyped]
 from numba.core import types
 
 from tropel._kernels.compile import inlined_kernel, kernel
-from tropel._kernels.grid_moves import MOVE_X, MOVE_Y
-from tropel._kernels.path_lengths import NO_PATH
+from tropel._kernels.grid_moves import MOVE_X, MOVE_Y, NO_PATH
 from tropel._kernels.simd import eight_bytes, everywhere, intrinsic, trailing_zeros, vector_at
 from tropel._kernels.walls import chord_blocked
 from tropel.local.lattice.bonds import worth_of_bonds
@@ -119,7 +118,7 @@ def _taken(word):
 
 
 @kernel
-def _ways_out(x, y, row, column, plan, ground, walls):
+def _moves_out(x, y, row, column, plan, ground, walls):
     """Moves, as bits, that lead out of a cell that is not free: an agent is caught under a closed door or in rubble."""
     bits = 0
     for m in range(8):
@@ -178,7 +177,7 @@ def best_moves(i, row, column, plan, crowd, ground, walls, occupied, tiles, bond
     cell = row * ground.columns + column
     moves = np.uint64(ground.moves[np.uint64(cell)])
     if moves == 0 and not ground.free[cell]:
-        moves = np.uint64(_ways_out(crowd.position[i, 0], crowd.position[i, 1], row, column, plan, ground, walls))
+        moves = np.uint64(_moves_out(crowd.position[i, 0], crowd.position[i, 1], row, column, plan, ground, walls))
     columns = np.uint64(ground.columns)
     left = np.uint64(length_at(plan, cell, ground)) - _ONE
     here = ground.lengths[left + _ONE]

@@ -12,8 +12,7 @@ import numba
 import numpy as np
 
 from tropel._kernels.compile import inlined_kernel, kernel, parallel_kernel
-from tropel._kernels.grid_moves import MOVE_X, MOVE_Y
-from tropel._kernels.path_lengths import AT_GOAL
+from tropel._kernels.grid_moves import AT_GOAL, MOVE_X, MOVE_Y
 from tropel._kernels.philox import words
 from tropel._kernels.simd import eight_bytes, prefetch, trailing_zeros
 from tropel.agents.state import NO_GOAL

@@ -231,7 +231,7 @@ def _between(x, y, z, iz, iy, ix, field):
 
 
 @kernel
-def way_back(x, y, z, iz, iy, ix, field, walls):
+def path_back(x, y, z, iz, iy, ix, field, walls):
     """Where to go from a place that is not free: index of a cell with a path to the goal, and whether to aim at it.
 
     Of the cells whose centres can be reached in a straight line, it is the one with the best value among those hardly
@@ -294,7 +294,7 @@ def _direction(x, y, z, field, walls, goals, numbers, sight, look):
     pressed = field.kind[iz, iy, ix] == BLOCKED
     aim = False
     if pressed:
-        iz, iy, ix, aim = way_back(x, y, z, iz, iy, ix, field, walls)
+        iz, iy, ix, aim = path_back(x, y, z, iz, iy, ix, field, walls)
         if iz < 0:
             return 0.0, 0.0, 0.0
     kind = field.kind[iz, iy, ix]

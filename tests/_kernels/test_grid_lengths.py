@@ -8,7 +8,7 @@ import numba
 import numpy as np
 import pytest
 
-from tropel._kernels.path_lengths import bits_to_drop, shorten_lengths
+from tropel._kernels.grid_moves import bits_to_drop, shorten_lengths
 from tropel.local.lattice.choice import best_of_eight
 
 FAR = 1 << 62

@@ -20,7 +20,7 @@ for line in sys.stdin:
 """
 
 
-class Helper:
+class CompilingProcess:
     """A process that calls a function of a module, again and again."""
 
     def __init__(self, module: str, function: str) -> None:
