@@ -1,5 +1,6 @@
-"""Neighbour lists by agent (CSR), built from the cell list in a single pass over the distances.
+"""The uniform grid: exact neighbours within per-agent radii, in 2D and 3D.
 
+Kernels walk the cells around an agent. Neighbour lists (CSR) are built on request, in a single pass over the distances.
 Agents of one cell share their candidates, so these are copied next to each other once per cell. Each agent then tests
 64 candidates at a time with vector instructions and no branch, and reads the neighbours off the bits of one word. This
 takes less than half the time of walking the cells agent by agent.
@@ -363,9 +364,6 @@ class NeighbourLists:
         indices = self._indices[:pairs]
         _copy_lists(lists, self._buffer, indptr, indices)
         return Csr(indptr, indices)
-
-
-# The uniform grid: exact neighbours within per-agent radii, in 2D and 3D.
 
 
 class Grid(Environment):

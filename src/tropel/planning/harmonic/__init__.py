@@ -1,4 +1,4 @@
-"""Harmonic planning: the planner (`model.py`) and the field that it follows, solved for on a grid (`planning/fields/field.py`)."""
+"""Harmonic planning: the planner (`model.py`) and the field that it follows (`field.py`), solved for on a grid."""
 
 from tropel.planning.harmonic.field import solve_harmonic
 from tropel.planning.harmonic.model import Harmonic
