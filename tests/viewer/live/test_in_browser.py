@@ -2,27 +2,22 @@
 
 from __future__ import annotations
 
-import io
-from collections.abc import Callable, Iterator
-from threading import Event, Timer
-from threading import enumerate as enumerate_threads
+from collections.abc import Iterator
 from time import perf_counter
 from typing import Any
 
 import numpy as np
 import pytest
+from live_page import PAUSE, differing, eventually, picture, settled, show
 from live_scenes import DOOR, box, two_rooms, wait_for_step
-from PIL import Image
 
 from tropel.viewer import camera
-from tropel.viewer.camera import Pose, first_pose, plan_pose, take
+from tropel.viewer.camera import Pose, first_pose, take
 from tropel.viewer.live.disturb_tab import FIRE, SELECT
 from tropel.viewer.live.view import View, open_view
 
 #: What this scene's window shows of the world besides itself (`camera._MARGIN`).
 MARGIN = 1.08
-#: Never set: waiting for it leaves the other threads the processor.
-_PAUSE = Event()
 
 
 @pytest.fixture(scope="module")
@@ -56,58 +51,6 @@ def begin_anew(opened: View, window: Any) -> None:
     # What the test before has left is taken off the page with the first frame of this run. On a busy machine that may
     # come late, and whatever is drawn anew while it is being dragged is lost.
     eventually(is_shown)
-
-
-def show(view: View, window: Any) -> None:
-    """Open the page, without the note that says how slow a browser without graphics card is."""
-    # Pictures are compared, and a browser that is busy would draw coarser.
-    window.goto(f"{view.address}/?fixedDpr=1")
-    window.wait_for_selector("canvas")
-    eventually(lambda: view.page.pulse.pages == 1)
-    window.locator(".mantine-Notification-closeButton").first.click()
-    framed(view, window)
-
-
-def eventually(holds: Callable[[], Any], *, seconds: float = 60.0) -> Any:
-    """Wait for something that other threads bring about."""
-    end = perf_counter() + seconds
-    while not (found := holds()):
-        assert perf_counter() < end, "it has not happened"
-        _PAUSE.wait(0.02)
-    return found
-
-
-def picture(window: Any) -> np.ndarray:
-    """What the window shows of the world."""
-    area = window.locator("canvas").first.bounding_box()
-    shot = window.screenshot(clip=area)
-    return np.asarray(Image.open(io.BytesIO(shot)).convert("RGB"), dtype=np.int16)
-
-
-def differing(one: np.ndarray, other: np.ndarray) -> int:
-    """How many pixels differ by more than smoothing does."""
-    return int((np.abs(one - other).max(axis=-1) > 40).sum())
-
-
-def settled(window: Any) -> np.ndarray:
-    """What the window shows when it does not change any more."""
-    before = picture(window)
-    end = perf_counter() + 60.0
-    while differing(before, now := picture(window)) > 0:
-        assert perf_counter() < end, "the picture does not come to rest"
-        before = now
-    return before
-
-
-def framed(view: View, window: Any) -> np.ndarray:
-    """What the window shows when its camera has been set for the last time (`camera.Framed`)."""
-    eventually(lambda: not any(isinstance(thread, Timer) for thread in enumerate_threads()))
-    area = window.locator("canvas").first.bounding_box()
-    (client,) = view.page.server.get_clients().values()
-    scene = view.page.scene
-    framing = plan_pose(scene, aspect=area["width"] / area["height"]) if scene.dim == 2 else first_pose(scene)
-    eventually(lambda: np.allclose(client.camera.position, framing.position, atol=0.002 * framing.position[2]))
-    return settled(window)
 
 
 def on_screen(window: Any, place: tuple[float, float]) -> tuple[float, float]:
@@ -274,7 +217,7 @@ def _drag(view: View, window: Any, places: list[tuple[float, float]]) -> bool:
             if perf_counter() > end:
                 window.mouse.up()
                 return False
-            _PAUSE.wait(0.02)
+            PAUSE.wait(0.02)
     window.mouse.up()
     return True
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from live_page import differing, eventually, picture, settled, show
 from live_scenes import two_rooms, wait_for_step
-from test_in_browser import differing, eventually, picture, settled, show
 
 from tropel.viewer.live.view import View, open_view
 from tropel.viewer.overlays.overlay import Overlay, forget_overlay, register_overlay
