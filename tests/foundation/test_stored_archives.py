@@ -100,5 +100,5 @@ def test_files_are_as_open_as_the_mode_and_the_umask_say(tmp_path: Path) -> None
 
 
 def test_a_path_that_names_no_file_is_refused() -> None:
-    with pytest.raises(ParameterError, match="names no file"), replacing(Path("/")):
+    with pytest.raises(ParameterError, match="not the name of a file"), replacing(Path("/")):
         pass

@@ -22,7 +22,10 @@ _registry: list[Any] = []
 
 
 def _compiled(function: Callable[..., Any], **options: Any) -> Any:
-    # Numba would hand `forceinline` down to all that an inlined kernel calls: thirty megabytes of walls and corners.
+    if numba.config.DISABLE_JIT:  # for debuggers
+        return function
+    # Numba would hand `forceinline` down to all that an inlined kernel calls: a move past walls became thirty megabytes
+    # of code.
     options = {"nopython": True, "nogil": True, "error_model": "numpy", "forceinline": False, **options}
     compiled = Kernel(function, targetoptions=options)
     _registry.append(compiled)

@@ -39,12 +39,9 @@ class CompilingProcess:
         try:
             self._process.stdin.write(what + "\n")
             self._process.stdin.flush()
-            answer = self._process.stdout.readline()
-        except (OSError, ValueError):
+            done, warned = json.loads(self._process.stdout.readline())
+        except (OSError, ValueError):  # also where nothing comes any more
             return None
-        if not answer:
-            return None
-        done, warned = json.loads(answer)
         return done, warned
 
     def stop(self) -> None:

@@ -101,7 +101,7 @@ def warm_up_if_cold(quiet: bool) -> None:
     if is_warm():
         return
     if not quiet:
-        Console(stderr=True).print("First run: compiling the kernels once, which takes a minute or two.")
+        Console(stderr=True).print("First run: compiling the kernels once, which takes up to a minute.")
     with counting("compiling", len(BASICS), quiet=quiet) as told:
         warm_up(told, BASICS)
 
