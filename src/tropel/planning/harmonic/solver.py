@@ -28,6 +28,8 @@ from tropel.planning.harmonic.grid import Unknowns, first_estimate
 
 Floats = NDArray[np.float64]
 
+#: What to do where a solution takes too much memory.
+MEMORY_REMEDY = "end other programs, use larger cells, or plan with a flow field"
 #: How far log h falls in one band; exp of it is far from overflow.
 _BAND = 600.0
 #: Beyond the band u is taken for 0, which changes what is so much above its lower end [log u] by less than rounding.
@@ -132,9 +134,6 @@ def _scaled_solution(unknowns: Unknowns, log_h: Floats) -> Floats:
             f"there is not enough memory for a harmonic field of {count:,} cells; {MEMORY_REMEDY}"
         ) from error
     return v
-
-
-MEMORY_REMEDY = "end other programs, use larger cells, or plan with a flow field"
 
 
 def _lower_end(rest: Unknowns, band: NDArray[np.bool_], found: Floats) -> float:
