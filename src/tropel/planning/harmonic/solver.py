@@ -11,7 +11,7 @@ the target outwards: in a band log h falls by no more than `_BAND`, and nothing 
 one band. A maze in which u falls to exp(-5000) is ten, each a tenth of the cells.
 
 Rejected after measuring (docs/measurements.md): nested dissection written by hand, which was about twice as fast and
-took twelve seconds to compile; SuperLU's own orders of elimination (1.2 to 4 times as long, the ordering included). A
+took twelve seconds to compile; SuperLU's own orders of elimination (up to 4 times as long, the ordering included). A
 `panel_size` above SuperLU's own corrupts memory.
 """
 
