@@ -55,7 +55,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "testing": {*CORE, "broad_phase", "contracts", "run", "simulation"},
     "verification": {*BASE, "agents", "contracts", "pictures", "registry", "simulation", "world"},
     "bench": {*CORE, "analysis", "broad_phase", "contracts", "simulation", *LAYERS},
-    "warmup": {*CORE, "analysis", "events", "simulation", *LAYERS},
+    "warmup": {*CORE, "analysis", "contracts", "events", "run", "simulation", *LAYERS},
     "cli": {
         *(*FILES, "agents", "bench", "figures", "run", "scenario", "verification", "viewer", "warmup"),
     },
