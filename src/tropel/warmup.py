@@ -1,7 +1,7 @@
-"""Compile every kernel once, so that later runs start at once.
+"""Compile every kernel once, so that later runs start immediately.
 
-Kernels are compiled when they are first called and kept on disk. The work here is to call each of them with the types
-it will be called with: small scenes in 2D and 3D that use everything.
+Kernels are compiled when they are first called, and cached on disk. This module calls each of them with the types that
+real runs use: small scenes in 2D and 3D that cover everything.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from tropel._kernels.cache import cache_directory, kernels_are_kept
 from tropel._kernels.compile import compiled_kernels, watch_compiling
 from tropel._kernels.processes import CompilingProcess
 
-#: What most scenes need; a first demo compiles no more than this. The parts meet in the middle: one begins with what
-#: comes first in a step, the other with what comes last, and neither compiles what the other one has at hand.
+#: What most scenes need; a first demo compiles nothing else. The two parts work towards each other: one starts with the
+#: first stages of a step, the other with the last, and neither compiles what the other has claimed.
 BASICS = ("a crowd in a room", "bodies in a room")
 
 
 def _mark(directory: Path, what: str) -> Path:
-    """The file that says that a part has been compiled from these very sources."""
+    """The file that marks a part as compiled from exactly these sources."""
     return directory / what.replace(" ", "-")
 
 
@@ -39,15 +39,15 @@ def is_warm(parts: Sequence[str] = BASICS) -> bool:
 
 
 def warm_up(tell: Callable[[int, str], None] | None = None, parts: Sequence[str] | None = None) -> int:
-    """Compile what is not compiled yet; returns how many kernels that were. `tell(done, what)` hears how far it is.
+    """Compile what is not compiled yet; returns the number of kernels. `tell(done, what)` is called with the progress.
 
-    The compiler uses one core, so other processes help: each takes the next part when it is done with one.
+    The compiler uses one core, so there is a process per core. Each takes the next part when it has finished one.
     """
     chosen = list(PARTS) if parts is None else list(parts)
-    # What is compiled already takes less time to try here than to start processes for.
+    # Parts that are compiled already take less time to run here than a process takes to start.
     cold = [what for what in chosen if not is_warm([what])]
     work = _Work(cold + [what for what in chosen if what not in cold], tell)
-    helpers = min(_cores(), len(cold)) - 1 if kernels_are_kept() else 0  # what others compile would be lost otherwise
+    helpers = min(_cores(), len(cold)) - 1 if kernels_are_kept() else 0  # otherwise what they compile would be lost
     with watch_compiling(work.begun), contextlib.ExitStack() as at_work:
         for _ in range(helpers):
             at_work.enter_context(_helping(work))
@@ -56,13 +56,13 @@ def warm_up(tell: Callable[[int, str], None] | None = None, parts: Sequence[str]
                 return work.ended(f"{work.compiled} kernels compiled, none of them kept")
             _compile_part(what)
             work.finished(0, what)
-    while (what := work.next()) is not None:  # left by a helper that was killed
+    while (what := work.next()) is not None:  # left over from a process that was killed
         work.finished(_compile_part(what), what)
     return work.ended(f"{work.compiled} kernels compiled" if work.compiled else "everything was compiled already")
 
 
 class _Work:
-    """The parts that are left to do, for whoever has time, and how far it is."""
+    """The parts that are left to compile, for the next free process, and the progress."""
 
     def __init__(self, parts: Sequence[str], tell: Callable[[int, str], None] | None) -> None:
         self._waiting = deque(parts)
@@ -87,7 +87,7 @@ class _Work:
             self._tell(self._done, f"compiling {name}")
 
     def finished(self, count: int, what: str) -> None:
-        """A part is done, for which `count` kernels that `begun` did not hear of were compiled."""
+        """A part is done; another process compiled `count` kernels for it."""
         with self._lock:
             self.compiled += count
             self._done += 1
@@ -100,7 +100,7 @@ class _Work:
 
 @contextlib.contextmanager
 def _helping(work: _Work) -> Iterator[None]:
-    """Another process that does parts until none is left."""
+    """Another process that compiles parts until none is left."""
     helper = CompilingProcess("tropel.warmup", "_compile_part")
 
     def help_out() -> None:
@@ -130,12 +130,12 @@ def _cores() -> int:
 
 
 def _compile_part(what: str) -> int:
-    """Use everything of a part once; returns how many kernels had to be compiled."""
+    """Run everything in a part once; returns how many kernels had to be compiled."""
     names: list[str] = []
     with watch_compiling(names.append):
         PARTS[what]()
     if kernels_are_kept() and (directory := cache_directory()) is not None:
-        with contextlib.suppress(OSError):  # then the part is tried again, and its kernels are found one by one
+        with contextlib.suppress(OSError):  # then the part is run again, and its kernels are found one by one
             _mark(directory, what).touch()
     return len(names)
 
@@ -154,7 +154,7 @@ def _bodies_in_a_room() -> None:
     from tropel.run.snapshot import sum_of_row_digests
 
     class StraightOn(Model):
-        """Walks as planned and looks at nobody, so that contact is reached at once."""
+        """Walks as planned and ignores neighbours, so that contact is the first thing to be compiled."""
 
         declares = ModelDeclaration(solid_bodies=True, senses=False)
 

@@ -5,7 +5,7 @@ checksum of all that follows, which is compared before anything is unpickled: da
 kernels compiled again. What cannot be kept is compiled in memory. Either is a warning, never an error. Files are
 written aside and renamed, so that processes that write at once, or are killed, leave nothing half-written.
 
-A checksum is no signature, and unpickling runs code: the directory must be one that nobody else can write to.
+A checksum is not a signature, and unpickling runs code: the directory must be closed to other users.
 
 Numba notices an edit of the file that a kernel stands in, but not an edit of another module whose kernels were compiled
 into it: a stale kernel then keeps running. So the directory carries a digest of every source file that takes part in

@@ -1,8 +1,8 @@
 """Claims on kernels, so that processes that start together do not all compile the same ones.
 
-A claim is a lock on one byte of a file in the cache. The operating system takes it away when the process ends, however
-that happens. Nothing depends on claims but time: where they cannot be had, or are held for too long (by a process that
-was stopped, say), the kernel is compiled here too, and whoever is last replaces the file of the other.
+A claim is a lock on one byte of a file in the cache. The operating system releases it when the process ends, for
+whatever reason. Claims only save time: if one cannot be had, or is held for too long (say by a process that was
+suspended), the kernel is compiled here too, and the last process to finish replaces the file of the other.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ try:
 except ImportError:  # there are no such locks on Windows
     fcntl = None  # type: ignore[assignment]
 
-#: No kernel takes as long as this [s] to compile, even on a machine that is busy.
+#: No kernel takes this long [s] to compile, even on a busy machine.
 _PATIENCE = 60.0
 _BETWEEN_LOOKS = 0.02
 
@@ -28,7 +28,7 @@ _FILE = "claims"
 
 @contextlib.contextmanager
 def claimed(path: Path) -> Iterator[None]:
-    """Hold the claim to write the file of a kernel. Waits while another process holds it and the file is not there."""
+    """Hold the claim on the file of a kernel. Waits while another process holds it and the file does not exist."""
     if fcntl is None or path.exists():
         yield
         return

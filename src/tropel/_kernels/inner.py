@@ -1,11 +1,11 @@
-"""Kernels inside of other kernels: they are typed and lowered once, and get no machine code of their own.
+"""Kernels inside other kernels: they are typed and lowered once, and get no machine code of their own.
 
-Numba compiles every function that another one calls as if Python would call it too: it is optimised and turned into
-machine code. All that is thrown away, for the caller takes the function's intermediate code in and does the same again.
-With `prange` there are two more such callers in between that nobody sees. That was more than half of all compiling.
+Numba compiles every function that another one calls as if Python called it too: it optimises the function and generates
+machine code. All of that is thrown away, because the caller links the function's intermediate code and optimises it
+again. Each `prange` adds two more hidden callers. Together this was more than half of all compile time.
 
-So a kernel is two dispatchers. What Python calls is an outer one. Other kernels are shown its `inner` one, whose code
-is only collected: linked to what it calls itself, and left to the outer kernel around it to optimise.
+So a kernel has two dispatchers. Python calls the outer one. Other kernels see its `inner` one, whose code is only
+collected: linked with what it calls, and left for the outermost kernel to optimise.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from tropel._kernels.cache import KernelCache
 
 
 class _InnerLibrary(JITCodeLibrary):
-    """Code that waits to be taken in by another library."""
+    """Code that waits to be linked into another library."""
 
     def _optimize_final_module(self) -> None:
         pass
@@ -37,14 +37,14 @@ class _InnerLibrary(JITCodeLibrary):
 
     def get_pointer_to_function(self, name: str) -> int:
         self._ensure_finalized()
-        return 0  # as for a wrapper that was not asked for
+        return 0  # as for a wrapper that was not requested
 
     def serialize_using_object_code(self) -> Any:
         return self.serialize_using_bitcode()
 
 
 class _InnerCodegen(JITCPUCodegen):
-    """Numba's own generator of machine code, except that its libraries wait."""
+    """Numba's own code generator, except that its libraries wait."""
 
     _library_class = _InnerLibrary
 
@@ -52,12 +52,12 @@ class _InnerCodegen(JITCPUCodegen):
         vars(self).update(vars(codegen))
 
     def set_env(self, env_name: str, env: Any) -> None:
-        """Nothing: there is no machine code yet that could look for its constants."""
+        """Do nothing: there is no machine code yet that could look up its constants."""
 
 
 @functools.cache
 def inner_context(context: Any) -> Any:
-    """What kernels are compiled in: as Numba's own context, with libraries that wait."""
+    """The context that kernels are compiled in: Numba's own, with libraries that wait."""
     context.refresh()
     return context.subtarget(_internal_codegen=_InnerCodegen(context.codegen()))
 
@@ -68,7 +68,7 @@ class _InnerCompiler(Compiler):
 
 
 class _OuterCompiler(_InnerCompiler):
-    """Makes machine code of a kernel and of all that it has taken in."""
+    """Generates machine code for a kernel and everything linked into it."""
 
     def __init__(self, typingctx: Any, targetctx: Any, *others: Any) -> None:
         super().__init__(typingctx, targetctx, *others)
@@ -81,20 +81,20 @@ class _OuterCompiler(_InnerCompiler):
 
     def compile_extra(self, func: Any) -> Any:
         result = super().compile_extra(func)
-        # Also the constants of all that was taken in, as Numba does when it loads a kernel from disk.
+        # Set the constants of everything that was linked in, as Numba does when it loads a kernel from disk.
         for environment in result._find_referenced_environments():
             self._codegen.set_env(environment.env_name, environment)
         return result
 
 
 class _InnerCache(KernelCache):
-    """Intermediate code on disk, for other kernels that take it in."""
+    """Intermediate code on disk, for other kernels that link it."""
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         result = super().load_overload(sig, inner_context(target_context))
         if result is not None:
-            # What has to be called before kernels with `prange` are loaded; Numba hands it on only from code that
-            # it has just compiled. Libraries of older versions do not have it at all.
+            # Functions to call before kernels with `prange` are loaded. Numba passes them on only from code that it
+            # has just compiled. Libraries of older versions do not have them at all.
             getattr(result.library, "_reload_init", set()).update(result.reload_init)
         return result
 
@@ -103,7 +103,7 @@ class _InnerCache(KernelCache):
 
 
 class InnerKernel(CPUDispatcher):
-    """What kernels see of a kernel that they call."""
+    """A kernel as the kernels that call it see it."""
 
     def __init__(self, py_func: Any, locals: Any = None, targetoptions: Any = None) -> None:
         options = {**(targetoptions or {}), "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
@@ -111,13 +111,13 @@ class InnerKernel(CPUDispatcher):
         self._cache = _InnerCache(py_func)
 
     def get_call_template(self, args: Any, kws: Any) -> Any:
-        """Once for all numbers, not once for each that is written down in a call."""
+        """Compile once for all numbers, not once for each literal in a call."""
         plain = [types.unliteral(one) for one in args]
         return super().get_call_template(plain, {name: types.unliteral(one) for name, one in kws.items()})
 
 
 class Kernel(CPUDispatcher):
-    """What Python sees of a kernel."""
+    """A kernel as Python sees it."""
 
     def __init__(self, py_func: Any, locals: Any = None, targetoptions: Any = None) -> None:
         super().__init__(py_func, locals or {}, targetoptions, pipeline_class=_OuterCompiler)
@@ -131,17 +131,17 @@ class Kernel(CPUDispatcher):
 
     @property
     def is_compiled(self) -> bool:
-        """Whether anything has called it in this process."""
+        """Whether it has been compiled or loaded in this process."""
         return bool(self.signatures or self.inner.signatures)
 
     def compile(self, sig: Any) -> Any:
-        with self._cache.claim(sig, self.targetctx), _no_looking_for_cycles():
+        with self._cache.claim(sig, self.targetctx), _no_garbage_collection():
             return super().compile(sig)
 
 
 @contextlib.contextmanager
-def _no_looking_for_cycles() -> Iterator[None]:
-    """The compiler makes so many objects that looking for cycles among them took a fifth of its time."""
+def _no_garbage_collection() -> Iterator[None]:
+    """The compiler creates so many objects that garbage collection took a fifth of its time."""
     was_on = gc.isenabled()
     gc.disable()
     try:

@@ -1,4 +1,4 @@
-"""Processes that compile while this one does: the compiler uses one core, and kernels meet on disk."""
+"""Processes that compile alongside this one: the compiler uses one core, and kernels are shared on disk."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import subprocess
 import sys
 from typing import Any
 
-#: Calls a function with each line that it reads. An interrupt is for the process that gave the work, which says stop.
+#: Calls a function with each line that it reads. Ctrl-C is left to the parent process, which stops this one.
 _SCRIPT = """
 import importlib, json, signal, sys, warnings
 signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -33,18 +33,18 @@ class CompilingProcess:
         )
 
     def do(self, what: str) -> tuple[Any, list[str]] | None:
-        """What the function returned there and what it warned of; None when the process has failed or is stopped."""
+        """What the function returned and its warnings; None if the process has failed or was stopped."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         try:
             self._process.stdin.write(what + "\n")
             self._process.stdin.flush()
             done, warned = json.loads(self._process.stdout.readline())
-        except (OSError, ValueError):  # also where nothing comes any more
+        except (OSError, ValueError):  # also when the output ends
             return None
         return done, warned
 
     def stop(self) -> None:
-        """End the process, whatever it is doing: what it has compiled is on disk, and nothing is left half-written."""
+        """Kill the process at any time: what it has compiled is on disk, and nothing is left half-written."""
         self._process.kill()
         self._process.wait()
