@@ -113,12 +113,13 @@ def test_parts_are_shared_with_another_process(tmp_path: Path, monkeypatch: pyte
 
         def do(self, what: str) -> tuple[int, list[str]]:
             done_there.append(what)
+            _until(lambda: parts.done_here)
             return 3, ["the disk is full"]
 
         def stop(self) -> None:
             done_there.append("stopped")
 
-    # Whoever is here waits until the other one has had a part too.
+    # Each waits until the other one has had a part too.
     monkeypatch.setattr(
         warmup, "_compile_part", lambda what: (_until(lambda: done_there), parts.done_here.append(what))
     )

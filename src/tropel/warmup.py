@@ -46,13 +46,15 @@ def warm_up(tell: Callable[[int, str], None] | None = None, parts: Sequence[str]
     chosen = list(PARTS) if parts is None else list(parts)
     # Parts that are compiled already take less time to run here than a process takes to start.
     cold = [what for what in chosen if not is_warm([what])]
-    work = _Work(cold + [what for what in chosen if what not in cold], tell)
+    first = [what for what in chosen if what in BASICS] or chosen[:1]
+    work = _Work(sorted(chosen, key=lambda what: (what not in first, what not in cold)), tell)
     helpers = min(_cores(), len(cold)) - 1 if kernels_are_kept() else 0  # otherwise what they compile would be lost
     with watch_compiling(work.begun), contextlib.ExitStack() as at_work:
         for _ in range(helpers):
             at_work.enter_context(_helping(work))
         while (what := work.next()) is not None:
-            if what not in BASICS and not kernels_are_kept():
+            if what not in first and not kernels_are_kept():
+                work.give_up()
                 return work.ended(f"{work.compiled} kernels compiled, none of them kept")
             _compile_part(what)
             work.finished(0, what)
@@ -75,6 +77,10 @@ class _Work:
     def next(self) -> str | None:
         with self._lock:
             return self._waiting.popleft() if self._waiting else None
+
+    def give_up(self) -> None:
+        with self._lock:
+            self._waiting.clear()
 
     def left_undone(self, what: str) -> None:
         with self._lock:
