@@ -122,7 +122,7 @@ PLANNERS = Kind(
         Entry("direct", "tropel.planning.direct:Direct", warm_up="a crowd in a room"),
         Entry("flow_field", "tropel.planning.flow.model:FlowField", warm_up="flow fields"),
         Entry("path_plans", "tropel.planning.path_plans.model:PathPlans", warm_up="a crowd on cells"),
-        Entry("harmonic", "tropel.planning.harmonic:Harmonic", warm_up="harmonic fields"),
+        Entry("harmonic", "tropel.planning.harmonic.model:Harmonic", warm_up="harmonic fields"),
         Entry("vector_field", "tropel.planning.vector_field:VectorField", warm_up="painted fields"),
         Entry("blend", "tropel.planning.vector_field:Blend", warm_up="painted fields"),
     ],

@@ -356,7 +356,7 @@ def test_a_negative_time_is_over() -> None:
         (events.GrowHazard(name="fier", inner=1.0), "no hazard 'fier'"),
         (events.RemoveHazard(name="fier"), "no hazard 'fier'"),
         (events.AddHazard(name="fire", inner=1.0, position=(1, 1)), "hazard 'fire' already"),
-        (events.AddHazard(name="new", inner=1.0, position=(1, 1), until=0.5), "over at 1 s"),
+        (events.AddHazard(name="new", inner=1.0, position=(1, 1), until=0.5), "over when it is added at 1 s"),
         (
             events.AddHazard(name="new", inner=1.0, motion=Waypoints(points=((1, 1), (1, 99)), speed=50)),
             "outside the world",

@@ -113,7 +113,7 @@ def test_overlays_have_names_of_their_own() -> None:
     known = overlays()
     assert {"planning field", "density"} <= {overlay.name for overlay in known}
     other = Overlay(name="density", title="another", look=lambda sim, selected: None, draw=lambda canvas, seen: None)
-    with pytest.raises(ParameterError, match="'density' already"):
+    with pytest.raises(ParameterError, match="'density' exists already"):
         register_overlay(other)
 
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 import numba
 import numpy as np
 
-from tropel._kernels.compile import allocating_kernel, kernel, parallel_kernel
+from tropel._kernels.compile import allocating_kernel, inlined_kernel, kernel, parallel_kernel
 from tropel._kernels.grid_moves import FAR, MOVE_X, MOVE_Y, move_cost
 
 _BITS = 21
@@ -57,7 +57,7 @@ def _longer(listed, used, more):
 # Work on one bucket is in kernels that allocate nothing: reference counting would make it 20 times slower.
 
 
-@kernel
+@inlined_kernel
 def _spread_bucket(bucket, ground, distance, cells, count, noted, notes):
     """Shorten the paths of the neighbours of a bucket's cells; returns how many, each of which enters a bucket."""
     buckets = count.size
