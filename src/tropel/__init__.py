@@ -50,6 +50,8 @@ _WHERE = {
     "Flocking": "tropel.local.flocking.model",
     "SequentialFlock": "tropel.local.sequential_flock.model",
     "CollisionFreeSpeed": "tropel.local.collision_free_speed",
+    "ORCA": "tropel.local.orca.model",
+    "SocialForce": "tropel.local.social_force",
     "Simulation": "tropel.simulation",
     "Budget": "tropel.run.budget",
     "events": "tropel.events",

@@ -174,6 +174,18 @@ MODELS = Kind(
             parameters="tropel.local.collision_free_speed:CollisionFreeSpeedParameters",
             warm_up="a collision-free crowd",
         ),
+        Entry(
+            "orca",
+            "tropel.local.orca.model:ORCA",
+            parameters="tropel.local.orca.model:ORCAParameters",
+            warm_up="reciprocal avoidance",
+        ),
+        Entry(
+            "social_force",
+            "tropel.local.social_force:SocialForce",
+            parameters="tropel.local.social_force:SocialForceParameters",
+            warm_up="social forces",
+        ),
     ],
 )
 

@@ -181,6 +181,18 @@ def _collision_free_crowd() -> None:
     _use_in_a_room(CollisionFreeSpeed())
 
 
+def _reciprocal_avoidance() -> None:
+    from tropel import ORCA
+
+    _use_in_a_room(ORCA())
+
+
+def _social_forces() -> None:
+    from tropel import SocialForce
+
+    _use_in_a_room(SocialForce())
+
+
 def _competing_behaviours() -> None:
     from tropel.local.dynamical.model import Dynamical
 
@@ -403,6 +415,8 @@ PARTS: dict[str, Callable[[], None]] = {
     "a crowd on cells": _crowd_on_cells,
     "flocks one after the other": _flocks_one_after_the_other,
     "a collision-free crowd": _collision_free_crowd,
+    "reciprocal avoidance": _reciprocal_avoidance,
+    "social forces": _social_forces,
     "painted fields": _painted_fields,
     "a crowd on a torus": _crowd_on_a_torus,
     "a swarm in a box": _swarm_in_a_box,

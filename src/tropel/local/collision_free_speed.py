@@ -42,6 +42,7 @@ from tropel.agents.state import Column, Steered
 from tropel.contracts import Model, ModelDeclaration, Moment
 from tropel.errors import ParameterError, named_parameters
 from tropel.foundation import quantities
+from tropel.local.dimensions import refuse_3d
 
 #: Agents per unit of parallel work; each unit has its own list of neighbours in sight.
 _CHUNK = 64
@@ -276,12 +277,8 @@ class CollisionFreeSpeed(Model):
 
     def prepare(self, moment: Moment) -> None:
         """Check dimensions and time gaps, once before the first step."""
+        refuse_3d(self, moment)
         state = moment.state
-        if state.dim != 2:
-            raise ParameterError(
-                f"CollisionFreeSpeed is a 2D model, and this world has {state.dim} dimensions; "
-                "use a 2D world, or a model that supports both, such as Seek"
-            )
         default = state.declared["time_gap"].default
         if default != self.parameters.time_gap:
             raise ParameterError(

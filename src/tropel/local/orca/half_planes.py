@@ -1,0 +1,146 @@
+"""Which velocities are allowed: a half-plane for each wall, obstacle and neighbour (ORCA, sections 3 to 5).
+
+A row (nx, ny, b) of a table allows the velocities v with n · v ≥ b, where n is a unit vector.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from tropel._kernels.cells import BLOCK, bits_within
+from tropel._kernels.compile import inlined_kernel, kernel
+from tropel._kernels.neighbours import count_runs, run_of, view_of
+from tropel._kernels.simd import trailing_zeros
+from tropel._kernels.walls import nearest_on_segment
+
+_ZERO, _ONE = np.uint64(0), np.uint64(1)
+
+
+@inlined_kernel
+def _insert(found, many, table, chosen, away2, dx, dy, k, met, ids):
+    """Insert a neighbour among the nearest so far, by distance and then by id; returns how many there are."""
+    place = found
+    while place > _ZERO:
+        ahead = place - _ONE
+        if table[ahead, 0] < away2 or (table[ahead, 0] == away2 and ids[met[chosen[ahead]]] < ids[met[k]]):
+            break
+        if place < many:
+            chosen[place] = chosen[ahead]
+            table[place, 0], table[place, 1], table[place, 2] = table[ahead, 0], table[ahead, 1], table[ahead, 2]
+        place = ahead
+    if place == many:
+        return found
+    chosen[place] = k
+    table[place, 0], table[place, 1], table[place, 2] = away2, dx, dy
+    return min(found + _ONE, many)
+
+
+@kernel
+def find_nearest(x, y, own, sense, near, ids, table, chosen):
+    """Find as many neighbours as `chosen` has room for, the nearest first: squared distance and offset in `table`, and
+    entries of `near` in `chosen`. Returns how many there are."""
+    position = near.met_position
+    many = np.uint64(chosen.size)
+    found = _ZERO
+    limit = sense * sense
+    view = view_of(near, own, x, y, 0.0, sense)
+    runs = count_runs(near, view)
+    for number in range(runs):
+        # From the middle, where the nearest are, so that most of the others are rejected sixteen at a time.
+        turn = number + runs // 2
+        first, last, shift_x, shift_y, _ = run_of(near, view, turn if turn < runs else turn - runs)
+        px, py = x + shift_x, y + shift_y
+        for at in range(first, last, BLOCK):
+            bits = bits_within(position, at, last, px, py, 0.0, limit)
+            while bits != _ZERO:
+                k = at + trailing_zeros(bits)
+                bits &= bits - _ONE
+                dx, dy = position[0, k] - px, position[1, k] - py
+                away2 = dx * dx + dy * dy
+                if away2 > limit or near.met[k] == own:
+                    continue
+                found = _insert(found, many, table, chosen, away2, dx, dy, k, near.met, ids)
+                if found == many:
+                    limit = table[many - _ONE, 0]
+    return found
+
+
+@inlined_kernel
+def _way_out(px, py, vx, vy, contact, horizon, dt):
+    """The direction n of the shortest way out of the velocity obstacle, and its length (negative: v is outside).
+
+    The other body is at p and v is the velocity relative to it. The velocities that lead to contact within the horizon
+    are a cone whose tip is cut off by a disc of radius contact / horizon around p / horizon. n is 0 if all directions
+    are equally good.
+    """
+    away2 = px * px + py * py
+    contact2 = contact * contact
+    apart = away2 > contact2
+    # Bodies that overlap should come apart within one step.
+    per_time = 1.0 / (horizon if apart else dt)
+    wx, wy = vx - px * per_time, vy - py * per_time
+    w2 = wx * wx + wy * wy
+    along = wx * px + wy * py
+    if not apart or (along < 0.0 and along * along > contact2 * w2):
+        w = math.sqrt(w2)
+        if w == 0.0:
+            return 0.0, 0.0, 0.0
+        return wx / w, wy / w, contact * per_time - w
+    leg = math.sqrt(away2 - contact2)
+    if px * wy - py * wx <= 0.0:
+        leg = -leg
+    nx, ny = (-px * contact - py * leg) / away2, (px * leg - py * contact) / away2
+    return nx, ny, -(nx * vx + ny * vy)
+
+
+@kernel
+def avoid_neighbours(lines, count, table, chosen, found, vx, vy, radius, near, horizon, dt):
+    """Add the half-planes of neighbours, who are expected to take half of the responsibility; returns their number."""
+    velocity = near.met_velocity
+    for m in range(found):
+        k = chosen[m]
+        nx, ny, out = _way_out(
+            table[m, 1], table[m, 2], vx - velocity[0, k], vy - velocity[1, k], radius + near.met_radius[k], horizon, dt
+        )
+        lines[count, 0], lines[count, 1], lines[count, 2] = nx, ny, nx * vx + ny * vy + 0.5 * out
+        count += np.uint64((nx != 0.0) | (ny != 0.0))
+    return count
+
+
+@kernel
+def avoid_obstacles(lines, count, x, y, cell, sense, vx, vy, radius, discs, horizon, dt):
+    """Add the half-planes of round obstacles, which leave all of the responsibility to the agent."""
+    for item in range(discs.start[cell], discs.start[cell + 1]):
+        m = discs.items[item]
+        px, py = discs.position[m, 0] - x, discs.position[m, 1] - y
+        reach = sense + discs.radius[m]
+        if px * px + py * py > reach * reach:
+            continue
+        nx, ny, out = _way_out(
+            px, py, vx - discs.velocity[m, 0], vy - discs.velocity[m, 1], radius + discs.radius[m], horizon, dt
+        )
+        lines[count, 0], lines[count, 1], lines[count, 2] = nx, ny, nx * vx + ny * vy + out
+        count += np.uint64((nx != 0.0) | (ny != 0.0))
+    return count
+
+
+@kernel
+def avoid_walls(lines, count, x, y, cell, reach, radius, walls, horizon):
+    """Add the half-planes of walls within reach: nobody approaches the nearest point faster than it can be reached
+    within the horizon. A body in contact may only move along the wall or away from it."""
+    for item in range(walls.start[cell], walls.start[cell + 1]):
+        s = walls.items[item]
+        if not walls.blocking[s]:
+            continue
+        qx, qy = nearest_on_segment(
+            x, y, walls.segments[s, 0], walls.segments[s, 1], walls.segments[s, 2], walls.segments[s, 3]
+        )
+        nx, ny = x - qx, y - qy
+        away = math.sqrt(nx * nx + ny * ny)
+        if 0.0 < away <= reach:
+            lines[count, 0], lines[count, 1] = nx / away, ny / away
+            lines[count, 2] = -max(away - radius, 0.0) / horizon
+            count += _ONE
+    return count
