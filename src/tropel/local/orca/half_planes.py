@@ -9,62 +9,10 @@ import math
 
 import numpy as np
 
-from tropel._kernels.cells import BLOCK, bits_within
 from tropel._kernels.compile import inlined_kernel, kernel
-from tropel._kernels.neighbours import count_runs, run_of, view_of
-from tropel._kernels.simd import trailing_zeros
 from tropel._kernels.walls import nearest_on_segment
 
-_ZERO, _ONE = np.uint64(0), np.uint64(1)
-
-
-@inlined_kernel
-def _insert(found, many, table, chosen, away2, dx, dy, k, met, ids):
-    """Insert a neighbour among the nearest so far, by distance and then by id; returns how many there are."""
-    place = found
-    while place > _ZERO:
-        ahead = place - _ONE
-        if table[ahead, 0] < away2 or (table[ahead, 0] == away2 and ids[met[chosen[ahead]]] < ids[met[k]]):
-            break
-        if place < many:
-            chosen[place] = chosen[ahead]
-            table[place, 0], table[place, 1], table[place, 2] = table[ahead, 0], table[ahead, 1], table[ahead, 2]
-        place = ahead
-    if place == many:
-        return found
-    chosen[place] = k
-    table[place, 0], table[place, 1], table[place, 2] = away2, dx, dy
-    return min(found + _ONE, many)
-
-
-@kernel
-def find_nearest(x, y, own, sense, near, ids, table, chosen):
-    """Find as many neighbours as `chosen` has room for, the nearest first: squared distance and offset in `table`, and
-    entries of `near` in `chosen`. Returns how many there are."""
-    position = near.met_position
-    many = np.uint64(chosen.size)
-    found = _ZERO
-    limit = sense * sense
-    view = view_of(near, own, x, y, 0.0, sense)
-    runs = count_runs(near, view)
-    for number in range(runs):
-        # From the middle, where the nearest are, so that most of the others are rejected sixteen at a time.
-        turn = number + runs // 2
-        first, last, shift_x, shift_y, _ = run_of(near, view, turn if turn < runs else turn - runs)
-        px, py = x + shift_x, y + shift_y
-        for at in range(first, last, BLOCK):
-            bits = bits_within(position, at, last, px, py, 0.0, limit)
-            while bits != _ZERO:
-                k = at + trailing_zeros(bits)
-                bits &= bits - _ONE
-                dx, dy = position[0, k] - px, position[1, k] - py
-                away2 = dx * dx + dy * dy
-                if away2 > limit or near.met[k] == own:
-                    continue
-                found = _insert(found, many, table, chosen, away2, dx, dy, k, near.met, ids)
-                if found == many:
-                    limit = table[many - _ONE, 0]
-    return found
+_ONE = np.uint64(1)
 
 
 @inlined_kernel
@@ -95,14 +43,14 @@ def _way_out(px, py, vx, vy, contact, horizon, dt):
     return nx, ny, -(nx * vx + ny * vy)
 
 
-@kernel
-def avoid_neighbours(lines, count, table, chosen, found, vx, vy, radius, near, horizon, dt):
+@inlined_kernel
+def avoid_neighbours(lines, count, table, found, vx, vy, radius, near, horizon, dt):
     """Add the half-planes of neighbours, who are expected to take half of the responsibility; returns their number."""
     velocity = near.met_velocity
     for m in range(found):
-        k = chosen[m]
+        k = table.entry[m]
         nx, ny, out = _way_out(
-            table[m, 1], table[m, 2], vx - velocity[0, k], vy - velocity[1, k], radius + near.met_radius[k], horizon, dt
+            table.dx[m], table.dy[m], vx - velocity[0, k], vy - velocity[1, k], radius + near.met_radius[k], horizon, dt
         )
         lines[count, 0], lines[count, 1], lines[count, 2] = nx, ny, nx * vx + ny * vy + 0.5 * out
         count += np.uint64((nx != 0.0) | (ny != 0.0))

@@ -44,7 +44,8 @@ from tropel.errors import named_parameters
 from tropel.foundation.quantities import number
 from tropel.local.dimensions import refuse_3d
 from tropel.local.members import started
-from tropel.local.orca.half_planes import avoid_neighbours, avoid_obstacles, avoid_walls, find_nearest
+from tropel.local.orca.half_planes import avoid_neighbours, avoid_obstacles, avoid_walls
+from tropel.local.orca.nearest import NearestTable, find_nearest
 from tropel.local.orca.programmes import best_within, least_broken
 
 #: Agents per unit of parallel work; each unit has its own tables.
@@ -81,8 +82,9 @@ class _Rules(NamedTuple):
 def _steer_some(rows, first, last, position, velocity, directions, desired_speed, sense_radius, body_radius, ids, near,
                 walls, discs, rules, out_velocity, out_heading):  # fmt: skip
     # A separate function, because Numba moves allocations out of parallel loops, and these tables may grow.
-    table, chosen = np.empty((rules.max_neighbours, 3)), np.empty(rules.max_neighbours, dtype=np.uint64)
-    lines, scratch = np.empty((rules.max_neighbours + 32, 3)), np.empty((rules.max_neighbours + 32, 3))
+    many = rules.max_neighbours
+    table = NearestTable(np.empty(many), np.empty(many), np.empty(many), np.empty(many, dtype=np.uint64))
+    lines, scratch = np.empty((many + 32, 3)), np.empty((many + 32, 3))
     any_walls, any_discs = walls.segments.shape[0] > 0, discs.radius.shape[0] > 0
     for m in range(first, last):
         i = rows[m]
@@ -94,7 +96,7 @@ def _steer_some(rows, first, last, position, velocity, directions, desired_speed
         ox, oy = directions[i, 0], directions[i, 1]
         wanted = desired_speed[i] / max(math.sqrt(ox * ox + oy * oy), 1.0)
         ox, oy = wanted * ox, wanted * oy
-        room, wall_cell, cell = rules.max_neighbours, np.int64(0), np.int64(0)
+        room, wall_cell, cell = many, np.int64(0), np.int64(0)
         if any_walls:
             wall_cell = cell_at(x, y, walls.origin, walls.inverse_cell, walls.shape)
             room += walls.start[wall_cell + 1] - walls.start[wall_cell]
@@ -110,9 +112,9 @@ def _steer_some(rows, first, last, position, velocity, directions, desired_speed
         hard = count
         if any_discs:
             count = avoid_obstacles(lines, count, x, y, cell, sense, vx, vy, radius, discs, rules.wall_horizon, rules.dt)
-        if rules.max_neighbours > 0:
-            found = find_nearest(x, y, i, sense, near, ids, table, chosen)
-            count = avoid_neighbours(lines, count, table, chosen, found, vx, vy, radius, near, rules.horizon, rules.dt)
+        if many > 0:
+            found = find_nearest(x, y, i, sense, near, ids, table)
+            count = avoid_neighbours(lines, count, table, found, vx, vy, radius, near, rules.horizon, rules.dt)
         possible, vx, vy = best_within(lines, count, speed, ox, oy, False)
         if possible < count:
             vx, vy = least_broken(lines, count, hard, possible, speed, vx, vy, scratch)
