@@ -274,7 +274,7 @@ def test_a_crowd_moves_as_in_rvo2() -> None:
         theirs.set_agent_velocity(i, tuple(people["velocity"][i]))
         theirs.set_agent_pref_velocity(i, tuple(wanted[i]))
     theirs.do_step()
-    moved = np.array([theirs.get_agent_velocity(i) for i in range(150)])
+    moved = np.array([theirs.get_agent_velocity(i).to_tuple() for i in range(150)])
     apart = np.linalg.norm(steered(ORCA(), **people).velocity - moved, axis=1)
     assert np.median(apart) < 1e-6
     assert (apart < 1e-3).mean() > 0.97
