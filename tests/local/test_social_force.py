@@ -12,13 +12,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy.spatial.distance import pdist
-from steered_once import PLAIN, steered
-from two_threads import needs_two_threads
 
+from steered_once import PLAIN, steered
 from tropel import Group, Obstacle, Simulation, SocialForce, Target, Waypoints, World
 from tropel.errors import ParameterError
 from tropel.scenario.loading import parse_scenario
 from tropel.testing import check_steering
+from two_threads import needs_two_threads
 
 Floats = NDArray[np.float64]
 

@@ -11,8 +11,8 @@ Helbing & Molnár, "Social force model for pedestrian dynamics", Physical Review
     dw_α/dt = F_α,   v_α = w_α, shortened to v_max if it is longer                                            (10 to 12)
 
 The defaults are those of the paper: τ = 0.5 s, V0 = 2.1 m²/s², σ = 0.3 m, U0 = 10 m²/s², R = 0.2 m, Δt = 2 s, a field
-of view of 2 φ = 200°, c = 0.5 and v_max = 1.3 v0. Attractions (6, 7) and fluctuations are left out. Bodies are points in
-these equations, as published: radii do not matter, and bodies may overlap unless `solid_bodies` is on.
+of view of 2 φ = 200°, c = 0.5 and v_max = 1.3 v0. Attractions (6, 7) and fluctuations are left out. Bodies are points
+in these equations: radii do not matter, and bodies may overlap unless `solid_bodies` is on.
 
 Our reading, where the paper leaves a choice:
 
@@ -112,6 +112,12 @@ def _look_around(x, y, own, sense, near, seen):
 
 
 @inlined_kernel
+def _slope(distance, strength, fall):
+    """How steeply the potential strength · exp(-distance / fall) falls."""
+    return strength / fall * fast_exp(-distance / fall)
+
+
+@inlined_kernel
 def _from_others(moved_x, moved_y, time, ex, ey, seen, count, rules):
     """Sum over others in (9), for an agent that has moved since it looked around, `time` ago."""
     fx = fy = 0.0
@@ -127,7 +133,7 @@ def _from_others(moved_x, moved_y, time, ex, ey, seen, count, rules):
             continue
         b = 0.5 * math.sqrt(square)
         # -V'(b) times the gradient of b, which is (both / 4 b) (r / |r| + q / |q|).
-        push = rules.neighbour_strength / rules.neighbour_range * fast_exp(-b / rules.neighbour_range) * both / (4.0 * b)
+        push = _slope(b, rules.neighbour_strength, rules.neighbour_range) * both / (4.0 * b)
         px, py = push * (rx / to_foot + qx / to_next), push * (ry / to_foot + qy / to_next)
         ahead = -(ex * px + ey * py) >= rules.cos_view * math.sqrt(px * px + py * py)
         weight = 1.0 if ahead else rules.weight_behind
@@ -137,8 +143,8 @@ def _from_others(moved_x, moved_y, time, ex, ey, seen, count, rules):
 
 @inlined_kernel
 def _from_border(dx, dy, away, gap, rules):
-    """Equation (5) for a border at the distance `gap`, in the direction d / away; inside an obstacle as on its surface."""
-    push = rules.wall_strength / rules.wall_range * fast_exp(-max(gap, 0.0) / rules.wall_range) / away
+    """Equation (5) for a border at the distance `gap` in the direction d / away; in an obstacle as on its surface."""
+    push = _slope(max(gap, 0.0), rules.wall_strength, rules.wall_range) / away
     return push * dx, push * dy
 
 

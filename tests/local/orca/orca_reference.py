@@ -91,7 +91,8 @@ def best_velocity(walls: Sequence[Line], others: Sequence[Line], speed: float, w
     equal = [(a - c, b - d) for (a, b), (c, d) in combinations(others, 2) if np.linalg.norm(a - c) > 1e-9]
     borders = [(n / np.linalg.norm(n), b / np.linalg.norm(n)) for n, b in equal] + list(walls)
     straight = [speed * n for n, _ in others]
-    places = np.vstack([*straight, crossings(np.array([n for n, _ in borders]), np.array([b for _, b in borders]), speed)])
+    crossed = crossings(np.array([n for n, _ in borders]), np.array([b for _, b in borders]), speed)
+    places = np.vstack([*straight, crossed])
     places = places[np.linalg.norm(places, axis=1) <= speed * (1.0 + 1e-9)]
     for normal, level in walls:
         places = places[places @ normal >= level - 1e-9 * speed]

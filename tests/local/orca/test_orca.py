@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from orca_reference import best_velocity, disc_line, wall_line
 from scipy.spatial.distance import pdist
-from steered_once import PLAIN, steered
-from two_threads import needs_two_threads
 
+from steered_once import PLAIN, steered
 from tropel import ORCA, Group, Obstacle, Planner, Simulation, Target, Waypoints, World
 from tropel.errors import ParameterError
 from tropel.scenario.loading import parse_scenario
 from tropel.testing import check_steering
+from two_threads import needs_two_threads
 
 Floats = NDArray[np.float64]
 
@@ -68,9 +68,7 @@ def reference(people: dict[str, Floats], world: World, *, dt: float, many: int) 
         for j in np.lexsort((np.arange(len(away)), away))[1 : many + 1]:
             if away[j] <= sense:
                 offset, contact = people["position"][j] - here, radius + people["radius"][j]
-                others.append(
-                    disc_line(offset, own, people["velocity"][j], contact, horizon=horizon, dt=dt, share=0.5)
-                )
+                others.append(disc_line(offset, own, people["velocity"][j], contact, horizon=horizon, dt=dt, share=0.5))
         wanted = people["desired_speed"][i] * people["directions"][i]
         found[i], broken = best_velocity(walls, others, limit * people["desired_speed"][i], wanted)
         impossible += broken > 0.0
@@ -93,7 +91,8 @@ def test_velocities_are_those_of_brute_force(seed: int, world: World, many: int)
 
 
 def test_a_shorter_direction_means_slower_and_none_means_standing() -> None:
-    out = steered(ORCA(), [(0, 0), (10, 0), (20, 0)], [(0.5, 0.0), (0, 0), (3.0, 0.0)], desired_speed=2.0, heading=(0, 1))
+    directions = [(0.5, 0.0), (0, 0), (3.0, 0.0)]
+    out = steered(ORCA(), [(0, 0), (10, 0), (20, 0)], directions, desired_speed=2.0, heading=(0, 1))
     np.testing.assert_allclose(out.velocity, [(1, 0), (0, 0), (2, 0)])
     np.testing.assert_allclose(out.heading, [(1, 0), (0, 1), (1, 0)])
 

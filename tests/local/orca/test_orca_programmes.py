@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from orca_reference import Line, best_velocity, collides
 from scipy.optimize import minimize
 
-from orca_reference import Line, best_velocity, collides
 from tropel.local.orca.half_planes import _way_out
 from tropel.local.orca.programmes import best_within, least_broken
 
@@ -108,7 +108,8 @@ def test_the_brute_force_agrees_with_a_solver_for_any_smooth_problem(seed: int) 
 
 
 def test_walls_that_meet_in_a_corner_leave_standing_and_going_back() -> None:
-    corner = [(np.array([-1.0, 0.0]), 0.0), (np.array([0.0, -1.0]), 0.0), (np.array([-1.0, -1.0]) / math.sqrt(2.0), 0.0)]
+    normals = np.array([(-1.0, 0.0), (0.0, -1.0), (-math.sqrt(0.5), -math.sqrt(0.5))])
+    corner = [(normal, 0.0) for normal in normals]
     found, possible = solved(corner, [], 1.0, np.array([1.0, 1.0]))
     assert possible
     np.testing.assert_allclose(found, 0.0, atol=1e-9)

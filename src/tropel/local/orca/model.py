@@ -7,19 +7,22 @@ step an agent A with the preferred velocity v_pref (the planned direction times 
     ORCA(A|B) = {v : (v - (v_A + u / 2)) · n ≥ 0}                                                              (their 5)
 
 u is the shortest way from the relative velocity v_A - v_B to the border of the velocity obstacle, the relative
-velocities that lead to contact within the `time_horizon`, and n points out of it there. Both agents of a pair take half
-of u. Of overlapping bodies, the velocities count that overlap after one time step. If no velocity is in all half-planes,
-the one is taken that breaks the worst broken one least. `programmes.py` solves this, `half_planes.py` lists half-planes.
+velocities that lead to contact within the `time_horizon`; n points out of it there. Both agents of a pair take half of
+u. For bodies that overlap, those velocities count that still overlap after one time step. If no velocity is in all
+half-planes, the one is taken that breaks the worst broken one least. `half_planes.py` lists the half-planes, and
+`programmes.py` finds the velocity.
 
 Only the `max_neighbours` nearest neighbours within the sense radius count, as in the authors' library RVO2; ties go to
 the lower id. Neighbours behind a wall count, as there. v_max is `speed_limit` times the desired speed. Agents that the
 planner lets stand have v_pref = 0 and still give way to others.
 
-Walls are half-planes that are never broken. As in the paper, they are found from v = 0 and with full responsibility:
-agents approach the nearest point of a wall at most so fast that they do not touch it within `time_horizon_obstacles`. So
-a velocity that is possible beside all walls always exists. (RVO2 starts from the current velocity, which lets agents
-pass the end of a wall faster, but needs to know which walls are joined.) Round obstacles do not give way: agents take
-all of u, with the velocity of the obstacle and `time_horizon_obstacles`. They may be broken where there is no other way.
+Walls are half-planes that are never broken. As in the paper, u is found from v = 0 and agents take all of it: they
+approach the nearest point of a wall so slowly that they do not touch it within `time_horizon_obstacles`. So there is
+always a velocity that all walls allow. RVO2 starts from the current velocity instead, which lets agents pass the end of
+a wall faster, but it has to know which walls are joined; here each segment is on its own.
+
+Round obstacles do not give way: agents take all of u, with the velocity of the obstacle and `time_horizon_obstacles`.
+Their half-planes may be broken like those of agents.
 
 Where two bodies are in one place with one velocity, no direction leads apart, and they do not count for each other.
 RVO2 divides by zero there. The published agents are no solid bodies: they may overlap where no velocity avoids it.
@@ -111,7 +114,8 @@ def _steer_some(rows, first, last, position, velocity, directions, desired_speed
             count = avoid_walls(lines, count, x, y, wall_cell, reach, radius, walls, rules.wall_horizon)
         hard = count
         if any_discs:
-            count = avoid_obstacles(lines, count, x, y, cell, sense, vx, vy, radius, discs, rules.wall_horizon, rules.dt)
+            count = avoid_obstacles(lines, count, x, y, cell, sense, vx, vy, radius, discs, rules.wall_horizon,
+                                    rules.dt)  # fmt: skip
         if many > 0:
             found = find_nearest(x, y, i, sense, near, ids, table)
             count = avoid_neighbours(lines, count, table, found, vx, vy, radius, near, rules.horizon, rules.dt)
@@ -136,7 +140,7 @@ def _orca(rows, position, velocity, directions, desired_speed, sense_radius, bod
 
 
 class ORCA(Model):
-    """Optimal reciprocal collision avoidance: go as wanted, with the least change that avoids collisions. In 2D only."""
+    """Optimal reciprocal collision avoidance: walk as planned, with the least change that avoids collisions. 2D only."""
 
     def __init__(self, **parameters: Any) -> None:
         self.parameters = ORCAParameters(**parameters)

@@ -1,9 +1,9 @@
 """The best velocity within all half-planes and the disc of possible speeds (ORCA, section 5.2 and 5.3).
 
-Half-planes are rows (nx, ny, b) of a table: n · v ≥ b. They are added one after the other; whenever the best velocity so
-far is not allowed by the next one, the new best velocity lies on its border, and a programme in one dimension finds it
-(de Berg et al., "Computational Geometry", chapter 4). If no velocity is allowed by all of them, the one is taken that
-breaks the worst broken one least. Walls come first in the table and are never broken.
+Half-planes are rows (nx, ny, b) of a table: n · v ≥ b. They are added one after the other. Whenever the next one does not
+allow the best velocity so far, the new best velocity lies on its border, and a programme in one dimension finds it (de
+Berg et al., "Computational Geometry", chapter 4). If no velocity is allowed by all of them, the one is taken that breaks
+the worst broken one least. Walls come first in the table and are never broken.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def least_broken(lines, count, walls, begin, speed, vx, vy, scratch):
         nx, ny, b = lines[i, 0], lines[i, 1], lines[i, 2]
         if b - (nx * vx + ny * vy) <= worst + _ROUNDING * speed:
             continue
-        # i is now the worst. The others may be broken as far as i is: (b_j - n_j · v) ≤ (b_i - n_i · v) is a half-plane.
+        # i is now the worst. The others may be broken as far as i is: b_j - n_j · v ≤ b_i - n_i · v is a half-plane.
         kept = _ZERO
         for j in range(_ZERO, i):
             if j < walls:
