@@ -1,17 +1,17 @@
 """The social force model: agents accelerate towards their goal, and away from others and borders.
 
-Helbing & Molnár, "Social force model for pedestrian dynamics", Physical Review E 51, 4282 (1995), numbered as there:
+Helbing & Molnár, "Social force model for pedestrian dynamics", Physical Review E 51, 4282 (1995). Numbered here:
 
-    F_α   = F0 + sum_β w(e_α, -f_αβ) f_αβ + sum_B F_αB                                                             (9)
-    F0    = (v0 e_α - v_α) / τ                                                                                     (2)
-    f_αβ  = -∇ V(b),   V(b) = V0 exp(-b / σ)                                                                   (3, 13)
-    2 b   = sqrt((|r| + |r - v_β Δt e_β|)² - (v_β Δt)²),   r = r_α - r_β                                           (4)
-    F_αB  = -∇ U(|r_αB|),   U(d) = U0 exp(-d / R)                                                              (5, 13)
-    w     = 1 where e · f ≥ |f| cos φ, else c                                                                      (8)
-    dw_α/dt = F_α,   v_α = w_α, shortened to v_max if it is longer                                            (10 to 12)
+    F_α   = F0 + sum_β w(e_α, -f_αβ) f_αβ + sum_B F_αB                                                            (1)
+    F0    = (v0 e_α - v_α) / τ                                                                                    (2)
+    f_αβ  = -∇ V(b),   V(b) = V0 exp(-b / σ)                                                                      (3)
+    2 b   = sqrt((|r| + |r - v_β Δt e_β|)² - (v_β Δt)²),   r = r_α - r_β                                          (4)
+    F_αB  = -∇ U(|r_αB|),   U(d) = U0 exp(-d / R)                                                                 (5)
+    w(e, f) = 1 where e · f ≥ |f| cos φ, else c                                                                   (6)
+    dw_α/dt = F_α,   v_α = w_α, shortened to v_max where it is longer                                             (7)
 
 The defaults are those of the paper: τ = 0.5 s, V0 = 2.1 m²/s², σ = 0.3 m, U0 = 10 m²/s², R = 0.2 m, Δt = 2 s, a field
-of view of 2 φ = 200°, c = 0.5 and v_max = 1.3 v0. Attractions (6, 7) and fluctuations are left out. Bodies are points
+of view of 2 φ = 200°, c = 0.5 and v_max = 1.3 v0. Attractions and fluctuations are left out. Bodies are points
 in these equations: radii do not matter, and bodies may overlap unless `solid_bodies` is on.
 
 Our reading, where the paper leaves a choice:
@@ -119,7 +119,7 @@ def _slope(distance, strength, fall):
 
 @inlined_kernel
 def _from_others(moved_x, moved_y, time, ex, ey, seen, count, rules):
-    """Sum over others in (9), for an agent that has moved since it looked around, `time` ago."""
+    """Sum over others in (1), for an agent that has moved since it looked around, `time` ago."""
     fx = fy = 0.0
     for k in range(np.uint64(0), count):
         vx, vy = seen[k, 2], seen[k, 3]

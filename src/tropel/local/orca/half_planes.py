@@ -1,4 +1,4 @@
-"""Which velocities are allowed: a half-plane for each wall, obstacle and neighbour (ORCA, sections 3 to 5).
+"""Which velocities are allowed: a half-plane for each wall, obstacle and neighbour.
 
 A row (nx, ny, b) of a table allows the velocities v with n · v ≥ b, where n is a unit vector.
 """

@@ -3,8 +3,8 @@
 Van den Berg, Guy, Lin & Manocha, "Reciprocal n-body collision avoidance", Robotics Research (ISRR 2009), 2011. In each
 step an agent A with the preferred velocity v_pref (the planned direction times the desired speed) takes
 
-    v_new = the v with |v| ≤ v_max nearest to v_pref within all half-planes                                    (their 9)
-    ORCA(A|B) = {v : (v - (v_A + u / 2)) · n ≥ 0}                                                              (their 5)
+    v_new = the v nearest to v_pref with |v| ≤ v_max in all half-planes ORCA(A|B)
+    ORCA(A|B) = {v : (v - (v_A + u / 2)) · n ≥ 0}
 
 u is the shortest way from the relative velocity v_A - v_B to the border of the velocity obstacle, the relative
 velocities that lead to contact within the `time_horizon`; n points out of it there. Both agents of a pair take half of
@@ -140,7 +140,10 @@ def _orca(rows, position, velocity, directions, desired_speed, sense_radius, bod
 
 
 class ORCA(Model):
-    """Optimal reciprocal collision avoidance: walk as planned, with the least change that avoids collisions. 2D only."""
+    """Optimal reciprocal collision avoidance: walk as planned, with the least change that avoids collisions.
+
+    In 2D only.
+    """
 
     def __init__(self, **parameters: Any) -> None:
         self.parameters = ORCAParameters(**parameters)

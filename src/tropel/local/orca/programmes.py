@@ -1,9 +1,9 @@
-"""The best velocity within all half-planes and the disc of possible speeds (ORCA, section 5.2 and 5.3).
+"""The best velocity within all half-planes and the disc of possible speeds.
 
-Half-planes are rows (nx, ny, b) of a table: n · v ≥ b. They are added one after the other. Whenever the next one does not
-allow the best velocity so far, the new best velocity lies on its border, and a programme in one dimension finds it (de
-Berg et al., "Computational Geometry", chapter 4). If no velocity is allowed by all of them, the one is taken that breaks
-the worst broken one least. Walls come first in the table and are never broken.
+Half-planes are rows (nx, ny, b) of a table: n · v ≥ b. They are added one after the other. Whenever the next one does
+not allow the best velocity so far, the new best velocity lies on its border, and a programme in one dimension finds it
+(de Berg et al., "Computational Geometry", chapter 4). If no velocity is allowed by all of them, the one is taken that
+breaks the worst broken one least. Walls come first in the table and are never broken.
 """
 
 from __future__ import annotations
