@@ -146,6 +146,38 @@ def test_a_wall_and_a_pillar_push_by_the_exponential_of_the_distance(away: float
         np.testing.assert_allclose(out.velocity[0], (0, DT * U0 / R * math.exp(-away / R)), atol=1e-12)
 
 
+def pushed(place: tuple[float, float], walls: list[Any]) -> Floats:
+    """The acceleration by walls of somebody who stands."""
+    world = World(bounds=(-9, -9, 9, 9), walls=walls)
+    return steered(SocialForce(speed_limit=50.0), [place], [(0, 0)], world=world, dt=DT).velocity[0] / DT
+
+
+@pytest.mark.parametrize("x", [-1.0, 0.3, 0.5, 0.7, 2.0])
+def test_a_wall_in_pieces_pushes_like_a_whole_one(x: float) -> None:
+    pieces = [[(a, 0), (a + 0.5, 0)] for a in np.arange(-4.0, 4.0, 0.5)]
+    np.testing.assert_allclose(pushed((x, 0.3), pieces), pushed((x, 0.3), [[(-4, 0), (4, 0)]]), atol=1e-9)
+
+
+def test_a_corner_pushes_once_and_the_two_walls_of_a_niche_both_push() -> None:
+    corner = [[(0, 0), (3, 0)], [(0, 0), (0, -3)]]
+    outside, away = np.array([-0.3, 0.4]), 0.5
+    np.testing.assert_allclose(pushed((-0.3, 0.4), corner), U0 / R * math.exp(-away / R) * outside / away, atol=1e-9)
+    inside = U0 / R * np.exp(-np.array([0.3, 0.4]) / R)
+    np.testing.assert_allclose(pushed((0.3, -0.4), corner), inside * (1, -1), atol=1e-9)
+
+
+@pytest.mark.parametrize("edges", [16, 64])
+def test_a_column_of_many_short_walls_pushes_like_a_round_one(edges: int) -> None:
+    column = shapely.Point(0, 0).buffer(1.0, quad_segs=edges // 4).exterior
+    draws = np.random.default_rng(edges)
+    for angle in draws.uniform(0, 2 * math.pi, 10):
+        place = 1.4 * np.array([math.cos(angle), math.sin(angle)])
+        force = pushed((place[0], place[1]), [column])
+        away = column.distance(shapely.Point(place))
+        # The middle of the edge at the back is nearer than its ends: it pushes too, 2.4 m away.
+        assert np.linalg.norm(force) == pytest.approx(U0 / R * math.exp(-away / R), rel=1e-3)
+
+
 def test_others_behind_count_half_and_the_limit_is_a_hundred_degrees() -> None:
     pushes = {}
     for angle in (0.0, 90.0, 99.0, 101.0, 180.0):

@@ -18,8 +18,9 @@ Our reading, where the paper leaves a choice:
 
 * v_β e_β, the step of the other that makes V an ellipse, is its velocity; e_α is the planned direction, and where there
   is none, the direction that the body faces.
-* A border is a wall segment, or the surface of a round obstacle; r_αB leads from its nearest point. So a curve that is
-  drawn as many short segments pushes more than one long wall does. The field of view does not apply to borders.
+* r_αB leads from each point of the walls that is nearer than the points around it, and from the nearest point of round
+  obstacles. So both sides of a corridor push, but a corner pushes once and not for each of the walls that meet there,
+  and a curve that is drawn as many short walls pushes like one. The field of view does not apply to borders.
 * Only others and borders within the sense radius count. Others that a wall hides count too: the sums of the paper run
   over everybody.
 * On the line of others' next steps V has a ridge (b = 0) without a gradient: who is exactly on it is not pushed.
@@ -43,7 +44,7 @@ from tropel._kernels.compile import allocating_kernel, inlined_kernel, kernel, p
 from tropel._kernels.discs import disc_cell
 from tropel._kernels.fast_math import fast_exp
 from tropel._kernels.neighbours import count_runs, run_of, view_of
-from tropel._kernels.walls import cell_at, nearest_on_segment
+from tropel._kernels.walls import cell_at, nearest_on_wall
 from tropel.agents.state import Steered
 from tropel.contracts import Model, ModelDeclaration, Moment
 from tropel.errors import named_parameters
@@ -148,6 +149,31 @@ def _from_border(dx, dy, away, gap, rules):
     return push * dx, push * dy
 
 
+@inlined_kernel
+def _ends_at(qx, qy, walls, s):
+    """Whether q is an end of wall s."""
+    segments = walls.segments
+    return (segments[s, 0] == qx and segments[s, 1] == qy) or (segments[s, 2] == qx and segments[s, 3] == qy)
+
+
+@kernel
+def _is_nearest_around(x, y, away, qx, qy, cell, s, walls):
+    """Whether no wall that is joined to wall s at its nearest point q comes nearer, or is the one that counts there."""
+    if not _ends_at(qx, qy, walls, s):
+        return True
+    for item in range(walls.start[cell], walls.start[cell + 1]):
+        other = walls.items[item]
+        if other == s or not walls.blocking[other] or not _ends_at(qx, qy, walls, other):
+            continue
+        px, py = nearest_on_wall(x, y, walls, other)
+        if px == qx and py == qy:
+            if other < s:
+                return False
+        elif math.sqrt((x - px) ** 2 + (y - py) ** 2) <= away * (1.0 + 1e-12):
+            return False
+    return True
+
+
 @kernel
 def _from_walls(x, y, sense, walls, rules):
     fx = fy = 0.0
@@ -156,12 +182,10 @@ def _from_walls(x, y, sense, walls, rules):
         s = walls.items[item]
         if not walls.blocking[s]:
             continue
-        qx, qy = nearest_on_segment(
-            x, y, walls.segments[s, 0], walls.segments[s, 1], walls.segments[s, 2], walls.segments[s, 3]
-        )
+        qx, qy = nearest_on_wall(x, y, walls, s)
         dx, dy = x - qx, y - qy
         away = math.sqrt(dx * dx + dy * dy)
-        if 0.0 < away <= sense:
+        if 0.0 < away <= sense and _is_nearest_around(x, y, away, qx, qy, cell, s, walls):
             px, py = _from_border(dx, dy, away, away, rules)
             fx, fy = fx + px, fy + py
     return fx, fy

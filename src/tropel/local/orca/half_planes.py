@@ -10,7 +10,7 @@ import math
 import numpy as np
 
 from tropel._kernels.compile import inlined_kernel, kernel
-from tropel._kernels.walls import nearest_on_segment
+from tropel._kernels.walls import nearest_on_wall
 
 _ONE = np.uint64(1)
 
@@ -82,9 +82,7 @@ def avoid_walls(lines, count, x, y, cell, reach, radius, walls, horizon):
         s = walls.items[item]
         if not walls.blocking[s]:
             continue
-        qx, qy = nearest_on_segment(
-            x, y, walls.segments[s, 0], walls.segments[s, 1], walls.segments[s, 2], walls.segments[s, 3]
-        )
+        qx, qy = nearest_on_wall(x, y, walls, s)
         nx, ny = x - qx, y - qy
         away = math.sqrt(nx * nx + ny * ny)
         if 0.0 < away <= reach:
