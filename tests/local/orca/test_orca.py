@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,10 +15,9 @@ from numpy.typing import NDArray
 from orca_reference import best_velocity, disc_line, wall_line
 from scipy.spatial.distance import pdist
 
-from steered_once import PLAIN, steered
+from steered_once import PLAIN, model_in_a_file, moved, steered, turning
 from tropel import ORCA, Group, Obstacle, Planner, Simulation, Target, Waypoints, World
 from tropel.errors import ParameterError
-from tropel.scenario.loading import parse_scenario
 from tropel.testing import check_steering
 from two_threads import needs_two_threads
 
@@ -149,14 +149,9 @@ def test_dense_crowds_have_the_nearest_neighbours_too() -> None:
 @given(angle=st.floats(0, 2 * math.pi), shift=st.tuples(st.floats(-20, 20), st.floats(-20, 20)), mirror=st.booleans())
 @settings(max_examples=20)
 def test_a_turned_moved_or_mirrored_crowd_does_the_same(angle: float, shift: tuple[float, float], mirror: bool) -> None:
-    people = crowd(3)
-    turn = np.array([[math.cos(angle), -math.sin(angle)], [math.sin(angle), math.cos(angle)]])
-    if mirror:
-        turn = turn @ np.diag([1.0, -1.0])
+    people, turn = crowd(3), turning(angle, mirror=mirror)
     here = steered(ORCA(), **people, world=furnished())
-    moved = {name: people[name] @ turn.T for name in ("position", "directions", "velocity")}
-    moved["position"] += shift
-    there = steered(ORCA(), **(people | moved), world=furnished(turn, shift))
+    there = steered(ORCA(), **moved(people, turn, shift), world=furnished(turn, shift))
     np.testing.assert_allclose(there.velocity, here.velocity @ turn.T, atol=1e-6)
 
 
@@ -335,18 +330,7 @@ def test_parameters_that_make_no_sense_are_refused(fields: dict[str, Any], says:
         ORCA(**fields)
 
 
-def test_scenario_files_know_it_by_name(tmp_path: Any) -> None:
-    text = """
-    name = "pair"
-    until = 1.0
-    local = { model = "orca", time_horizon = 3.0 }
-    [world]
-    walkable = { box = [0.0, 0.0, 8.0, 6.0] }
-    [[groups]]
-    name = "people"
-    count = 3
-    goal = "none"
-    """
-    model = parse_scenario(text, source="pair", folder=tmp_path).build(threads=1).all_layers()[-1]
+def test_scenario_files_know_it_by_name(tmp_path: Path) -> None:
+    model = model_in_a_file(tmp_path, model="orca", time_horizon=3.0)
     assert isinstance(model, ORCA)
     assert model.parameters.time_horizon == 3.0
