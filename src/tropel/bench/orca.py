@@ -3,7 +3,8 @@
 Agents stand on a circle, about as close as they can, and walk to the opposite point, with the parameters of RVO2's
 example "Circle". Whole steps count: planning, sensing, steering, moving. RVO2's time is that of `do_step`, without
 setting preferred velocities, on one thread. It is measured where its Python package `pyrvo` is installed, which no
-extra requires. The search tree is scipy's: build it, and find the ten nearest of each agent.
+extra requires. Its wheel is not compiled for speed (docs/measurements.md). The search tree is scipy's: build it, and
+find the ten nearest of each agent.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ Our reading, where the paper leaves a choice:
   and a curve that is drawn as many short walls pushes like one. The field of view does not apply to borders.
 * Only others and borders within the sense radius count. Others that a wall hides count too: the sums of the paper run
   over everybody.
-* On the line of others' next steps V has a ridge (b = 0) without a gradient: who is exactly on it is not pushed.
+* On the line of another's next steps V has a ridge (b = 0) without a gradient: agents exactly on it are not pushed.
 * Each step starts from the velocity that the agent really has, so w is the new velocity before it is shortened.
 
 The equations are solved by explicit Euler steps. Near a border they are stiff, so a time step that is longer than

@@ -120,6 +120,19 @@ def test_two_who_meet_exactly_head_on_both_turn_right_onto_the_tangent(horizon: 
     np.testing.assert_allclose(out.velocity, [expected, -expected], atol=1e-12)
 
 
+def test_a_horizon_below_the_time_step_does_not_lead_into_a_wall() -> None:
+    world = World(bounds=(-9, -9, 9, 9), walls=[[(-5, 0), (5, 0)]])
+    model = ORCA(time_horizon_obstacles=0.01)
+    out = steered(model, [(0, 0.25)], [(0, -1)], world=world, desired_speed=1.0, radius=0.2, dt=0.2)
+    assert out.velocity[0, 1] == pytest.approx(-0.05 / 0.2)
+
+
+def test_agents_may_sense_without_limit() -> None:
+    people = crowd(4)
+    wide, all_of_it = (steered(ORCA(), **(people | {"sense_radius": reach})) for reach in (100.0, math.inf))
+    np.testing.assert_array_equal(wide.velocity, all_of_it.velocity)
+
+
 @pytest.mark.parametrize("gap", [0.0, 0.1, 0.3])
 def test_nobody_approaches_a_wall_faster_than_the_gap_over_the_horizon(gap: float) -> None:
     world = World(bounds=(-9, -9, 9, 9), walls=[[(-5, 0), (5, 0)]])

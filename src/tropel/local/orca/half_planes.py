@@ -45,7 +45,7 @@ def _way_out(px, py, vx, vy, contact, horizon, dt):
 
 @inlined_kernel
 def avoid_neighbours(lines, count, table, found, vx, vy, radius, near, horizon, dt):
-    """Add the half-planes of neighbours, who are expected to take half of the responsibility; returns their number."""
+    """Add the half-planes of neighbours, which take half of the responsibility; returns how many there are."""
     velocity = near.met_velocity
     for m in range(found):
         k = table.entry[m]

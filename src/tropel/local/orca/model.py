@@ -156,9 +156,10 @@ class ORCA(Model):
     def steer(self, moment: Moment, out: Steered) -> None:
         """Write velocity and heading of the members into `out`."""
         given, state, near = self.parameters, moment.state, moment.near
+        # With a horizon below one step, bodies could meet within the step.
         rules = _Rules(
-            horizon=float(given.time_horizon),
-            wall_horizon=float(given.time_horizon_obstacles),
+            horizon=max(float(given.time_horizon), moment.dt),
+            wall_horizon=max(float(given.time_horizon_obstacles), moment.dt),
             max_neighbours=int(given.max_neighbours),
             speed_limit=float(given.speed_limit),
             dt=float(moment.dt),
