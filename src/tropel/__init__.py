@@ -45,6 +45,7 @@ _WHERE = {
     "Blend": "tropel.planning.vector_field",
     "Grid": "tropel.environment.grid",
     "Seek": "tropel.local.seek",
+    "Walk": "tropel.local.walk.model",
     "Dynamical": "tropel.local.dynamical.model",
     "Lattice": "tropel.local.lattice.model",
     "Flocking": "tropel.local.flocking.model",

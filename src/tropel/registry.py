@@ -139,6 +139,12 @@ MODELS = Kind(
     "tropel.contracts:Model",
     [
         Entry(
+            "walk",
+            "tropel.local.walk.model:Walk",
+            parameters="tropel.local.walk.model:WalkParameters",
+            warm_up="a crowd in a room",
+        ),
+        Entry(
             "seek",
             "tropel.local.seek:Seek",
             parameters="tropel.local.seek:SeekParameters",
