@@ -26,6 +26,7 @@ from tropel.contact.collisions import CollisionLog, CollisionWatch
 from tropel.contact.walls import step_off
 from tropel.contracts import Environment, Model, Moment, Near, Planner
 from tropel.contracts.layers import Layer, ValueMaps
+from tropel.defaults import with_defaults
 from tropel.errors import ModelError, ParameterError, TropelError
 from tropel.events import AddAgents
 from tropel.events.queue import EventLike, EventQueue, apply_event, due_step, event_json, is_news, repeated, schedule
@@ -59,8 +60,9 @@ STEP = Quantity(name="dt", above=0.0, high=1000.0, unit="s")
 class Simulation:
     """Agents in a world, a planner, an environment and a steering model, and a clock that runs in steps of dt [s].
 
-    `planning` and `local` may be one layer for all groups, or a mapping from group names to layers. The same seed gives
-    the same bits on any number of threads. Collisions of bodies are watched for `collisions`, the summary of a run and
+    `planning` and `local` may be one layer for all groups, or a mapping from group names to layers. What is left out is
+    chosen by `tropel.defaults`: in a 2D world with walls people find their way (`FlowField`) and walk (`Walk`), in open
+    space they go straight to their goal (`Direct`, `Seek`). The same seed gives the same bits on any number of threads. Collisions of bodies are watched for `collisions`, the summary of a run and
     the column `collided`. Set `watch_collisions` to false to turn that off; by default it is off only if all models
     declare that bodies may overlap.
     """
@@ -71,9 +73,9 @@ class Simulation:
         world: World,
         agents: Iterable[Group | Source] | Group | Source,
         *,
-        planning: Annotated[Planner | Mapping[str, Planner] | None, CHECKED_ELSEWHERE] = None,
+        planning: Annotated[Planner | Mapping[str, Planner | None] | None, CHECKED_ELSEWHERE] = None,
         environment: Annotated[Environment | None, CHECKED_ELSEWHERE] = None,
-        local: Annotated[Model | Mapping[str, Model] | None, CHECKED_ELSEWHERE] = None,
+        local: Annotated[Model | Mapping[str, Model | None] | None, CHECKED_ELSEWHERE] = None,
         dt: Annotated[float, STEP] = 0.05,
         seed: int = 0,
         threads: PositiveCount | None = None,
@@ -81,8 +83,6 @@ class Simulation:
         watch_collisions: bool | None = None,
     ) -> None:
         from tropel.environment.grid import Grid
-        from tropel.local.seek import Seek
-        from tropel.planning.direct import Direct
 
         self.world = world
         self.dt = float(dt)
@@ -93,11 +93,12 @@ class Simulation:
         self.reduce = ONE_PROCESS  #: computes quantities of the whole crowd
         declared = [agents] if isinstance(agents, Group | Source) else list(agents)
         self.population = Population(world, declared, seed=self.seed)
+        planning, local = with_defaults(world, self.groups, planning, local)
         self.layers = GroupLayers(
             self.groups,
-            planning=Direct() if planning is None else planning,
+            planning=planning,
             environment=Grid() if environment is None else environment,
-            local=Seek() if local is None else local,
+            local=local,
             world=world,
         )
         for item in declared:

@@ -251,8 +251,9 @@ class _Builder:
         )
 
     def _per_group(self, which: str, known: Kind, groups: list[str]) -> Any:
-        """One layer for all, or one per group if groups have their own."""
-        shared = self._layer(getattr(self.spec, which), known, (which,))
+        """One layer for all, or one per group if groups have their own; None for the default."""
+        told = getattr(self.spec, which)
+        shared = None if told is None else self._layer(told, known, (which,))
         own = {
             group.name: self._layer(getattr(group, which), known, ("groups", number, which))
             for number, group in enumerate(self.spec.groups)

@@ -311,9 +311,9 @@ class ScenarioSpec(Model):
     groups: list[GroupSpec] = []
     sources: list[SourceSpec] = []
     events: list[TimedEvent] = []
-    planning: PlannerSpec = PlannerSpec(model="direct")
+    planning: Annotated[PlannerSpec | None, Field(description="flow_field with walls, else direct")] = None
     environment: EnvironmentSpec = EnvironmentSpec(model="grid")
-    local: ModelSpec = ModelSpec(model="seek")
+    local: Annotated[ModelSpec | None, Field(description="walk with walls, else seek")] = None
     recording: RecordingSpec = RecordingSpec()
     budget: BudgetSpec | None = None
     watch_collisions: Annotated[

@@ -1,0 +1,71 @@
+"""What a simulation gets without choosing: the planner and the steering model of groups that name none.
+
+In a 2D world with walls people must find their way and walk like people: `FlowField` and `Walk`, which pass the
+standard tests of the field (docs/verification.md). In open space, in periodic space and in 3D there is nothing to find
+a way around: `Direct` and `Seek`. A model that follows the ground gets a planner that publishes one, `PathPlans`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from tropel.contracts import Follows, Model, Planner
+from tropel.world import World
+
+#: Cells of the default field [m], and how many there are at most; larger worlds get larger cells.
+_CELL, _MOST_CELLS = 0.2, 4e6
+
+Planning = Planner | Mapping[str, Planner | None] | None
+Local = Model | Mapping[str, Model | None] | None
+
+
+def with_defaults(
+    world: World, groups: Sequence[str], planning: Planning, local: Local
+) -> tuple[Planner | Mapping[str, Planner], Model | Mapping[str, Model]]:
+    """The same planners and models, with defaults where none is given. All groups share one default of a kind."""
+    if isinstance(local, Mapping) and None in local.values():
+        walking = default_model(world)
+        local = {name: walking if model is None else model for name, model in local.items()}
+    made = default_model(world) if local is None else local
+    if planning is not None and not (isinstance(planning, Mapping) and None in planning.values()):
+        return planning, made
+    told = planning if isinstance(planning, Mapping) else dict.fromkeys(groups)
+    shared: dict[bool, Planner] = {}
+    complete: dict[str, Planner] = {}
+    for name, given in told.items():
+        model = made.get(name) if isinstance(made, Mapping) else made
+        on_ground = isinstance(model, Model) and model.declares.follows is Follows.GROUND
+        if given is None and on_ground not in shared:
+            shared[on_ground] = default_planner(world, on_ground=on_ground)
+        complete[name] = shared[on_ground] if given is None else given
+    if not complete:
+        return default_planner(world), made
+    return complete, made
+
+
+def has_walls(world: World) -> bool:
+    """Whether there is anything to find a way around: walls in a 2D world that does not repeat."""
+    return world.dim == 2 and len(world.segments) > 0 and not world.is_periodic
+
+
+def default_model(world: World) -> Model:
+    from tropel.local.seek import Seek
+    from tropel.local.walk.model import Walk
+
+    return Walk() if has_walls(world) else Seek()
+
+
+def default_planner(world: World, *, on_ground: bool = False) -> Planner:
+    from tropel.planning.direct import Direct
+    from tropel.planning.flow.model import FlowField
+    from tropel.planning.path_plans.model import PathPlans
+
+    if on_ground:
+        return PathPlans()
+    if not has_walls(world):
+        return Direct()
+    area = float(np.prod(world.bounds[1] - world.bounds[0]))
+    return FlowField(cell=max(_CELL, math.sqrt(area / _MOST_CELLS)))
