@@ -14,7 +14,8 @@ from tropel.scenario.locate import dotted
 from tropel.scenario.obstacles import add_columns, scatter
 from tropel.world import Door, Hazard, Obstacle, Target, World, shapes
 from tropel.world.maps import FloorPlan
-from tropel.world.pieces import SNAP, Polygonal, snap_together, touching_points
+from tropel.world.pieces import SNAP, snap_together, touching_points
+from tropel.world.shapes import Polygonal
 
 if TYPE_CHECKING:
     from tropel.scenario.loading import Scenario

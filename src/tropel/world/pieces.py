@@ -10,7 +10,7 @@ Polygons that meet in a single point are not joined, because nobody fits through
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TypeAlias
+from typing import TYPE_CHECKING
 
 import numpy as np
 import shapely
@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 
 from tropel.errors import GeometryError
 
-Polygonal: TypeAlias = shapely.Polygon | shapely.MultiPolygon
+if TYPE_CHECKING:
+    from tropel.world.shapes import Polygonal
 
 #: Polygons up to this far apart are meant to touch [m]. A coordinate resolves a tenth of it in the largest world, and
 #: no plan shows a gap as thin as that on purpose.

@@ -23,7 +23,7 @@ from tropel.errors import GeometryError, is_finite
 from tropel.foundation.arguments import CHECKED_ELSEWHERE, LARGEST_LENGTH, numbers_in
 from tropel.foundation.field_types import Finite
 from tropel.foundation.files import LARGEST_GEOMETRY, read_text
-from tropel.world.pieces import Polygonal, overlapping, snap_together
+from tropel.world.pieces import overlapping, snap_together
 
 # How large a world may be.
 #
@@ -150,6 +150,8 @@ def _is_deeper(value: Any, levels: int) -> bool:
     return levels < 0 or any(_is_deeper(part, levels - 1) for part in inner if isinstance(part, list | tuple | Mapping))
 
 
+#: The result of `polygon`.
+Polygonal: TypeAlias = shapely.Polygon | shapely.MultiPolygon
 #: Anything that `polygon` and `polyline` accept.
 ShapeLike: TypeAlias = Annotated[BaseGeometry | str | Mapping[str, Any] | Sequence[Sequence[float]], CHECKED_ELSEWHERE]
 

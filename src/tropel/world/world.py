@@ -37,8 +37,8 @@ from tropel.world.hazards import Hazard, HazardSet
 from tropel.world.motion import Place, position_at
 from tropel.world.obstacles import Obstacle, ObstacleSet
 from tropel.world.periodic import check_within_sides, images_of_segments, periods, sides_across, wrap_places
-from tropel.world.pieces import Polygonal, join_pieces
-from tropel.world.shapes import ALLOWED, ShapeLike, check_level
+from tropel.world.pieces import join_pieces
+from tropel.world.shapes import ALLOWED, Polygonal, ShapeLike, check_level
 from tropel.world.stored import WorldState, read_world_state
 from tropel.world.wall_grid import build_wall_grid, quantised
 
