@@ -51,7 +51,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "pictures": {*FILES, "world"},
     "interop": {*BASE, "recording"},
     "viewer": {*FILES, "agents", "contracts", "events", "run", "simulation", "world"},
-    "scenario": {*CORE, *FILES, "contracts", "events", "registry", "run", "simulation"},
+    "scenario": {*CORE, *FILES, "checks", "contracts", "events", "registry", "run", "simulation"},
     "figures": {*CORE, *FILES, "contracts", "local", "planning", "scenario", "simulation"},
     "testing": {*CORE, "broad_phase", "contracts", "run", "simulation"},
     "verification": {*BASE, "agents", "contracts", "pictures", "registry", "simulation", "world"},

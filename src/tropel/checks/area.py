@@ -61,8 +61,8 @@ def check_area(sim: Simulation) -> Iterator[Finding]:
         used = bool(len(members[one]) or len(members[other]))
         yield Finding(
             code="pieces_touch",
-            message=f"two pieces of the walkable area, of {parts[one].area:.3g} m² and {parts[other].area:.3g} m², meet "
-            f"only in the point {at(place)}, and nobody fits through a point",
+            message=f"two pieces of the walkable area, {parts[one].area:.3g} m² and {parts[other].area:.3g} m² large, "
+            f"meet only in the point {at(place)}, and nobody fits through a point",
             remedy="let them overlap by the width of a passage, or move them apart",
             severity="warning" if split and used else "note",
             place=place,

@@ -44,10 +44,14 @@ class FreeSpace:
         self.inside = world.walkable
         fixed = [k for k, name in enumerate(world.obstacles.names) if name not in {*world.obstacles.moving, *without}]
         self.discs = shapely.buffer(
-            shapely.points(world.obstacles.position[fixed]), world.obstacles.radius[fixed] + self.radius, _SEGMENTS
+            shapely.points(world.obstacles.position[fixed]),
+            world.obstacles.radius[fixed] + self.radius,
+            quad_segs=_SEGMENTS,
         )
-        area = _everywhere(world, around) if self.inside is None else self.inside.buffer(-self.radius, _SEGMENTS)
-        blocked = [*shapely.buffer(self.lines, self.radius, _SEGMENTS), *self.discs]
+        area = (
+            _everywhere(world, around) if self.inside is None else self.inside.buffer(-self.radius, quad_segs=_SEGMENTS)
+        )
+        blocked = [*shapely.buffer(self.lines, self.radius, quad_segs=_SEGMENTS), *self.discs]
         self.pieces = shapely.get_parts(area.difference(shapely.union_all(blocked)) if blocked else area)
         self.pieces = self.pieces[shapely.area(self.pieces) > 0.0]
         self._tree = shapely.STRtree(self.pieces)
