@@ -62,7 +62,7 @@ def test_pieces_that_meet_in_a_point_are_named_with_the_point() -> None:
 
 @pytest.mark.parametrize(("beyond", "share"), [(0.0, None), (0.1, None), (2.0, "20%"), (6.0, "60%")])
 def test_a_region_that_reaches_outside_is_told_with_the_share(beyond: float, share: str | None) -> None:
-    region = shapely.box(beyond - 10.0 + 10.0 - 2.0 * beyond, 1.0, 10.0 - beyond, 9.0)
+    region = shapely.box(-beyond, 1.0, 10.0 - beyond, 9.0)
     world = World(LEFT, exits={"out": shapely.box(9.0, 4.0, 10.0, 6.0)})
     for crowd in (Group("people", count=3, region=region), Source("people", rate=1.0, region=region)):
         found = [finding for finding in Simulation(world, crowd).check() if finding.code == "region_outside"]
