@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import warnings
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from typer.testing import CliRunner
 
 from short_scenario import short_scenario
 from tropel.checks import FindingWarning
+from tropel.checks.reach import _REMEDY
 from tropel.cli.commands import app
 from tropel.scenario import builtin_names, load_builtin, load_scenario
 
@@ -82,3 +84,15 @@ def test_a_sweep_warns_once(files: dict[str, Path], tmp_path: Path) -> None:
         done = sweep(load_scenario(files["walled"]), range(2), table=tmp_path / "sweep.csv", workers=1)
     assert len(done.results) == 2
     assert len([w for w in caught if issubclass(w.category, FindingWarning)]) == 1
+
+
+def test_the_documentation_lists_every_code() -> None:
+    import tropel
+
+    sources = Path(tropel.__file__).parent / "checks"
+    text = "".join(path.read_text(encoding="utf-8") for path in sources.glob("*.py"))
+    codes = set(re.findall(r'code="(\w+)"', text)) | set(re.findall(r'self\._finding\(\s*"(\w+)"', text))
+    codes |= {f"no_path_{kind}" for kind in _REMEDY}
+    documented = (Path(__file__).parents[2] / "docs" / "files.md").read_text(encoding="utf-8")
+    assert {"standstill", "long_steps", "pieces", "no_path_door"} <= codes
+    assert {code for code in codes if f"`{code}`" not in documented} == set()
