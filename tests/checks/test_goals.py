@@ -27,7 +27,7 @@ def closed_world() -> World:
 def test_no_exit_and_no_target() -> None:
     sim = Simulation(World(ROOM), PEOPLE)
     assert told(sim) == [("no_goal", "warning")]
-    assert "5 people of group 'people' want to go to the nearest exit" in sim.check()[0].message
+    assert "5 people of group 'people' cannot go to the nearest exit" in sim.check()[0].message
     assert told(Simulation(World(ROOM), Group("people", count=5, goal="none"))) == []
     assert told(Simulation(World(ROOM, targets={"stage": (5.0, 5.0)}), PEOPLE)) == []
 

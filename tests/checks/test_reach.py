@@ -106,6 +106,18 @@ def test_any_building_of_rooms_agrees_with_a_search_from_room_to_room(seed: int)
         assert sum(found.agents for found in sim.check() if found.code.startswith("no_path")) == cut_off(sim).sum()
 
 
+@pytest.mark.parametrize("seed", range(10))
+def test_everybody_is_judged_by_the_own_body(seed: int) -> None:
+    rooms = random_rooms(seed, widths=(0.3, 0.4, 0.5, 0.6, 1.2))
+    rng = np.random.default_rng(seed)
+    places = np.repeat(rooms.centres(), 5, axis=0) + rng.uniform(-0.5, 0.5, (100, 2))
+    radius = rng.uniform(0.1, 0.4, 100)
+    clear = np.abs(radius[:, None] - np.array([0.15, 0.2, 0.25, 0.3])).min(axis=1) > 1e-3
+    sim = Simulation(rooms.world(), Group("people", positions=places, radius=radius))
+    expected = [not rooms.connected(2.0 * own)[k // 5] for k, own in enumerate(radius)]
+    assert (cut_off(sim) == expected)[clear].all()
+
+
 @pytest.mark.parametrize("seed", range(8))
 def test_a_crowd_on_cells_agrees_too(seed: int) -> None:
     rooms = random_rooms(seed, widths=(1.6,))

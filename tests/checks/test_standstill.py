@@ -42,8 +42,8 @@ def test_a_crowd_behind_a_closed_door_is_told_once(seed: int, planner: Direct | 
     summary, said = run(Simulation(two_rooms(), PEOPLE, planning=planner, seed=seed, threads=1), seconds=90.0)
     assert len(said) == 1
     assert stood_still(summary)
-    assert "12 people want to" in said[0]
-    reason = "12 are held by others or by walls" if isinstance(planner, Direct) else "12 get no direction"
+    assert "12 people should: " in said[0]
+    reason = "12 held by others or by walls" if isinstance(planner, Direct) else "12 without a direction"
     assert reason in said[0]
     found = next(found for found in summary.findings if found.code == "standstill")
     assert found.place is not None
@@ -112,7 +112,7 @@ def test_all_exits_closed_is_the_reason() -> None:
     world.set_exit("out", open=False)
     _, said = run(Simulation(world, PEOPLE, planning=FlowField(), threads=1))
     assert len(said) == 1
-    assert "12 have no open exit to go to" in said[0]
+    assert "12 without any open exit" in said[0]
 
 
 def test_newcomers_count_as_a_change() -> None:

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from tropel.checks.area import check_area, check_regions
 from tropel.checks.finding import Finding, FindingWarning, tell
 from tropel.checks.goals import check_goals
@@ -23,6 +25,8 @@ __all__ = ["Finding", "FindingWarning", "check_simulation", "tell"]
 
 def check_simulation(sim: Simulation) -> list[Finding]:
     """Everything that looks wrong in a simulation as it is now; warnings come before notes."""
+    if not np.isfinite(sim.agents.position).all():
+        return []  # the next step says who is nowhere
     later = scheduled_changes(sim)
     found = [
         *check_goals(sim, later),

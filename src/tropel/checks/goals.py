@@ -46,7 +46,7 @@ def _missing(sim: Simulation, number: int, group: str, count: int, later: Later)
     who = people(count) if count else "newcomers"
     yield Finding(
         code="no_goal",
-        message=f"{who} of group '{group}' want to go to the {wanted}, but the world has no exit and no target"
+        message=f"{who} of group '{group}' cannot go to the {wanted}: the world has no exit and no target"
         + (" yet" if soon else ""),
         remedy='add an exit or a target, or give them the goal "none"',
         severity="note" if soon or own_planner else "warning",

@@ -55,14 +55,14 @@ class _Bodies:
             yield self._finding(
                 "fast",
                 fast,
-                f"want to move at up to {speed[fast].max():.3g} m/s; nobody runs faster than {FASTEST:g} m/s",
+                f"desired speeds of up to {speed[fast].max():.3g} m/s, and nobody runs faster than {FASTEST:g} m/s",
                 "give a desired_speed in m/s: people walk at 0.5 to 2",
             )
         if slow.any():
             yield self._finding(
                 "slow",
                 slow,
-                f"have a goal, but want to move at only {speed[slow].min():.3g} m/s",
+                f"a goal, but a desired speed of only {speed[slow].min():.3g} m/s",
                 'give a desired_speed in m/s (people walk at 0.5 to 2), or the goal "none"',
                 note=later.speed_of(self.group) is not None,
             )
@@ -70,7 +70,7 @@ class _Bodies:
             yield self._finding(
                 "wide",
                 wide,
-                f"have bodies with a radius of up to {radius[wide].max():.3g} m",
+                f"bodies with a radius of up to {radius[wide].max():.3g} m",
                 "give the radius in metres: bodies of people have 0.15 to 0.35",
             )
         yield from self._wider_than_doors({name: door.line.length for name, door in sim.world.doors.items()})
@@ -80,8 +80,7 @@ class _Bodies:
             yield self._finding(
                 "long_steps",
                 far,
-                f"move {moved:.2g} m in each step of dt = {sim.dt:g} s, which is more than the radius of their bodies, "
-                f"{body:.2g} m",
+                f"steps of {moved:.2g} m in dt = {sim.dt:g} s, longer than the radius of their bodies, {body:.2g} m",
                 f"use a dt of at most {body / moved * sim.dt:.2g} s; 0.01 to 0.1 s is usual",
             )
 
@@ -93,7 +92,7 @@ class _Bodies:
             yield self._finding(
                 "wider_than_door",
                 which,
-                f"are up to {width[which].max():.2f} m wide and do not fit through the {named('door', narrow)} "
+                f"bodies up to {width[which].max():.2f} m wide, which do not fit through the {named('door', narrow)} "
                 f"({min(narrow.values()):.2f} m)",
                 "widen the doors, or give them a smaller radius",
             )
@@ -104,7 +103,7 @@ class _Bodies:
         count = int(which.sum()) if self.present else 0
         return Finding(
             code=code,
-            message=f"{people(count) if self.present else 'newcomers'} of group '{self.group}' {message}",
+            message=f"{people(count) if self.present else 'newcomers'} of group '{self.group}' with {message}",
             remedy=remedy,
             severity="note" if note else "warning",
             group=self.group,

@@ -25,11 +25,12 @@ if TYPE_CHECKING:
     from tropel.simulation import Simulation
 
 #: Spaces for different radii that are looked at to tell which of many different bodies fit through.
-_MOST_RADII = 16
+_MOST_RADII = 40
 #: Separate places for which the reason is found out, the largest first, and closed doors that are tried for each.
-_MOST_PLACES, _MOST_DOORS = 40, 40
-#: How exactly the width of a passage is found [m].
-_WIDTH = 1e-3
+_MOST_PLACES, _MOST_DOORS = 16, 20
+#: How exactly the radius that fits through a passage is found [m]. Radii are multiples of this, so that bodies of
+#: different widths are compared in the same spaces.
+_EXACT = 5e-4
 #: Above this share of a source's region from which no path leads to the goal, it is said.
 _SMALL_SHARE = 0.01
 
@@ -42,6 +43,7 @@ _REMEDY = {
     "obstacles": "move an obstacle, or place them elsewhere",
     "pieces": "connect the pieces of the walkable area, or place them elsewhere",
     "walls": "leave a gap in the walls, or place them elsewhere",
+    "other": "see to the places with the most people first; then the reasons for these are found out",
 }
 
 
@@ -96,21 +98,23 @@ class _Reach:
     def _blocked(self, rows: NDArray[np.int64], cell: float | None, goal: int) -> NDArray[np.int64]:
         """Which of these agents do not reach the goal.
 
-        Who gets through with a wide body gets through with a smaller one, so the radii are halved until all are told
-        apart: usually the largest radius decides for everybody.
+        Who gets through with a wide body gets through with a smaller one, so usually the largest and the smallest
+        radius decide for everybody. Otherwise the agents are halved by their radii until all are told apart.
         """
+        radii = self.radius[rows]
         blocked: list[int] = []
-        waiting = [(rows, float(self.radius[rows].max()))]
-        for _ in range(_MOST_RADII):
+        waiting = [(rows, float(radii.max()))]
+        for turn in range(_MOST_RADII):
             if not waiting:
                 break
             rows, radius = waiting.pop()
             there = self.reaches(self.position[rows], Body(radius, cell, goal))
-            wide = self.radius[rows] >= radius
-            blocked += rows[wide & ~there].tolist()
-            for unknown in (rows[~wide & ~there], rows[(self.radius[rows] > radius) & there]):
+            own = self.radius[rows]
+            blocked += rows[(own >= radius) & ~there].tolist()
+            for unknown in (rows[(own < radius) & ~there], rows[(own > radius) & there]):
                 if len(unknown):
-                    waiting.append((unknown, float(np.median(self.radius[unknown]))))
+                    following = radii.min() if turn == 0 else np.median(self.radius[unknown])
+                    waiting.append((unknown, float(following)))
         return np.array(sorted(blocked), dtype=np.int64)
 
     def space(
@@ -160,20 +164,27 @@ class _Reach:
     # Why ----------------------------------------------------------------------------------------------------------
 
     def findings(self, later: Later) -> Iterator[Finding]:
-        told: dict[tuple[int, int, str, str], list[int]] = {}
-        for rows in self._places()[:_MOST_PLACES]:
-            row = rows[0]
-            body = self._body(row)
-            kind, why = self.reason(self.position[row], body)
-            told.setdefault((int(self.sim.agents.group[row]), body.goal, kind, why), []).extend(rows)
-        for (group, goal, kind, why), rows in told.items():
+        told: dict[tuple[int, int, str, str], list[list[int]]] = {}
+        reasons: dict[tuple[int, int, str, str], str] = {}
+        for number, rows in enumerate(self._places()):
+            body = self._body(rows[0])
+            known = number < _MOST_PLACES
+            kind, why = self.reason(self.position[rows[0]], body) if known else ("other", "there is no path")
+            # Each closed door is a finding of its own; narrow passages and walls are told with the worst example.
+            key = (int(self.sim.agents.group[rows[0]]), body.goal, kind, why if kind == "door" else "")
+            told.setdefault(key, []).append(rows)
+            reasons.setdefault(key, why)
+        for key, places in told.items():
+            group, goal, kind, _ = key
+            rows, why = list(itertools.chain(*places)), reasons[key]
+            more = f" and {len(places) - 1} more place{'s' * (len(places) > 2)}" if len(places) > 1 else ""
             name, place = self.sim.groups[group], self.position[rows[0]]
             gets_there = functools.partial(self._gets_there, rows[0])
             until = self._until(gets_there, kind, name, later)
             yield Finding(
                 code=f"no_path_{kind}",
                 message=f"{people(len(rows))} of group '{name}' cannot reach {goal_text(self.world, goal)} from around "
-                f"{at(place)}: {why}{until}",
+                f"{at(place)}{more}: {why}{until}",
                 remedy=_REMEDY[kind],
                 severity="note" if until else "warning",
                 group=name,
@@ -246,14 +257,12 @@ class _Reach:
 
     def _widest(self, here: NDArray[np.float64], body: Body) -> float:
         """The largest radius that gets through [m]."""
-        low, high = THIN, body.radius
-        while high - low > _WIDTH / 2.0:
-            middle = 0.5 * (low + high)
-            if self.reaches(here, Body(middle, None, body.goal)).all():
-                low = middle
-            else:
-                high = middle
-        return low
+        low, high = 0, 1 << math.ceil(math.log2(body.radius / _EXACT))
+        while high - low > 1:
+            middle = (low + high) // 2
+            fits = middle * _EXACT < body.radius and self.reaches(here, Body(middle * _EXACT, None, body.goal)).all()
+            low, high = (middle, high) if fits else (low, middle)
+        return low * _EXACT
 
     def _until(self, gets_there: Callable[..., bool], kind: str, group: str, later: Later) -> str:
         """The scheduled change that will help, for the message; empty if there is none."""

@@ -96,20 +96,19 @@ def _finding(sim: Simulation, rows: NDArray[np.int64], lasted: float) -> Finding
     nowhere = np.array([not goal_names(sim.world, goal) for goal in agents.goal[rows].tolist()], dtype=bool)
     lost = _without_direction(sim, rows) & ~nowhere
     held = len(rows) - int(nowhere.sum()) - int(lost.sum())
-    why = []
-    if nowhere.any():
-        kinds = {NEAREST_EXIT: "open exit", NEAREST_TARGET: "target"}
-        what = kinds.get(int(agents.goal[rows][nowhere][0]), "open goal")
-        why.append(f"{nowhere.sum():,} have no {what} to go to")
-    if lost.any():
-        why.append(f"{lost.sum():,} get no direction from their planner, which knows no path from there")
-    if held:
-        why.append(f"{held:,} are held by others or by walls")
+    kinds = {NEAREST_EXIT: "open exit", NEAREST_TARGET: "target"}
+    what = kinds.get(int(agents.goal[rows][nowhere][0]), "open goal") if nowhere.any() else ""
+    why = {
+        f"without any {what}": int(nowhere.sum()),
+        "without a direction from their planner, which knows no path from there": int(lost.sum()),
+        "held by others or by walls": held,
+    }
+    reasons = ", ".join(f"{count:,} {reason}" for reason, count in why.items() if count)
     place, size = _largest_cluster(agents.position[rows])
     return Finding(
         code="standstill",
-        message=f"nobody has moved for {lasted:.0f} s (t = {sim.time:g} s), though {people(len(rows))} want to: "
-        f"{', '.join(why)}; the largest cluster, of {size:,}, stands around {at(place)}",
+        message=f"nobody has moved for {lasted:.0f} s (t = {sim.time:g} s), though {people(len(rows))} should: "
+        f"{reasons}; the largest cluster, of {size:,}, stands around {at(place)}",
         remedy="see what `tropel validate` or `sim.check()` says about paths; a planner that knows the walls, such as "
         "flow_field, leads around them, and wider doors let crowds through",
         agents=len(rows),
