@@ -122,8 +122,6 @@ def test_polygons_that_overlap_are_refused_by_number() -> None:
 
 
 def test_shapes_of_a_file_that_meet_in_a_point_are_refused_by_number() -> None:
-    with pytest.raises(
-        ScenarioError, match=r"line 7: world.walkable: shapes 0 and 2 meet only in the point \(10, "
-    ):
+    with pytest.raises(ScenarioError, match=r"line 7: world.walkable: shapes 0 and 2 meet only in the point \(10, "):
         scenario([0, 0, 10, 10], [9, 4, 12, 6], [10, 10, 12, 12]).build()
     scenario([0, 0, 10, 10], [9, 4, 12, 6], [9.0, 9.0, 12, 12]).build()

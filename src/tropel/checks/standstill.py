@@ -109,11 +109,19 @@ def _finding(sim: Simulation, rows: NDArray[np.int64], lasted: float) -> Finding
         code="standstill",
         message=f"nobody has moved for {lasted:.0f} s (t = {sim.time:g} s), though {people(len(rows))} should: "
         f"{reasons}; the largest cluster, of {size:,}, stands around {at(place)}",
-        remedy="see what `tropel validate` or `sim.check()` says about paths; a planner that knows the walls, such as "
-        "flow_field, leads around them, and wider doors let crowds through",
+        remedy=_remedy(nowhere=int(nowhere.sum()), lost=int(lost.sum()), held=held),
         agents=len(rows),
         place=tuple(map(float, place)),
     )
+
+
+def _remedy(*, nowhere: int, lost: int, held: int) -> str:
+    """What to do about what concerns most of them."""
+    if nowhere >= max(lost, held):
+        return "open an exit, from the start or with an event"
+    if lost >= held:
+        return "`tropel validate` or `sim.check()` tells what blocks their path, if it is not the planner"
+    return "plan with walls in mind (flow_field) if they press against one, or widen what they are jammed in"
 
 
 def _without_direction(sim: Simulation, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
