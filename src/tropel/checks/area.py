@@ -18,7 +18,7 @@ from tropel.world.pieces import touching_points
 if TYPE_CHECKING:
     from tropel.simulation import Simulation
 
-#: Pieces that a message describes, the largest first.
+#: Pieces, and places where they touch, that are described.
 _MOST_PIECES = 4
 #: Regions may reach this share out of the building: those drawn around a wall do.
 _SMALL_SHARE = 0.02
@@ -57,8 +57,10 @@ def check_area(sim: Simulation) -> Iterator[Finding]:
         remedy="let them overlap where people should get through",
         severity="warning" if split else "note",
     )
-    for one, other, place in touching_points(world.walkable):
-        used = bool(len(members[one]) or len(members[other]))
+    touching = [
+        (bool(len(members[a]) or len(members[b])), a, b, place) for a, b, place in touching_points(world.walkable)
+    ]
+    for used, one, other, place in sorted(touching, key=lambda each: not each[0])[:_MOST_PIECES]:
         yield Finding(
             code="pieces_touch",
             message=f"two pieces of the walkable area, {parts[one].area:.3g} m² and {parts[other].area:.3g} m² large, "

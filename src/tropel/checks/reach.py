@@ -81,7 +81,7 @@ class _Reach:
         groups = range(len(sim.groups))
         cells = [walks_on_cells(sim, group) for group in groups]
         free = np.array([walks_freely(sim, group) for group in groups], dtype=bool)
-        self.cell = cells
+        self.cells = cells
         self.radius = np.where(free[sim.agents.group], sim.agents.radius, THIN) if len(groups) else np.empty(0)
         self.cut_off = np.zeros(len(sim.agents), dtype=bool)
         if self.world.dim == 3 or self.world.is_periodic:
@@ -122,9 +122,10 @@ class _Reach:
     ) -> FreeSpace | CellSpace:
         key = (body.radius, body.cell, opened, without)
         if key not in self._spaces:
+            # Cells without some obstacles are not needed: where there is any path then, it is said that this may help.
             self._spaces[key] = (
                 FreeSpace(self.world, body.radius, opened=opened, without=without, around=self.position)
-                if body.cell is None
+                if body.cell is None or without
                 else CellSpace(self.world, body.cell, opened=opened)
             )
         return self._spaces[key]
@@ -148,18 +149,23 @@ class _Reach:
     ) -> set[int] | None:
         """The pieces from which a goal is reached; None for a target that moves and may be met anywhere."""
         good: set[int] = set()
+        for shape in self._goal_shapes(body, exits=exits):
+            if shape is None:
+                return None
+            good.update(space.pieces_at(shape).tolist())
+        return good
+
+    def _goal_shapes(self, body: Body, *, exits: frozenset[str] = _NONE) -> Iterator[Any]:
+        """Where the centre of a body has reached each of its goals; None for a target that moves."""
         for name in goal_names(self.world, body.goal, opened=exits):
             if name in self.world.exits:
-                good.update(space.pieces_at(self.world.exits[name].polygon).tolist())
+                yield self.world.exits[name].polygon
                 continue
             target = self.world.targets[name]
-            if target.motion is not None:
-                return None
             # At a target that does not absorb, people stop when their bodies reach it.
             reach = target.radius + (THIN if target.absorbs else body.radius)
             place = self.world.goals().position[self.world.goal_numbers[name]]
-            good.update(space.pieces_at(shapely.Point(place).buffer(reach)).tolist())
-        return good
+            yield None if target.motion is not None else shapely.Point(place).buffer(reach)
 
     # Why ----------------------------------------------------------------------------------------------------------
 
@@ -197,7 +203,7 @@ class _Reach:
 
     def _body(self, row: int) -> Body:
         agents = self.sim.agents
-        return Body(float(self.radius[row]), self.cell[agents.group[row]], int(agents.goal[row]))
+        return Body(float(self.radius[row]), self.cells[agents.group[row]], int(agents.goal[row]))
 
     def _places(self) -> list[list[int]]:
         """The agents that are cut off, by group, goal and the piece that they are in; most agents first."""
@@ -206,7 +212,7 @@ class _Reach:
         for group, goal in sorted(set(zip(agents.group.tolist(), agents.goal.tolist(), strict=True))):
             rows = np.flatnonzero(self.cut_off & (agents.group == group) & (agents.goal == goal))
             if len(rows):
-                widest = Body(float(self.radius[rows].max()), self.cell[group], goal)
+                widest = Body(float(self.radius[rows].max()), self.cells[group], goal)
                 pieces = self.space(widest).piece_of(self.position[rows])
                 for row, piece in zip(rows.tolist(), pieces.tolist(), strict=True):
                     places.setdefault((group, goal, piece), []).append(row)
@@ -233,8 +239,7 @@ class _Reach:
         parts = shapely.get_parts(self.world.walkable) if self.world.walkable is not None else []
         if len(parts) > 1:
             own = parts[shapely.distance(parts, shapely.Point(point)).argmin()]
-            exits = [self.world.exits[n].polygon for n in goal_names(self.world, body.goal) if n in self.world.exits]
-            if not any(own.intersects(polygon) for polygon in exits):
+            if not any(own.intersects(shape) for shape in self._goal_shapes(body)):
                 return "pieces", f"the walkable area is in {len(parts)} pieces that are not connected"
         return "walls", "walls block every path"
 
@@ -287,7 +292,7 @@ class _Reach:
         if goal == NO_GOAL or not goal_names(self.world, goal):
             return
         radius = float(np.median(sample["radius"])) if walks_freely(self.sim, group) else THIN
-        body = Body(radius, self.cell[group], goal)
+        body = Body(radius, self.cells[group], goal)
         region = region_area(self.world, source.region, source.group)
         share = self._share(region, body)
         if math.isnan(share) or share >= 1.0 - _SMALL_SHARE:

@@ -38,13 +38,10 @@ def snap_together(parts: list[Polygonal], what: str) -> list[Polygonal]:
 
     Returns the same list if there is nothing to move.
     """
-    snapped: list[Polygonal] | None = None
-    for one, other in _neighbours(parts):
-        now = parts if snapped is None else snapped
-        if not (_nearly_on(now[other], now[one]).any() or _nearly_on(now[one], now[other]).any()):
-            continue
-        snapped = list(now)
-        snapped[one], snapped[other] = _snapped(now[one], now[other])
+    pairs = _nearly_touching(parts)
+    snapped = list(parts) if pairs else parts
+    for one, other in pairs:
+        snapped[one], snapped[other] = _snapped(snapped[one], snapped[other])
         for number in (one, other):
             if not snapped[number].is_valid:
                 gap = shapely.shortest_line(parts[one], parts[other])
@@ -53,7 +50,25 @@ def snap_together(parts: list[Polygonal], what: str) -> list[Polygonal]:
                     f"{what}: pieces {one} and {other} nearly touch around ({x:g}, {y:g}), and joining them gives an "
                     f"invalid shape; let them overlap, or leave more than {SNAP:g} m between them"
                 )
-    return parts if snapped is None else snapped
+    return snapped
+
+
+def _nearly_touching(parts: Sequence[Polygonal]) -> list[tuple[int, int]]:
+    """Pairs of polygons of which one has a corner close to the boundary of the other, but not exactly on it."""
+    if len(parts) < 2:
+        return []
+    rings, owner = shapely.get_rings(parts, return_index=True)
+    corners, ring = shapely.get_coordinates(rings, return_index=True)
+    along = np.flatnonzero(ring[:-1] == ring[1:])
+    sides = shapely.linestrings(np.stack([corners[along], corners[along + 1]], axis=1))
+    points, part, side_part = shapely.points(corners), owner[ring], owner[ring[along]]
+    corner, side = shapely.STRtree(sides).query(points, predicate="dwithin", distance=SNAP)
+    corner, side = corner[part[corner] != side_part[side]], side[part[corner] != side_part[side]]
+    # This test is exact; a distance may be rounded to zero.
+    exactly = shapely.intersects(points[corner], sides[side])
+    on_boundary = set(zip(corner[exactly].tolist(), side_part[side[exactly]].tolist(), strict=True))
+    near = set(zip(corner.tolist(), side_part[side].tolist(), strict=True)) - on_boundary
+    return sorted({(min(own, int(part[k])), max(own, int(part[k]))) for k, own in near})
 
 
 def _snapped(one: Polygonal, other: Polygonal) -> tuple[Polygonal, Polygonal]:
