@@ -41,7 +41,7 @@ class StandstillWatch(Observer):
         self._position = np.empty(0)
 
     def step_done(self, sim: Simulation) -> None:
-        if self.finding is not None:
+        if self.finding is not None or not any(_walkers(sim)):
             return
         agents = sim.agents
         known = self._ids is not None and self._since <= sim.time and np.array_equal(self._ids, agents.id)
@@ -63,13 +63,15 @@ class StandstillWatch(Observer):
         return bool(((moved > np.maximum(headway, 2.0 * agents.radius)) & alive(sim)).any())
 
 
+def _walkers(sim: Simulation) -> list[bool]:
+    """For each group, whether it is people that walk."""
+    return [not is_flock(sim, group) for group in range(len(sim.groups))]
+
+
 def wanting(sim: Simulation, *, since: float) -> NDArray[np.int64]:
     """Rows of the people that have wanted to move since a time [s]: walkers with a goal that they have not reached."""
     agents = sim.agents
-    walkers = np.array([not is_flock(sim, group) for group in range(len(sim.groups))], dtype=bool)
-    if not walkers.any() or not len(agents):
-        return np.empty(0, dtype=np.int64)
-    want = walkers[agents.group] & alive(sim) & (agents.goal != NO_GOAL)
+    want = np.array(_walkers(sim), dtype=bool)[agents.group] & alive(sim) & (agents.goal != NO_GOAL)
     want &= (agents.start_time <= since) & (agents.desired_speed > 0.0)
     for goal in np.unique(agents.goal[want]).tolist():
         rows = np.flatnonzero(want & (agents.goal == goal))
@@ -93,11 +95,12 @@ def _gathered(sim: Simulation, rows: NDArray[np.int64], goal: int) -> NDArray[np
 
 def _finding(sim: Simulation, rows: NDArray[np.int64], lasted: float) -> Finding:
     agents = sim.agents
-    nowhere = np.array([not goal_names(sim.world, goal) for goal in agents.goal[rows].tolist()], dtype=bool)
+    goal = agents.goal[rows]
+    nowhere = np.isin(goal, [each for each in np.unique(goal).tolist() if not goal_names(sim.world, each)])
     lost = _without_direction(sim, rows) & ~nowhere
     held = len(rows) - int(nowhere.sum()) - int(lost.sum())
     kinds = {NEAREST_EXIT: "open exit", NEAREST_TARGET: "target"}
-    what = kinds.get(int(agents.goal[rows][nowhere][0]), "open goal") if nowhere.any() else ""
+    what = kinds.get(int(goal[nowhere][0]), "open goal") if nowhere.any() else ""
     why = {
         f"without any {what}": int(nowhere.sum()),
         "without a direction from their planner, which knows no path from there": int(lost.sum()),
