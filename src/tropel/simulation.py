@@ -22,6 +22,8 @@ from tropel.agents.leaving import arrived
 from tropel.agents.population import Population
 from tropel.agents.state import AgentState
 from tropel.broad_phase import CellGrid
+from tropel.checks import Finding, check_simulation
+from tropel.checks.standstill import StandstillWatch
 from tropel.contact.collisions import CollisionLog, CollisionWatch
 from tropel.contact.walls import step_off
 from tropel.contracts import Environment, Model, Moment, Near, Planner
@@ -109,6 +111,7 @@ class Simulation:
         self.spared: set[str] = set()  #: behaviours that a budget has switched off
         self.timing = Timing()
         self.observers = Observers()  #: notified of what happens, in their order
+        self.standstill = StandstillWatch()  #: an observer of every run
         if watch_collisions is None:
             watch_collisions = not self.layers.bodies_may_overlap
         self.collision_watch = CollisionWatch() if watch_collisions else None
@@ -215,6 +218,10 @@ class Simulation:
         if self.collision_watch is None:
             raise ParameterError("collisions are not watched here; build the simulation with watch_collisions=True")
         return self.collision_watch.log
+
+    def check(self) -> list[Finding]:
+        """What looks wrong now: people without a path, exits that never open, absurd numbers; warnings before notes."""
+        return check_simulation(self)
 
     def all_layers(self) -> list[Layer]:
         """Every layer once, in a fixed order."""
