@@ -1,4 +1,4 @@
-"""What a simulation gets without choosing: the planner and the steering model of groups that name none.
+"""What a simulation gets without choosing: planner, habits and steering model of groups that name none.
 
 In a 2D world with walls people must find their way and walk like people: `FlowField` and `Walk`, which pass the
 standard tests of the field (docs/verification.md). In open space, in periodic space and in 3D there is nothing to find
@@ -12,7 +12,9 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from tropel.contracts import Follows, Model, Planner
+from tropel.agents.groups import Group, Source
+from tropel.contracts import Follows, Habit, Model, Planner
+from tropel.errors import ParameterError, suggest
 from tropel.world import World
 
 #: Cells of the default field [m], and how many there are at most; larger worlds get larger cells.
@@ -44,6 +46,42 @@ def with_defaults(
     if not complete:
         return default_planner(world), made
     return complete, made
+
+
+def habits_of(
+    groups: Sequence[str],
+    declared: Sequence[Group | Source],
+    local: Model | Mapping[str, Model],
+    given: Sequence[Habit] | Mapping[str, Sequence[Habit]] | None,
+) -> dict[str, Sequence[Habit]]:
+    """The habits of each group: those given, else the default ones. Crowds that follow the ground have none."""
+    if isinstance(given, Mapping):
+        for name in given:
+            if name not in groups:
+                raise ParameterError(f"habits: there is no group '{name}'; {suggest(name, groups)}")
+    families = any(isinstance(item, Group) and item.families is not None for item in declared)
+    default = default_habits(families=families)
+    found: dict[str, Sequence[Habit]] = {}
+    for name in groups:
+        model = local.get(name) if isinstance(local, Mapping) else local
+        own = given.get(name) if isinstance(given, Mapping) else given
+        directed = isinstance(model, Model) and model.declares.follows is Follows.DIRECTIONS
+        if own and not directed:
+            raise ParameterError(
+                f"group '{name}' has habits, which change planned directions, but {type(model).__name__} follows the "
+                "ground; leave them out"
+            )
+        for habit in own or ():
+            if not isinstance(habit, Habit):
+                raise ParameterError(f"habits: {habit!r:.60} is not a habit; use objects such as KeepRight()")
+        found[name] = (default if own is None else tuple(own)) if directed else ()
+    return found
+
+
+def default_habits(*, families: bool) -> tuple[Habit, ...]:
+    from tropel.local.habits.stay_together import StayTogether
+
+    return (StayTogether(),) if families else ()
 
 
 def has_walls(world: World) -> bool:

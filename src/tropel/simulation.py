@@ -8,7 +8,7 @@ group has which layer, `run/phases.py` when they act, `run/stages.py` what they 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -26,9 +26,9 @@ from tropel.checks import Finding, check_simulation
 from tropel.checks.standstill import StandstillWatch
 from tropel.contact.collisions import CollisionLog, CollisionWatch
 from tropel.contact.walls import step_off
-from tropel.contracts import Environment, Model, Moment, Near, Planner
+from tropel.contracts import Environment, Habit, Model, Moment, Near, Planner
 from tropel.contracts.layers import Layer, ValueMaps
-from tropel.defaults import with_defaults
+from tropel.defaults import habits_of, with_defaults
 from tropel.errors import ModelError, ParameterError, TropelError
 from tropel.events import AddAgents
 from tropel.events.queue import EventLike, EventQueue, apply_event, due_step, event_json, is_news, repeated, schedule
@@ -64,7 +64,8 @@ class Simulation:
 
     `planning` and `local` may be one layer for all groups, or a mapping from group names to layers. What is left out is
     chosen by `tropel.defaults`: in a 2D world with walls people find their way (`FlowField`) and walk (`Walk`), in open
-    space they go straight to their goal (`Direct`, `Seek`). The same seed gives the same bits on any number of threads. Collisions of bodies are watched for `collisions`, the summary of a run and
+    space they go straight to their goal (`Direct`, `Seek`). `habits`, one list for all groups or one per group, change
+    the planned directions before the models steer; families stay together unless other habits are given. The same seed gives the same bits on any number of threads. Collisions of bodies are watched for `collisions`, the summary of a run and
     the column `collided`. Set `watch_collisions` to false to turn that off; by default it is off only if all models
     declare that bodies may overlap.
     """
@@ -78,6 +79,7 @@ class Simulation:
         planning: Annotated[Planner | Mapping[str, Planner | None] | None, CHECKED_ELSEWHERE] = None,
         environment: Annotated[Environment | None, CHECKED_ELSEWHERE] = None,
         local: Annotated[Model | Mapping[str, Model | None] | None, CHECKED_ELSEWHERE] = None,
+        habits: Annotated[Sequence[Habit] | Mapping[str, Sequence[Habit]] | None, CHECKED_ELSEWHERE] = None,
         dt: Annotated[float, STEP] = 0.05,
         seed: int = 0,
         threads: PositiveCount | None = None,
@@ -101,6 +103,7 @@ class Simulation:
             planning=planning,
             environment=Grid() if environment is None else environment,
             local=local,
+            habits=habits_of(self.groups, declared, local, habits),
             world=world,
         )
         for item in declared:

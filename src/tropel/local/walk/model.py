@@ -2,7 +2,7 @@
 
 A person looks ahead, decides on a direction, then on a speed:
 
-1. Keep right. The planned direction turns to the right before oncoming people (`local/keep_right.py`).
+1. Keep right. The planned direction turns to the right before oncoming people (`local/habits/keep_right.py`).
 2. Step around. Of a fan of directions, take the one whose free path ends nearest to where the free path straight ahead
    would, if all others keep their velocity: rule 1 of Moussaïd, Helbing & Theraulaz, "How simple rules determine
    pedestrian behavior and crowd disasters", PNAS 2011. A turn must be worth it, so people in a queue stay in line.
@@ -41,7 +41,7 @@ from tropel.agents.state import Steered
 from tropel.contracts import Model, ModelDeclaration, Moment
 from tropel.errors import ParameterError, named_parameters
 from tropel.foundation.quantities import number
-from tropel.local.keep_right import turned_right
+from tropel.local.habits.keep_right import turned_right
 from tropel.local.walk.following import speed_behind
 from tropel.local.walk.sight import COLUMNS, best_direction, distance_to_walls, list_obstacles, list_people
 

@@ -16,7 +16,7 @@ from tropel._kernels.discs import disc_cell
 from tropel._kernels.neighbours import count_runs, run_of, view_of
 from tropel._kernels.simd import trailing_zeros
 from tropel._kernels.walls import cell_at, chord_blocked, free_of_walls, nearest_on_segment
-from tropel.local.keep_right import oncoming
+from tropel.local.habits.keep_right import oncoming
 
 # The columns of the list of what is ahead; ROW is the row of a person, and -1 for an obstacle.
 DX, DY, VX, VY, CONTACT, ROW = 0, 1, 2, 3, 4, 5
