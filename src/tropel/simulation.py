@@ -65,9 +65,11 @@ class Simulation:
     `planning` and `local` may be one layer for all groups, or a mapping from group names to layers. What is left out is
     chosen by `tropel.defaults`: in a 2D world with walls people find their way (`FlowField`) and walk (`Walk`), in open
     space they go straight to their goal (`Direct`, `Seek`). `habits`, one list for all groups or one per group, change
-    the planned directions before the models steer; families stay together unless other habits are given. The same seed gives the same bits on any number of threads. Collisions of bodies are watched for `collisions`, the summary of a run and
-    the column `collided`. Set `watch_collisions` to false to turn that off; by default it is off only if all models
-    declare that bodies may overlap.
+    the planned directions before the models steer; families stay together unless other habits are given.
+
+    The same seed gives the same bits on any number of threads. Collisions of bodies are watched for `collisions`, the
+    summary of a run and the column `collided`. Set `watch_collisions` to false to turn that off; by default it is off
+    only if all models declare that bodies may overlap.
     """
 
     @checked_arguments

@@ -86,7 +86,7 @@ class StayTogether(Habit):
     declares = Declaration(columns=(FAMILY,))
 
     @checked_arguments
-    def __init__(self, *, reach: Annotated[float, REACH] = 2.0) -> None:
+    def __init__(self, *, reach: Annotated[float, REACH] = 1.0) -> None:
         self.parameters = f"reach={reach!r}"
         self._reach = float(reach)
 
