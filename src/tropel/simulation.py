@@ -8,7 +8,7 @@ group has which layer, `run/phases.py` when they act, `run/stages.py` what they 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -22,10 +22,13 @@ from tropel.agents.leaving import arrived
 from tropel.agents.population import Population
 from tropel.agents.state import AgentState
 from tropel.broad_phase import CellGrid
+from tropel.checks import Finding, check_simulation
+from tropel.checks.standstill import StandstillWatch
 from tropel.contact.collisions import CollisionLog, CollisionWatch
 from tropel.contact.walls import step_off
-from tropel.contracts import Environment, Model, Moment, Near, Planner
+from tropel.contracts import Environment, Habit, Model, Moment, Near, Planner
 from tropel.contracts.layers import Layer, ValueMaps
+from tropel.defaults import habits_of, with_defaults
 from tropel.errors import ModelError, ParameterError, TropelError
 from tropel.events import AddAgents
 from tropel.events.queue import EventLike, EventQueue, apply_event, due_step, event_json, is_news, repeated, schedule
@@ -59,10 +62,14 @@ STEP = Quantity(name="dt", above=0.0, high=1000.0, unit="s")
 class Simulation:
     """Agents in a world, a planner, an environment and a steering model, and a clock that runs in steps of dt [s].
 
-    `planning` and `local` may be one layer for all groups, or a mapping from group names to layers. The same seed gives
-    the same bits on any number of threads. Collisions of bodies are watched for `collisions`, the summary of a run and
-    the column `collided`. Set `watch_collisions` to false to turn that off; by default it is off only if all models
-    declare that bodies may overlap.
+    `planning` and `local` may be one layer for all groups, or a mapping from group names to layers. What is left out is
+    chosen by `tropel.defaults`: in a 2D world with walls people find their way (`FlowField`) and walk (`Walk`), in open
+    space they go straight to their goal (`Direct`, `Seek`). `habits`, one list for all groups or one per group, change
+    the planned directions before the models steer; families stay together unless other habits are given.
+
+    The same seed gives the same bits on any number of threads. Collisions of bodies are watched for `collisions`, the
+    summary of a run and the column `collided`. Set `watch_collisions` to false to turn that off; by default it is off
+    only if all models declare that bodies may overlap.
     """
 
     @checked_arguments
@@ -71,9 +78,10 @@ class Simulation:
         world: World,
         agents: Iterable[Group | Source] | Group | Source,
         *,
-        planning: Annotated[Planner | Mapping[str, Planner] | None, CHECKED_ELSEWHERE] = None,
+        planning: Annotated[Planner | Mapping[str, Planner | None] | None, CHECKED_ELSEWHERE] = None,
         environment: Annotated[Environment | None, CHECKED_ELSEWHERE] = None,
-        local: Annotated[Model | Mapping[str, Model] | None, CHECKED_ELSEWHERE] = None,
+        local: Annotated[Model | Mapping[str, Model | None] | None, CHECKED_ELSEWHERE] = None,
+        habits: Annotated[Sequence[Habit] | Mapping[str, Sequence[Habit]] | None, CHECKED_ELSEWHERE] = None,
         dt: Annotated[float, STEP] = 0.05,
         seed: int = 0,
         threads: PositiveCount | None = None,
@@ -81,8 +89,6 @@ class Simulation:
         watch_collisions: bool | None = None,
     ) -> None:
         from tropel.environment.grid import Grid
-        from tropel.local.seek import Seek
-        from tropel.planning.direct import Direct
 
         self.world = world
         self.dt = float(dt)
@@ -93,11 +99,13 @@ class Simulation:
         self.reduce = ONE_PROCESS  #: computes quantities of the whole crowd
         declared = [agents] if isinstance(agents, Group | Source) else list(agents)
         self.population = Population(world, declared, seed=self.seed)
+        planning, local = with_defaults(world, self.groups, planning, local)
         self.layers = GroupLayers(
             self.groups,
-            planning=Direct() if planning is None else planning,
+            planning=planning,
             environment=Grid() if environment is None else environment,
-            local=Seek() if local is None else local,
+            local=local,
+            habits=habits_of(self.groups, declared, local, habits),
             world=world,
         )
         for item in declared:
@@ -108,6 +116,7 @@ class Simulation:
         self.spared: set[str] = set()  #: behaviours that a budget has switched off
         self.timing = Timing()
         self.observers = Observers()  #: notified of what happens, in their order
+        self.standstill = StandstillWatch()  #: an observer of every run
         if watch_collisions is None:
             watch_collisions = not self.layers.bodies_may_overlap
         self.collision_watch = CollisionWatch() if watch_collisions else None
@@ -214,6 +223,10 @@ class Simulation:
         if self.collision_watch is None:
             raise ParameterError("collisions are not watched here; build the simulation with watch_collisions=True")
         return self.collision_watch.log
+
+    def check(self) -> list[Finding]:
+        """What looks wrong now: people without a path, exits that never open, absurd numbers; warnings before notes."""
+        return check_simulation(self)
 
     def all_layers(self) -> list[Layer]:
         """Every layer once, in a fixed order."""

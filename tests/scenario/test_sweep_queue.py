@@ -50,7 +50,6 @@ def _completed(waiting: Any) -> Iterator[Any]:
 def test_of_a_billion_seeds_only_a_few_wait_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sweeps, "ProcessPoolExecutor", _Pool)
     monkeypatch.setattr(sweeps, "as_completed", _completed)
-    monkeypatch.setattr("tropel.scenario.loading.Scenario.build", lambda *_, **__: None)
     table = tmp_path / "sweep.csv"
 
     def told(done: int, _: str) -> None:

@@ -21,6 +21,7 @@ from tropel.cli.plan import plan
 from tropel.cli.plot import plot
 from tropel.cli.report import measure, report
 from tropel.cli.run import demo, run
+from tropel.cli.validate import validate
 from tropel.cli.view import export, view
 from tropel.errors import TropelError
 
@@ -61,18 +62,7 @@ app.command()(run)
 app.command("list")(list_scenarios)
 
 
-@app.command()
-def validate(
-    file: Annotated[Path, typer.Argument(help="A scenario file (TOML).")], allow_imports: AllowImports = None
-) -> None:
-    """Check a scenario file, including its geometry and whether all agents find room."""
-    from tropel.run.progress import planning
-    from tropel.scenario import load_scenario
-
-    with planning():
-        sim = load_scenario(file, allow_imports=allow_imports or ()).build(threads=1)
-    size = f"{len(sim.agents):,} agents at the start, {len(sim.population.sources)} sources, {len(sim.events)} events"
-    show(f"[green]{escape(str(file))} is valid[/]: {size}")
+app.command()(validate)
 
 
 @app.command()

@@ -260,7 +260,11 @@ def _move_together(
         check_short(state, wanted, longest, widest, world)
     target = wanted
     if bodies is not None:
-        target = bodies.solve_contacts(state, wanted, longest, walls_around(widest, world), dt, moves)
+        # Walls turn wishes before bodies meet. Otherwise an agent that slides along a wall runs into its neighbour
+        # unseen, and both stop: at a door post for good.
+        move_towards(wanted, state, steered, world, dt, moves, widest)
+        wishes = steered.position.copy()
+        target = bodies.solve_contacts(state, wishes, longest, walls_around(widest, world), dt, moves)
     # Walls and discs, then the exact check of the chord.
     move_towards(target, state, steered, world, dt, moves, widest)
     if bodies is not None:

@@ -1,11 +1,11 @@
-"""The three kinds of layers as base classes, each with one method to write and defaults for everything else.
+"""The kinds of layers as base classes, each with one method to write and defaults for everything else.
 
 class NorthEast(Planner):
     def direct(self, moment, out):
         out.directions[moment.members] = 0.6, 0.8
 
 A layer may have behaviours that can be switched off and on during a run (`Behaviours`, which comes first). `Layer` has
-what all three kinds share; `Planner`, `Environment` and `Model` follow.
+what all kinds share; `Planner`, `Habit`, `Environment` and `Model` follow.
 """
 
 from __future__ import annotations
@@ -169,6 +169,23 @@ class Planner(Layer):
     def ground(self) -> Ground | None:
         """What it has published so far."""
         return None
+
+
+class Habit(Layer):
+    """Something agents do with their planned direction before their model steers: keep right, stay together."""
+
+    method = "adjust"
+
+    @abstractmethod
+    def adjust(self, moment: Moment, directions: Floats) -> None:
+        """Change the rows of the members in `directions`, which starts as a copy of the planned directions.
+
+        As planned directions they are unit vectors, shorter to go slower, zero to stand.
+        """
+
+    def is_idle(self, moment: Moment) -> bool:
+        """Whether there is nothing to do in this step, such as keeping away from fire where there is none."""
+        return False
 
 
 class Environment(Layer):

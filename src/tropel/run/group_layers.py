@@ -23,6 +23,7 @@ from tropel.contracts import (
     Environment,
     EnvironmentDeclaration,
     Guidance,
+    Habit,
     Layer,
     Model,
     ModelDeclaration,
@@ -52,6 +53,7 @@ class GroupLayers:
         planning: Planner | Mapping[str, Planner],
         environment: Environment,
         local: Model | Mapping[str, Model],
+        habits: Mapping[str, Sequence[Habit]],
         world: World,
     ) -> None:
         self.groups = groups
@@ -59,8 +61,10 @@ class GroupLayers:
         self.environment: Environment = _checked(environment, Environment, "environment")
         self.planners: list[Planner] = _per_group(groups, planning, Planner, "planning")
         self.models: list[Model] = _per_group(groups, local, Model, "local")
+        self.habits: list[Sequence[Habit]] = [habits.get(name, ()) for name in groups] or [()]
         kinds = (
             ("planning", self.planners, Declaration),
+            ("habits", [habit for own in self.habits for habit in own], Declaration),
             ("environment", [environment], EnvironmentDeclaration),
             ("local", self.models, ModelDeclaration),
         )
@@ -72,7 +76,7 @@ class GroupLayers:
         for name in set(self.planner_memory) & set(self.model_memory):
             raise ParameterError(f"a planner and a model both write the column '{name}'; give one of them another name")
         self.plannings = plannings(self.planners, self.models)
-        self.phases = phases_of(self.models)
+        self.phases = phases_of(self.models, self.habits)
         self.somebody_senses = any(phase.senses for phase in self.phases)
         self.somebody_is_directed = any(not follows_ground(model) for model in self.models)
         self.somebody_moves_itself = any(model.declares.moves is not Moves.FREELY for model in self.models)
@@ -83,7 +87,8 @@ class GroupLayers:
 
     def all(self) -> list[Layer]:
         """Every layer once, in a fixed order."""
-        return list({id(layer): layer for layer in (self.environment, *self.planners, *self.models)}.values())
+        habits = [habit for own in self.habits for habit in own]
+        return list({id(layer): layer for layer in (self.environment, *self.planners, *habits, *self.models)}.values())
 
     def prepare(self, moment: Moment, guidance: Guidance) -> None:
         """Prepare all layers; models can read the published ground."""
@@ -91,6 +96,8 @@ class GroupLayers:
         for layer in first:
             layer.prepare(moment)
         guidance.ground = self.ground
+        for habit in {id(habit): habit for own in self.habits for habit in own}.values():
+            habit.prepare(moment)
         for model in models:
             model.prepare(replace(moment, given=guidance))
 
@@ -139,7 +146,9 @@ class GroupLayers:
         if number is None:
             return
         model = self.models[number]
-        declared = {c.name: c for layer in (self.planners[number], model) for c in layer.all_columns}
+        declared = {
+            c.name: c for layer in (self.planners[number], *self.habits[number], model) for c in layer.all_columns
+        }
         for name, value in told.parameters.items():
             column = parameter_named(name, declared, f"group '{group}'")
             if is_number(value):

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tropel.checks.finding import Finding, tell
 from tropel.errors import ParameterError, is_finite
 from tropel.events.queue import step_at
 from tropel.foundation.arguments import LATEST
@@ -116,6 +117,7 @@ class Summary:
     trajectory: str | None = None
     budget: BudgetReport | None = None  #: None if there was none
     collisions: CollisionReport | None = None  #: of bodies; None if they were not watched
+    findings: tuple[Finding, ...] = ()  #: what looked wrong before the run and during it
 
     @property
     def agent_steps_per_second(self) -> float:
@@ -150,6 +152,9 @@ class Summary:
         if self.collisions is not None:
             _add_collisions(table, self.collisions)
         table.add_row("ended because", self.reason)
+        for finding in self.findings:
+            if finding.severity == "warning":
+                table.add_row("warning", finding.message)
         table.add_row("wall time", f"{self.wall_time:.2f} s on {self.threads} thread{'s' * (self.threads != 1)}")
         table.add_row("agent-steps per second", f"{self.agent_steps_per_second:,.0f}")
         if self.budget is not None:
@@ -192,6 +197,7 @@ class Run:
             )
         self.keeper = None if budget is None else BudgetKeeper(budget, sim)
         self.observers = tuple(observers)
+        self.found: tuple[Finding, ...] = ()  #: by the checks before the first step
         self.summary: Summary | None = None
         self.agent_steps = 0
         self.interrupted = False
@@ -200,8 +206,17 @@ class Run:
         self.seconds_before = dict(sim.timing.seconds)
         self.begin = perf_counter()
 
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """What has looked wrong so far."""
+        standstill = self.sim.standstill.finding
+        return self.found if standstill is None else (*self.found, standstill)
+
     def go(self) -> Summary:
         sim = self.sim
+        if sim.step_number == 0:
+            self.found = tuple(sim.check())
+            tell(self.found)
         with ExitStack() as stack:
             stack.enter_context(self._observed())
             stack.enter_context(self._ctrl_c_at_step_boundaries())
@@ -214,7 +229,7 @@ class Run:
     @contextmanager
     def _observed(self) -> Iterator[None]:
         """Add this run's own observers to those of the simulation, and notify all of them when it is over."""
-        sim, own = self.sim, list(self.observers)
+        sim, own = self.sim, [*self.observers, self.sim.standstill]
         if self.keeper is not None:
             # After the recorder, whose time counts as part of a step, and before those that only watch.
             own.insert(0, self.keeper)
@@ -308,6 +323,7 @@ class Run:
             trajectory=None if self.record is None else str(self.record),
             budget=None if self.keeper is None else self.keeper.report(),
             collisions=None if sim.collision_watch is None else sim.collision_watch.report(),
+            findings=self.findings,
         )
 
 

@@ -13,7 +13,7 @@ A simulation notifies each of `sim.observers`, in their order. An observer overr
 ...
 ...     def step_done(self, sim):
 ...         self.counts.append((sim.step_number, len(sim.agents)))
->>> sim = Simulation(World(shapely.box(0, 0, 10, 10)), Group("people", count=3), dt=0.1)
+>>> sim = Simulation(World(shapely.box(0, 0, 10, 10)), Group("people", count=3, goal="none"), dt=0.1)
 >>> count = HeadCount()
 >>> sim.observers.append(count)
 >>> _ = sim.run(until=1.2)

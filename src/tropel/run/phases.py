@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from tropel.contact.wanted import HowTheyMove
-from tropel.contracts import Environment, Follows, Guidance, Layer, Model, Moment, Moves, Planner
+from tropel.contracts import Environment, Follows, Guidance, Habit, Layer, Model, Moment, Moves, Planner
 from tropel.errors import ParameterError
 
 Groups = tuple[int, ...]
@@ -31,6 +31,7 @@ class Phase:
     """Models that act at the same time, each with the numbers of all groups that use it."""
 
     models: list[tuple[Model, Groups]]
+    habits: list[tuple[Habit, Groups]]  #: what their agents do with planned directions, in this order
     senses: bool  #: whether any of them needs to know what is near
     moves: HowTheyMove  #: how the agents of each group move now; one value if all move alike
     pushed: bool  #: whether any of them has solid bodies that others may push
@@ -44,14 +45,16 @@ class Planning:
     groups: Groups
 
 
-def phases_of(models: Sequence[Model]) -> list[Phase]:
-    """The phases of a step, in order, given the models of the groups."""
+def phases_of(models: Sequence[Model], habits: Sequence[Sequence[Habit]]) -> list[Phase]:
+    """The phases of a step, in order, given the models and the habits of the groups."""
     in_use = with_groups(models)
     numbers = sorted({model.declares.phase for model in models})
-    return [_phase(number, in_use, models) for number in numbers]
+    return [_phase(number, in_use, models, habits) for number in numbers]
 
 
-def _phase(number: int, in_use: list[tuple[Model, Groups]], of_groups: Sequence[Model]) -> Phase:
+def _phase(
+    number: int, in_use: list[tuple[Model, Groups]], of_groups: Sequence[Model], habits: Sequence[Sequence[Habit]]
+) -> Phase:
     models = [each for each in in_use if each[0].declares.phase == number]
     if len(models) > 1 and any(model.declares.alone_in_phase for model, _ in models):
         names = " and ".join(sorted({type(model).__name__ for model, _ in models}))
@@ -59,10 +62,21 @@ def _phase(number: int, in_use: list[tuple[Model, Groups]], of_groups: Sequence[
     codes = [model.declares.moves if model.declares.phase == number else Moves.NOT_NOW for model in of_groups]
     return Phase(
         models=models,
+        habits=_habits(
+            [habits[group] if of_groups[group].declares.phase == number else () for group in range(len(habits))]
+        ),
         senses=any(model.declares.senses for model, _ in models),
         moves=codes[0] if len(set(codes)) == 1 else np.array(codes, dtype=np.uint8),
         pushed=any(can_be_pushed(model) for model, _ in models),
     )
+
+
+def _habits(per_group: Sequence[Sequence[Habit]]) -> list[tuple[Habit, Groups]]:
+    """Each habit with the groups that have it, in the order in which the groups list them."""
+    found = {id(habit): habit for habits in per_group for habit in habits}
+    return [
+        (habit, tuple(number for number, habits in enumerate(per_group) if habit in habits)) for habit in found.values()
+    ]
 
 
 def can_be_pushed(model: Model) -> bool:

@@ -161,8 +161,20 @@ class Stages:
         else:
             self._steered.shrink(len(sim.agents))
             self._steered.begin(sim.agents, places=sim.layers.somebody_moves_itself)
+        moment = self._adjust(phase, moment)
         for model, groups in phase.models:
             model.steer(self._for_groups(moment, groups), self._steered)
+
+    def _adjust(self, phase: Phase, moment: Moment) -> Moment:
+        """The same moment with directions as the habits of the agents change them."""
+        busy = [(habit, groups) for habit, groups in phase.habits if not habit.is_idle(moment)]
+        if not busy:
+            return moment
+        directions = moment.directions.copy()
+        adjusted = replace(moment, given=replace(moment.guidance, directions=directions))
+        for habit, groups in busy:
+            habit.adjust(self._for_groups(adjusted, groups), directions)
+        return adjusted
 
     def integrate(self, phase: Phase, moment: Moment) -> None:
         """Move all agents of a phase."""

@@ -8,6 +8,7 @@ import json
 import multiprocessing
 import os
 import shutil
+import warnings
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, field
@@ -17,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tropel.checks import FindingWarning, tell
 from tropel.errors import EventError, ModelError, ParameterError, RecordingError, ScenarioError, TropelError
 from tropel.foundation.files import replacing
 from tropel.run.budget import Budget
@@ -190,7 +192,8 @@ def sweep(
     """
     if not seeds:
         raise ParameterError("a sweep needs at least one seed")
-    scenario.build(seed=seeds[0], threads=1)  # errors in the file appear here, before any process is started
+    # Errors and warnings about the file appear here, once, before any process is started.
+    tell(scenario.build(seed=seeds[0], threads=1).check())
     done = Sweep()
     count = min(workers or os.cpu_count() or 1, len(seeds))
     # Spawned, not forked: a forked child would inherit locks that threads of the parent hold.
@@ -234,7 +237,9 @@ def run_seed(
     scenario = parse_scenario(text, source=source, folder=Path(folder), allow_imports=allow_imports)
     sim = scenario.build(seed=seed, threads=1)
     spec = scenario.spec
-    summary = sim.run(until=spec.until if until is None else until, limit=max(spec.limit, until or 0.0))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FindingWarning)  # the sweep has said it
+        summary = sim.run(until=spec.until if until is None else until, limit=max(spec.limit, until or 0.0))
     row: dict[str, object] = {name: getattr(summary, name) for name in COLUMNS if hasattr(summary, name)}
     row["hash"] = summary.state_hash[:16]
     return SeedResult(row=row, departures=sim.population.departures()["time"])

@@ -202,13 +202,13 @@ def values_of(field: FieldOnRaster) -> FieldValues:
 def draw_scenario_fields(scenario: Scenario, folder: Path) -> list[Path]:
     """Draw the fields that groups and sources of a scenario follow at its start: field.png, or one file per goal.
 
-    Fields inside a blend, or behind a painted field, are drawn as they are; equal ones only once. A scenario without
-    such a planner has none. Cached fields are read from the cache.
+    Fields inside a blend, or behind a painted field, are drawn as they are; equal ones only once. A scenario that
+    names no such planner has none. Cached fields are read from the cache.
     """
     from tropel.pictures.field import draw_field
 
-    own = [group.planning.model for group in scenario.spec.groups if group.planning is not None]
-    if {scenario.spec.planning.model, *own} == {"direct"}:
+    named = [scenario.spec.planning, *(group.planning for group in scenario.spec.groups)]
+    if {planner.model for planner in named if planner is not None} <= {"direct"}:
         return []
     sim = scenario.build(threads=1)
     if sim.world.dim != 2:

@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import shapely
 
-from tropel.errors import TropelError
+from tropel.errors import GeometryError, TropelError
 from tropel.scenario import schema
 from tropel.scenario.locate import dotted
 from tropel.scenario.obstacles import add_columns, scatter
 from tropel.world import Door, Hazard, Obstacle, Target, World, shapes
 from tropel.world.maps import FloorPlan
+from tropel.world.pieces import SNAP, snap_together, touching_points
+from tropel.world.shapes import Polygonal
 
 if TYPE_CHECKING:
     from tropel.scenario.loading import Scenario
@@ -71,7 +74,7 @@ class WorldBuilder:
             area: Any = plan.walkable
         elif given is not None:
             parts = given if isinstance(given, list) else [given]
-            area = shapely.union_all([self._polygon(s, ("world", "walkable", k)) for k, s in enumerate(parts)])
+            area = self._union([self._polygon(s, ("world", "walkable", k)) for k, s in enumerate(parts)])
         else:
             return None
         holes = [self._polygon(hole, ("world", "holes", k)) for k, hole in enumerate(self.spec.world.holes)]
@@ -83,6 +86,22 @@ class WorldBuilder:
             area = area.difference(hole)
         if area.is_empty:
             raise self.scenario.error(("world", "holes"), "nothing is left of the walkable area; cut out less")
+        return area
+
+    def _union(self, parts: list[Polygonal]) -> Polygonal:
+        """The shapes of the walkable area as one; those that nearly touch are joined."""
+        path = ("world", "walkable")
+        try:
+            area = shapely.union_all(snap_together(parts, "the shapes"))
+        except GeometryError as error:
+            raise self.scenario.error(path, str(error)) from error
+        for _, _, (x, y) in touching_points(area):
+            there = np.flatnonzero(shapely.dwithin(parts, shapely.Point(x, y), SNAP))
+            raise self.scenario.error(
+                path,
+                f"shapes {' and '.join(map(str, there))} meet only in the point ({x:g}, {y:g}), and nobody fits "
+                f"through a point; let them overlap by the width of a passage, or move them apart",
+            )
         return area
 
     def _world(self) -> World:

@@ -23,6 +23,7 @@ from tropel.errors import GeometryError, is_finite
 from tropel.foundation.arguments import CHECKED_ELSEWHERE, LARGEST_LENGTH, numbers_in
 from tropel.foundation.field_types import Finite
 from tropel.foundation.files import LARGEST_GEOMETRY, read_text
+from tropel.world.pieces import overlapping, snap_together
 
 # How large a world may be.
 #
@@ -183,6 +184,8 @@ def _joined(parts: list[BaseGeometry], what: str) -> BaseGeometry:
         # Checked before the union, which fails on an invalid part or silently changes its shape.
         if not part.is_valid:
             raise GeometryError(f"{what}: feature {number}: {_why_invalid(part)}")
+    if all(part.geom_type.endswith("Polygon") for part in parts):
+        parts = snap_together(parts, what)
     return shapely.union_all(parts)
 
 
@@ -210,10 +213,20 @@ def polygon(shape: ShapeLike, what: str) -> shapely.Polygon | shapely.MultiPolyg
     if geometry.geom_type not in ("Polygon", "MultiPolygon"):
         raise GeometryError(f"{what}: expected a polygon, got a {geometry.geom_type}")
     if not geometry.is_valid:
-        raise GeometryError(f"{what}: {_why_invalid(geometry)}; draw the ring so that it does not cross itself")
+        geometry = _merged(geometry, what)
     if geometry.area <= 0.0:
         raise GeometryError(f"{what}: the polygon has no area")
     return shapely.force_2d(geometry)
+
+
+def _merged(geometry: BaseGeometry, what: str) -> Polygonal:
+    """The union of polygons that are not a valid shape only because they share edges or overlap by rounding."""
+    parts = list(shapely.get_parts(geometry))
+    if len(parts) == 1 or not shapely.is_valid(parts).all():
+        raise GeometryError(f"{what}: {_why_invalid(geometry)}; draw the ring so that it does not cross itself")
+    for one, other, (x, y) in overlapping(parts):
+        raise GeometryError(f"{what}: pieces {one} and {other} overlap around ({x:g}, {y:g}); give their union instead")
+    return shapely.union_all(snap_together(parts, what))
 
 
 def polyline(shape: ShapeLike, what: str) -> shapely.LineString | shapely.MultiLineString:

@@ -37,6 +37,7 @@ from tropel.world.hazards import Hazard, HazardSet
 from tropel.world.motion import Place, position_at
 from tropel.world.obstacles import Obstacle, ObstacleSet
 from tropel.world.periodic import check_within_sides, images_of_segments, periods, sides_across, wrap_places
+from tropel.world.pieces import join_pieces
 from tropel.world.shapes import ALLOWED, Polygonal, ShapeLike, check_level
 from tropel.world.stored import WorldState, read_world_state
 from tropel.world.wall_grid import build_wall_grid, quantised
@@ -65,7 +66,8 @@ class World:
         bounds: Place | None = None,
         periodic: bool | str | Sequence[str] = False,
     ) -> None:
-        self.walkable: Polygonal | None = None if walkable is None else shapes.polygon(walkable, "walkable area")
+        area = None if walkable is None else shapes.polygon(walkable, "walkable area")
+        self.walkable: Polygonal | None = None if area is None else join_pieces(area, "walkable area")
         shapely.prepare(self.walkable)  # speeds up the queries for every exit, region, target and agent
         self.walls = [shapes.polyline(wall, f"wall {k}") for k, wall in enumerate(walls)]
         self.doors = named_doors({name: as_door(name, door) for name, door in (doors or {}).items()})

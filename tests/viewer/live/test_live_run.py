@@ -382,3 +382,15 @@ def test_a_run_that_has_been_stopped_answers_that() -> None:
         live.join(60.0)
         with pytest.raises(ViewError, match="has been stopped"):
             live.ask(lambda sim: sim.time)
+
+
+@pytest.mark.filterwarnings("ignore::tropel.checks.FindingWarning")
+@pytest.mark.parametrize("closed", [False, True])
+def test_the_page_knows_what_looks_wrong(closed: bool) -> None:
+    sim = two_rooms()
+    sim.world.set_door("middle", open=not closed)
+    with living(sim) as live:
+        wait_for_step(live, 2)
+        told = live.warnings
+    assert len(told) == closed
+    assert all("door 'middle' is closed" in text for text in told)

@@ -95,6 +95,7 @@ class RunControls:
         else:
             many = f"{live.waiting} changes take effect" if live.waiting > 1 else "One change takes effect"
             text = f"Paused. {many} with the next step." if live.waiting else "Paused."
+        text = "\n\n".join([text, *(f"**Warning:** {plain(warning)}" for warning in live.warnings)])
         _set(self._state, "content", text)
         tape = live.tape
         _set(self._record, "label", "Stop recording" if tape.recording else "Record")

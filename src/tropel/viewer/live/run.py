@@ -89,6 +89,7 @@ class LiveRun:
         self.playing = playing
         self.ended = ""  #: why the run has ended, if it has
         self.error = ""  #: what made the run fail, if anything did
+        self.run: Run | None = None  #: the current run
         self.steps_per_second = 0.0  #: as measured
         self.tape = EventLog()
         self.observers = Observers()  #: observe every run, also after a restart; they must be quick
@@ -190,6 +191,12 @@ class LiveRun:
         return count if step == self.sim.step_number else 0
 
     @property
+    def warnings(self) -> list[str]:
+        """What looks wrong with the current run, if anything does."""
+        found = () if self.run is None else self.run.findings
+        return [str(finding) for finding in found if finding.severity == "warning"]
+
+    @property
     def step_takes(self) -> float:
         """How long the current step has taken so far [s]."""
         began = self._step_began
@@ -252,7 +259,7 @@ class LiveRun:
         self._rule = self._stop_rule(sim)
         summary: Summary | None = None
         try:
-            run = Run(
+            self.run = run = Run(
                 sim,
                 until=self._wait_between_steps,
                 limit=float("inf"),

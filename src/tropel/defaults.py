@@ -1,0 +1,116 @@
+"""What a simulation gets without choosing: planner, habits and steering model of groups that name none.
+
+In a 2D world with walls people must find their way and walk like people: `FlowField` and `Walk`, which pass the
+standard tests of the field (docs/verification.md). In open space, in periodic space and in 3D there is nothing to find
+a way around: `Direct` and `Seek`. A model that follows the ground gets a planner that publishes one, `PathPlans`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from tropel.agents.groups import Group, Source
+from tropel.contracts import Follows, Habit, Model, Planner
+from tropel.errors import ParameterError, suggest
+from tropel.world import World
+
+#: Cells of the default field [m], and how many there are at most; larger worlds get larger cells.
+_CELL, _MOST_CELLS = 0.2, 4e6
+
+Planning = Planner | Mapping[str, Planner | None] | None
+Local = Model | Mapping[str, Model | None] | None
+
+
+def with_defaults(
+    world: World, groups: Sequence[str], planning: Planning, local: Local
+) -> tuple[dict[str, Planner], dict[str, Model]]:
+    """The planner and the model of each group, with defaults where none is given. Groups share one default of a kind.
+
+    Names and types of what is given are checked later (`run/group_layers.py`).
+    """
+    models = _per_group(groups, local)
+    if None in models.values():
+        walking = default_model(world)
+        models = {name: walking if model is None else model for name, model in models.items()}
+    planners = _per_group(groups, planning)
+    shared: dict[bool, Planner] = {}
+    for name, given in planners.items():
+        on_ground = _follows(models.get(name)) is Follows.GROUND
+        if given is None and on_ground not in shared:
+            shared[on_ground] = default_planner(world, on_ground=on_ground)
+        planners[name] = shared[on_ground] if given is None else given
+    return planners, models
+
+
+def _per_group(groups: Sequence[str], given: Any) -> dict[str, Any]:
+    """What is given for each group; None where nothing is."""
+    return dict(given) if isinstance(given, Mapping) else dict.fromkeys(groups, given)
+
+
+def _follows(model: Any) -> Follows | None:
+    return model.declares.follows if isinstance(model, Model) else None
+
+
+def habits_of(
+    groups: Sequence[str],
+    declared: Sequence[Group | Source],
+    models: Mapping[str, Model],
+    given: Sequence[Habit] | Mapping[str, Sequence[Habit]] | None,
+) -> dict[str, Sequence[Habit]]:
+    """The habits of each group: those given, else the default ones. Crowds that follow the ground have none."""
+    if isinstance(given, Mapping):
+        for name in given:
+            if name not in groups:
+                raise ParameterError(f"habits: there is no group '{name}'; {suggest(name, groups)}")
+    families = any(isinstance(item, Group) and item.families is not None for item in declared)
+    default = default_habits(families=families)
+    found: dict[str, Sequence[Habit]] = {}
+    for name in groups:
+        model = models.get(name)
+        own = given.get(name) if isinstance(given, Mapping) else given
+        directed = _follows(model) is Follows.DIRECTIONS
+        if own and not directed:
+            raise ParameterError(
+                f"group '{name}' has habits, which change planned directions, but {type(model).__name__} follows the "
+                "ground; leave them out"
+            )
+        for habit in own or ():
+            if not isinstance(habit, Habit):
+                raise ParameterError(f"habits: {habit!r:.60} is not a habit; use objects such as KeepRight()")
+        found[name] = (default if own is None else tuple(own)) if directed else ()
+    return found
+
+
+def default_habits(*, families: bool) -> tuple[Habit, ...]:
+    from tropel.local.habits.stay_together import StayTogether
+
+    return (StayTogether(),) if families else ()
+
+
+def has_walls(world: World) -> bool:
+    """Whether there is anything to find a way around: walls in a 2D world that does not repeat."""
+    return world.dim == 2 and len(world.segments) > 0 and not world.is_periodic
+
+
+def default_model(world: World) -> Model:
+    from tropel.local.seek import Seek
+    from tropel.local.walk.model import Walk
+
+    return Walk() if has_walls(world) else Seek()
+
+
+def default_planner(world: World, *, on_ground: bool = False) -> Planner:
+    from tropel.planning.direct import Direct
+    from tropel.planning.flow.model import FlowField
+    from tropel.planning.path_plans.model import PathPlans
+
+    if on_ground:
+        return PathPlans()
+    if not has_walls(world):
+        return Direct()
+    area = float(np.prod(world.bounds[1] - world.bounds[0]))
+    return FlowField(cell=max(_CELL, math.sqrt(area / _MOST_CELLS)))

@@ -1,0 +1,1 @@
+"""Habits: what agents do with their planned direction before their model steers, whichever model that is."""

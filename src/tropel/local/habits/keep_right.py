@@ -1,0 +1,105 @@
+"""Keep right: turn towards the right before people that come the other way.
+
+The planned direction e of a person is turned to the right by an angle that grows with the oncoming people in sight:
+
+    angle = keep_right · tanh(sum over j ahead of max(0, 2 c_j - 1) exp(-d_j / range)),    c_j = -h_j · e
+
+h_j is the heading of person j, which stands for where it wants to go, and d_j its distance. Only people that walk
+against e by more than 120° count: people that converge on a door are no counterflow. Two streams in a corridor then
+separate into lanes. Without the turn, 100 people against 100 in a corridor of 2 m block each other for good in every
+continuous model.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Annotated
+
+import numba
+import numpy as np
+
+from tropel._kernels.compile import inlined_kernel, kernel, parallel_kernel
+from tropel._kernels.neighbours import count_runs, run_of, view_of
+from tropel._kernels.walls import chord_blocked
+from tropel.agents.state import Floats
+from tropel.contracts import Habit, Moment
+from tropel.errors import ParameterError
+from tropel.foundation.arguments import checked_arguments
+from tropel.foundation.quantities import Quantity
+
+#: Distance over which an oncoming person counts less by e [m].
+RANGE = 4.0
+#: The largest turn.
+ANGLE = Quantity(
+    name="angle", low=-1.5, high=1.5, unit="rad", about="turn to the right before oncoming people; negative keeps left"
+)
+
+
+@inlined_kernel
+def oncoming(dx, dy, hx, hy, ex, ey):
+    """How much a person at the offset d with the heading h comes towards a person that walks along e, from 0 to 1."""
+    against = -2.0 * (hx * ex + hy * ey) - 1.0
+    if against <= 0.0 or dx * ex + dy * ey <= 0.0:
+        return 0.0
+    return against * math.exp(-math.sqrt(dx * dx + dy * dy) / RANGE)
+
+
+@inlined_kernel
+def turned_right(ex, ey, keep_right, total):
+    """The unit vector e turned to the right for this sum over the oncoming people."""
+    angle = keep_right * math.tanh(total)
+    c, s = math.cos(angle), math.sin(angle)
+    return c * ex + s * ey, c * ey - s * ex
+
+
+@kernel
+def _oncoming_people(i, ex, ey, position, heading, sense_radius, near, walls):
+    """The sum over all oncoming people within the sense radius that no wall hides."""
+    x, y, sense = position[i, 0], position[i, 1], sense_radius[i]
+    total = 0.0
+    view = view_of(near, i, x, y, 0.0, sense)
+    for number in range(count_runs(near, view)):
+        first, last, shift_x, shift_y, _ = run_of(near, view, number)
+        own_x, own_y = x + shift_x, y + shift_y
+        for k in range(first, last):
+            px, py = near.met_position[0, k], near.met_position[1, k]
+            dx, dy = px - own_x, py - own_y
+            j = near.met[k]
+            if dx * dx + dy * dy > sense * sense or j == i:
+                continue
+            amount = oncoming(dx, dy, heading[j, 0], heading[j, 1], ex, ey)
+            if amount > 0.0 and not chord_blocked(own_x, own_y, px, py, walls):
+                total += amount
+    return total
+
+
+@parallel_kernel
+def _turn_all(rows, position, heading, sense_radius, near, walls, angle, directions):
+    for n in numba.prange(rows.size):
+        i = np.uint64(rows[n])
+        ex, ey = directions[i, 0], directions[i, 1]
+        length = math.sqrt(ex * ex + ey * ey)
+        if length > 0.0:
+            ex, ey = ex / length, ey / length
+            total = _oncoming_people(i, ex, ey, position, heading, sense_radius, near, walls)
+            if total > 0.0:
+                ex, ey = turned_right(ex, ey, angle, total)
+                directions[i, 0], directions[i, 1] = length * ex, length * ey
+
+
+class KeepRight(Habit):
+    """Turn to the right before oncoming people, or to the left with a negative angle. In 2D; `Walk` has it built in."""
+
+    @checked_arguments
+    def __init__(self, *, angle: Annotated[float, ANGLE] = 1.0) -> None:
+        self.parameters = f"angle={angle!r}"
+        self._angle = float(angle)
+
+    def adjust(self, moment: Moment, directions: Floats) -> None:
+        """Turn the directions of the members."""
+        state, near = moment.state, moment.near
+        if state.dim != 2:
+            raise ParameterError("KeepRight is for 2D worlds: in 3D people can pass on any side; leave it out")
+        # Others are read from headings, not from directions, so rows can be changed in place.
+        _turn_all(moment.members, state.position, state.heading, state.sense_radius, near.neighbours(), near.walls,
+                  self._angle, directions)  # fmt: skip
