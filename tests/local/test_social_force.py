@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy.spatial.distance import pdist
 
 from steered_once import PLAIN, model_in_a_file, moved, steered, turning
-from tropel import Group, Obstacle, Simulation, SocialForce, Target, Waypoints, World
+from tropel import Direct, Group, Obstacle, Simulation, SocialForce, Target, Waypoints, World
 from tropel.errors import ParameterError
 from tropel.testing import check_steering
 from two_threads import needs_two_threads
@@ -233,7 +233,8 @@ def test_long_steps_are_divided_and_end_near_what_short_ones_do() -> None:
 @pytest.mark.parametrize("dt", [0.05, 0.1, 0.3])
 def test_in_front_of_a_wall_people_come_to_rest_where_forces_balance(dt: float) -> None:
     world = World(bounds=(-9, -9, 9, 9), walls=[[(-9, 0), (9, 0)]], targets={"t": (0, -8)})
-    sim = Simulation(world, Group("a", positions=[(0, 3)], desired_speed=1.3, goal="t"), local=SocialForce(), dt=dt)
+    group = Group("a", positions=[(0, 3)], desired_speed=1.3, goal="t")
+    sim = Simulation(world, group, planning=Direct(), local=SocialForce(), dt=dt)
     sim.run(until=15.0)
     rest = R * math.log(U0 / R / (1.3 / TAU))
     assert sim.agents.position[0, 1] == pytest.approx(rest, abs=0.02)
