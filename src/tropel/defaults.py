@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from tropel.agents.groups import Group, Source
-from tropel.contracts import Follows, Habit, Model, Planner
+from tropel.contracts import Environment, Follows, Habit, Model, ModelDeclaration, Planner
 from tropel.errors import ParameterError, suggest
 from tropel.world import World
 
@@ -52,7 +52,8 @@ def _per_group(groups: Sequence[str], given: Any) -> dict[str, Any]:
 
 
 def _follows(model: Any) -> Follows | None:
-    return model.declares.follows if isinstance(model, Model) else None
+    declared = model.declares if isinstance(model, Model) else None
+    return declared.follows if isinstance(declared, ModelDeclaration) else None
 
 
 def habits_of(
@@ -94,6 +95,12 @@ def default_habits(*, families: bool) -> tuple[Habit, ...]:
 def has_walls(world: World) -> bool:
     """Whether there is anything to find a way around: walls in a 2D world that does not repeat."""
     return world.dim == 2 and len(world.segments) > 0 and not world.is_periodic
+
+
+def default_environment() -> Environment:
+    from tropel.environment.grid import Grid
+
+    return Grid()
 
 
 def default_model(world: World) -> Model:

@@ -39,8 +39,9 @@ from tropel._kernels.compile import allocating_kernel, inlined_kernel, parallel_
 from tropel.agents.personality import PERSONALITY, SLOWEST_SPEED, SLOWEST_TURN, filter_gain
 from tropel.agents.state import Steered
 from tropel.contracts import Model, ModelDeclaration, Moment
-from tropel.errors import ParameterError, named_parameters
+from tropel.errors import named_parameters
 from tropel.foundation.quantities import number
+from tropel.local.dimensions import refuse_3d
 from tropel.local.habits.keep_right import turned_right
 from tropel.local.walk.following import speed_behind
 from tropel.local.walk.sight import COLUMNS, best_direction, distance_to_walls, list_obstacles, list_people
@@ -188,11 +189,7 @@ class Walk(Model):
 
     def prepare(self, moment: Moment) -> None:
         """Check the dimensions, once before the first step."""
-        if moment.state.dim != 2:
-            raise ParameterError(
-                f"Walk is a 2D model, and this world has {moment.state.dim} dimensions; use a 2D world, or a model "
-                "that supports both, such as Seek"
-            )
+        refuse_3d(self, moment)
 
     def steer(self, moment: Moment, out: Steered) -> None:
         """Write velocity and heading of the members into `out`."""
