@@ -62,7 +62,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     },
 }
 #: The simulation puts the layers together; the others name them to build simulations.
-KNOW_ALL_LAYERS = {"simulation", "bench", "warmup"}
+KNOW_ALL_LAYERS = {"defaults", "bench", "warmup"}
 
 
 def imported_modules(source: Path, package: Path) -> Iterator[tuple[str, int]]:
