@@ -17,7 +17,6 @@ from tropel.registry import DISTRIBUTIONS, ENVIRONMENTS, EVENTS, MODELS, PLANNER
 from tropel.scenario import builtin_names
 from tropel.scenario.layer_tables import table_of
 from tropel.scenario.schema import ScenarioSpec
-from tropel.verification import model_names
 from tropel.warmup import PARTS
 
 LAYERS = [(kind, entry) for kind in (PLANNERS, ENVIRONMENTS, MODELS) for entry in kind.values()]
@@ -55,10 +54,6 @@ def test_every_kind_of_event_and_distribution_is_known_by_its_own_name() -> None
     assert {kind.__name__ for kind in others} == {"UnderWay"}
     union = typing.get_args(typing.get_args(Distribution)[0])
     assert set(union) == {entry.load() for entry in DISTRIBUTIONS.values()}
-
-
-def test_verification_runs_all_models() -> None:
-    assert model_names() == list(MODELS)
 
 
 @pytest.mark.parametrize(("kind", "entry"), LAYERS, ids=IDS)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from tropel.scenario import load_builtin
-from tropel.verification.tested import Tested
+from tropel.verification.candidate import Candidate
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -23,7 +23,7 @@ class Outcome:
     drawn: Any = None  #: what the picture needs besides; goes from process to process
 
 
-Measure = Callable[[Tested, int], Outcome]
+Measure = Callable[[Candidate, int], Outcome]
 Draw = Callable[["Axes", Sequence[Outcome]], None]
 
 

@@ -12,9 +12,9 @@ from pathlib import Path
 
 from tropel.errors import ParameterError, TropelError, suggest
 from tropel.foundation.arguments import PositiveCount, checked_arguments
+from tropel.verification.candidate import Candidate
 from tropel.verification.case import Case, Outcome
 from tropel.verification.drawing import draw_verdict
-from tropel.verification.tested import Tested
 from tropel.verification.verdict import Verdict, not_applicable, verdict_of
 
 _MODULES = ("walking", "start_times", "corner", "demographics", "exits", "bottlenecks", "doors", "diagrams", "meeting",
@@ -47,7 +47,7 @@ class _Job:
     """A case with a model; its seeds are run one by one."""
 
     case: Case
-    tested: Tested
+    candidate: Candidate
     seeds: int
 
 
@@ -70,11 +70,11 @@ def run(
     for test in tests:
         if test not in CASES:
             raise ParameterError(f"unknown verification case '{test}'; {suggest(test, CASES)}")
-    tested = [Tested(name) for name in models]
+    candidates = [Candidate(name) for name in models]
     chosen = [CASES[name] for name in tests or names() if not (quick and CASES[name].long)]
     if out is not None:
         out.mkdir(parents=True, exist_ok=True)
-    jobs = [_Job(case, each, seeds or case.seeds) for case in chosen for each in tested]
+    jobs = [_Job(case, each, seeds or case.seeds) for case in chosen for each in candidates]
     pool = None if workers == 1 else _pool(min(workers, sum(job.seeds for job in jobs)))
     with pool or nullcontext():
         try:
@@ -99,20 +99,22 @@ def _pool(count: int) -> ProcessPoolExecutor:
 def _verdicts(
     jobs: Sequence[_Job], pool: ProcessPoolExecutor | None, out: Path | None, told: Callable[[int, str], None] | None
 ) -> Iterator[Verdict]:
-    reasons = {job: job.tested.why_not(job.case.name) for job in jobs}
+    reasons = {job: job.candidate.why_not(job.case.name) for job in jobs}
     coming: dict[_Job, list[Future[Outcome]]] = {}
     if pool is not None:
         for job in jobs:
             if not reasons[job]:
-                coming[job] = [pool.submit(measure, job.case.name, job.tested, seed) for seed in range(job.seeds)]
+                coming[job] = [pool.submit(measure, job.case.name, job.candidate, seed) for seed in range(job.seeds)]
     done = 0
     for job in jobs:
-        what = f"{job.case.name} with {job.tested.label}"
+        what = f"{job.case.name} with {job.candidate.label}"
         outcomes: list[Outcome] = []
         for seed in range(0 if reasons[job] else job.seeds):
             if told is not None:
                 told(done, what)
-            outcomes.append(coming[job][seed].result() if job in coming else measure(job.case.name, job.tested, seed))
+            outcomes.append(
+                coming[job][seed].result() if job in coming else measure(job.case.name, job.candidate, seed)
+            )
             done += 1
         done += job.seeds if reasons[job] else 0
         if told is not None:
@@ -120,20 +122,20 @@ def _verdicts(
         yield _judged(job, reasons[job], outcomes, out)
 
 
-def measure(case: str, tested: Tested, seed: int) -> Outcome:
+def measure(case: str, candidate: Candidate, seed: int) -> Outcome:
     """One seed of a case; an error of the engine is a failure that says so."""
     try:
-        return CASES[case].measure(tested, seed)
+        return CASES[case].measure(candidate, seed)
     except TropelError as error:
         return Outcome(passed=False, said=f"error: {error}", measured={"error": str(error)})
 
 
 def _judged(job: _Job, reason: str, outcomes: Sequence[Outcome], out: Path | None) -> Verdict:
     if reason:
-        return not_applicable(job.case, job.tested, reason)
-    verdict = verdict_of(job.case, job.tested, outcomes)
+        return not_applicable(job.case, job.candidate, reason)
+    verdict = verdict_of(job.case, job.candidate, outcomes)
     drawable = [outcome for outcome in outcomes if "error" not in outcome.measured]
     if out is None or not drawable:
         return verdict
-    picture = draw_verdict(job.case, verdict, drawable, out / f"{job.case.name}-{job.tested.label}.png")
-    return verdict_of(job.case, job.tested, outcomes, picture)
+    picture = draw_verdict(job.case, verdict, drawable, out / f"{job.case.name}-{job.candidate.label}.png")
+    return verdict_of(job.case, job.candidate, outcomes, picture)

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tropel.verification.candidate import Candidate
 from tropel.verification.case import Case, Outcome
-from tropel.verification.tested import Tested
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -79,23 +79,23 @@ class Verdict:
         }
 
 
-def verdict_of(case: Case, tested: Tested, outcomes: Sequence[Outcome], picture: Path | None = None) -> Verdict:
+def verdict_of(case: Case, candidate: Candidate, outcomes: Sequence[Outcome], picture: Path | None = None) -> Verdict:
     """The verdict over the seeds 0, 1, 2, … that have been run."""
     failed = [outcome for outcome in outcomes if not outcome.passed]
     said = (failed or outcomes)[0].said
     if len(outcomes) > 1:
         said += f" ({len(outcomes) - len(failed)} of {len(outcomes)} seeds pass)"
-    return _verdict(case, tested, said, outcomes=outcomes, picture=picture)
+    return _verdict(case, candidate, said, outcomes=outcomes, picture=picture)
 
 
-def not_applicable(case: Case, tested: Tested, reason: str) -> Verdict:
+def not_applicable(case: Case, candidate: Candidate, reason: str) -> Verdict:
     """The verdict for a model that cannot run a case."""
-    return _verdict(case, tested, reason, reason=reason)
+    return _verdict(case, candidate, reason, reason=reason)
 
 
 def _verdict(
     case: Case,
-    tested: Tested,
+    candidate: Candidate,
     said: str,
     *,
     outcomes: Sequence[Outcome] = (),
@@ -106,8 +106,8 @@ def _verdict(
         name=case.name,
         title=case.title,
         source=case.source,
-        model=tested.label,
-        default=tested.name is None,
+        model=candidate.label,
+        default=candidate.name is None,
         expected=case.expected,
         criterion=case.criterion,
         required=case.share,

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tropel.pictures import style
+from tropel.verification.candidate import Candidate
 from tropel.verification.case import Case, Outcome
 from tropel.verification.drawing import add_legend, draw_leaving, draw_plan, draw_points
-from tropel.verification.tested import Tested
 from tropel.verification.track import Track, flow, follow, mean_density, passing_times
 
 if TYPE_CHECKING:
@@ -34,8 +34,8 @@ def passage(*, width: float, length: float) -> dict[str, Any]:
     }
 
 
-def _run(tested: Tested, scene: str, seed: int, changes: dict[str, Any], people: int) -> Track:
-    sim = tested.build(scene, seed=seed, changes={**changes, "groups.0.count": people})
+def _run(candidate: Candidate, scene: str, seed: int, changes: dict[str, Any], people: int) -> Track:
+    sim = candidate.build(scene, seed=seed, changes={**changes, "groups.0.count": people})
     return follow(sim, limit=_LIMIT, patience=_PATIENCE)
 
 
@@ -60,21 +60,21 @@ def _draw_compared(axes: Axes, outcomes: Sequence[Outcome]) -> None:
     add_legend(axes)
 
 
-def measure_goal(tested: Tested, seed: int, *, people: int = 150) -> Outcome:
+def measure_goal(candidate: Candidate, seed: int, *, people: int = 150) -> Outcome:
     """How long a crowd needs if its goal is right behind a bottleneck, and if it is 8 m farther."""
     near = {"world.exits.goal": {"box": [10.2, 0.0, 12.2, 10.0]}}
     runs = {
-        "goal 8 m behind": _run(tested, "rimea_12a", seed, {}, people),
-        "goal right behind": _run(tested, "rimea_12a", seed, near, people),
+        "goal 8 m behind": _run(candidate, "rimea_12a", seed, {}, people),
+        "goal right behind": _run(candidate, "rimea_12a", seed, near, people),
     }
     return _compared(runs, later="goal 8 m behind", earlier="goal right behind")
 
 
-def measure_length(tested: Tested, seed: int, *, people: int = 150) -> Outcome:
+def measure_length(candidate: Candidate, seed: int, *, people: int = 150) -> Outcome:
     """How long a crowd needs through a passage of 5 m, and through an opening in a wall of 0.2 m."""
     runs = {
-        "passage of 5 m": _run(tested, "rimea_12b", seed, {}, people),
-        "opening of 0.2 m": _run(tested, "rimea_12b", seed, passage(width=1.0, length=0.2), people),
+        "passage of 5 m": _run(candidate, "rimea_12b", seed, {}, people),
+        "opening of 0.2 m": _run(candidate, "rimea_12b", seed, passage(width=1.0, length=0.2), people),
     }
     return _compared(runs, later="passage of 5 m", earlier="opening of 0.2 m")
 
@@ -87,9 +87,9 @@ _QUEUES = ((8.0, 3.5, 10.0, 6.5), (18.2, 3.5, 20.2, 6.5))
 QUEUE = 2.0
 
 
-def measure_row(tested: Tested, seed: int, *, people: int = 150) -> Outcome:
+def measure_row(candidate: Candidate, seed: int, *, people: int = 150) -> Outcome:
     """How dense people stand in front of two bottlenecks, one after the other."""
-    track = _run(tested, "rimea_12c", seed, {}, people)
+    track = _run(candidate, "rimea_12c", seed, {}, people)
     passed = np.sort(passing_times(track, 10.0))
     begin, end = float(passed[people // 5]), float(passed[people * 4 // 5])
     end = end if math.isfinite(end) else track.end
@@ -126,11 +126,11 @@ def _draw_row(axes: Axes, outcomes: Sequence[Outcome]) -> None:
 _WIDTHS = (0.8, 1.0, 1.2)
 
 
-def measure_width(tested: Tested, seed: int, *, people: int = 150, widths: Sequence[float] = _WIDTHS) -> Outcome:
+def measure_width(candidate: Candidate, seed: int, *, people: int = 150, widths: Sequence[float] = _WIDTHS) -> Outcome:
     """The flow through passages of 5 m, by width."""
     flows, stuck = [], 0
     for width in widths:
-        track = _run(tested, "rimea_12d", seed, passage(width=width, length=5.0), people)
+        track = _run(candidate, "rimea_12d", seed, passage(width=width, length=5.0), people)
         flows.append(flow(passing_times(track, 10.0), track.end))
         stuck += track.people - track.gone
     grows = all(wide > narrow for narrow, wide in itertools.pairwise(flows))
@@ -160,15 +160,17 @@ _AT_EXIT, _IN_CORRIDOR = (4.0, 3.0, 5.0, 5.0), (9.0, 3.0, 13.0, 5.0)
 _FREELY = 0.75
 
 
-def measure_congestion(tested: Tested, seed: int, *, people: int = 100) -> Outcome:
+def measure_congestion(candidate: Candidate, seed: int, *, people: int = 100) -> Outcome:
     """How dense people stand at the exit of a room, and how freely they walk in the corridor behind it."""
-    track = _run(tested, "nist_5_1", seed, {}, people)
+    track = _run(candidate, "nist_5_1", seed, {}, people)
     passed = np.sort(passing_times(track, 5.2))
     begin, end = float(passed[people // 5]), float(passed[people * 3 // 5])
     end = end if math.isfinite(end) else track.end
     at_exit, inside = (mean_density(track, box, begin=begin, end=end) for box in (_AT_EXIT, _IN_CORRIDOR))
-    needed = passing_times(track, 13.0) - passing_times(track, 9.0)
-    free = float(np.median(4.0 / needed / track.desired_speed)) if track.gone else math.nan
+    entered, left = passing_times(track, 9.0), passing_times(track, 13.0)
+    through = np.isfinite(left)
+    share = 4.0 / (left[through] - entered[through]) / track.desired_speed[through]
+    free = float(np.median(share)) if through.any() else math.nan
     stuck = track.people - track.gone
     middle = track.place[int(np.searchsorted(track.times, (begin + end) / 2)) - 1] if math.isfinite(begin) else None
     return Outcome(

@@ -7,9 +7,9 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from tropel.verification.candidate import Candidate
 from tropel.verification.case import Case, Outcome
 from tropel.verification.drawing import add_legend, draw_leaving, draw_paths, draw_plan
-from tropel.verification.tested import Tested
 from tropel.verification.track import follow, moves_through_walls
 
 if TYPE_CHECKING:
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 _LIMIT = 120.0
 
 
-def measure_few(tested: Tested, seed: int, *, scene: str) -> Outcome:
+def measure_few(candidate: Candidate, seed: int, *, scene: str) -> Outcome:
     """Whether all arrive, and how many moves lead through a wall."""
-    sim = tested.build(scene, seed=seed)
+    sim = candidate.build(scene, seed=seed)
     walkable = sim.world.walkable
     track = follow(sim, limit=_LIMIT)
     crossed = moves_through_walls(track, walkable)
@@ -74,11 +74,11 @@ def straight(length: float) -> dict[str, object]:
     }
 
 
-def measure_crowd(tested: Tested, seed: int, *, people: int = 500) -> Outcome:
+def measure_crowd(candidate: Candidate, seed: int, *, people: int = 500) -> Outcome:
     """How long a crowd needs around the corner, and along straight corridors as long as its inner and outer wall."""
     runs = {}
     for name, changes in (("short", straight(_INNER)), ("corner", {}), ("long", straight(_OUTER))):
-        sim = tested.build("rimea_15", seed=seed, changes={**changes, "groups.0.count": people})
+        sim = candidate.build("rimea_15", seed=seed, changes={**changes, "groups.0.count": people})
         runs[name] = follow(sim, limit=300.0, every=1.0, patience=30.0 + 74.0)
     short, corner, long = (runs[name].evacuation_time for name in ("short", "corner", "long"))
     passed = math.isfinite(corner) and short * (1 - _ROUNDING) <= corner <= long * (1 + _ROUNDING)

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from tropel.agents.distributions import Uniform
 from tropel.pictures import style
 from tropel.scenario import load_builtin
+from tropel.verification.candidate import Candidate
 from tropel.verification.case import Case, Outcome
 from tropel.verification.drawing import add_legend, draw_leaving, draw_points
-from tropel.verification.tested import Tested
 from tropel.verification.track import follow, passing_times
 
 if TYPE_CHECKING:
@@ -42,10 +42,10 @@ def fits(speeds: NDArray[np.float64], low: float, high: float) -> bool:
     return within and abs(float(speeds.mean()) - 0.5 * (low + high)) <= _STANDARD_ERRORS * error + _TOLERANCE
 
 
-def measure_speeds(tested: Tested, seed: int, *, scene: str) -> Outcome:
+def measure_speeds(candidate: Candidate, seed: int, *, scene: str) -> Outcome:
     """How fast each person walks over 20 m of a hall."""
     told = ranges(scene)
-    track = follow(tested.build(scene, seed=seed), limit=120.0)
+    track = follow(candidate.build(scene, seed=seed), limit=120.0)
     speed = (_TO - _FROM) / (passing_times(track, _TO) - passing_times(track, _FROM))
     found = {name: speed[track.group == name] for name in told}
     good = [name for name, (low, high) in told.items() if fits(found[name], low, high)]
@@ -65,9 +65,9 @@ def _draw_speeds(axes: Axes, outcomes: Sequence[Outcome], *, scene: str) -> None
                   solid_capstyle="butt", label=None if row else "the table")  # fmt: skip
         for outcome in outcomes:
             draw_points(axes, outcome.drawn[name], [row] * len(outcome.drawn[name]))
+        axes.text(0.02, row, name, va="center", fontsize=style.SMALL_SIZE, family=style.FONT, color=style.INK)
     draw_points(axes, [], [], label="measured")
-    axes.set_yticks(range(len(told)), list(told))
-    axes.tick_params(axis="y", labelsize=style.SMALL_SIZE * 0.85)
+    axes.set_yticks([])
     axes.set_ylim(len(told) - 0.5, -0.5)
     axes.set_xlim(0.0, 2.0)
     axes.grid(visible=False)
@@ -94,10 +94,10 @@ def _speeds(name: str, table: str, *, height: int) -> Case:
 _LIKE_THE_OTHERS = {"groups.1.radius": 0.2, "groups.1.desired_speed": 1.25}
 
 
-def measure_wheelchair(tested: Tested, seed: int) -> Outcome:
+def measure_wheelchair(candidate: Candidate, seed: int) -> Outcome:
     """How long it takes until all have left, with a person in a wheelchair and with 25 people alike."""
-    with_chair = follow(tested.build("nist_2_10", seed=seed), limit=200.0)
-    without = follow(tested.build("nist_2_10", seed=seed, changes=_LIKE_THE_OTHERS), limit=200.0)
+    with_chair = follow(candidate.build("nist_2_10", seed=seed), limit=200.0)
+    without = follow(candidate.build("nist_2_10", seed=seed, changes=_LIKE_THE_OTHERS), limit=200.0)
     slow, fast = with_chair.evacuation_time, without.evacuation_time
     everybody = with_chair.gone == with_chair.people and without.gone == without.people
     return Outcome(

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from tropel.pictures import style
 from tropel.verification import published
+from tropel.verification.candidate import Candidate
 from tropel.verification.case import Case, Outcome
 from tropel.verification.drawing import add_legend, draw_band, draw_points
-from tropel.verification.tested import Tested
 from tropel.verification.track import follow
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def published_range(density: Any) -> tuple[Any, Any]:
 _CURVES = {
     "Weidmann": published.weidmann,
     "SFPE": published.sfpe,
-    "Predtechenskii & Milinskii": published.predtechenskii_milinskii,
+    "P. & M.": published.predtechenskii_milinskii,
 }
 
 
@@ -70,10 +70,10 @@ def filled(density: float, seed: int) -> NDArray[np.float64]:
     return places
 
 
-def measure_point(tested: Tested, density: float, seed: int, *, seconds: float = _SECONDS) -> tuple[float, float]:
+def measure_point(candidate: Candidate, density: float, seed: int, *, seconds: float = _SECONDS) -> tuple[float, float]:
     """Mean density [1/m²] and speed [m/s] in the middle of the corridor, filled with so many people."""
     changes = {"groups.0.count": None, "groups.0.region": None, "groups.0.positions": filled(density, seed).tolist()}
-    sim = tested.build("rimea_4", seed=seed, changes=changes)
+    sim = candidate.build("rimea_4", seed=seed, changes=changes)
     sim.run(until=_SETTLE)
     track = follow(sim, limit=_SETTLE + seconds)
     x = track.place[:, :, 0]
@@ -84,9 +84,9 @@ def measure_point(tested: Tested, density: float, seed: int, *, seconds: float =
     return float(inside.sum(axis=1).mean()) / area, speed
 
 
-def measure_corridor(tested: Tested, seed: int, *, densities: Sequence[float] = DENSITIES) -> Outcome:
+def measure_corridor(candidate: Candidate, seed: int, *, densities: Sequence[float] = DENSITIES) -> Outcome:
     """Density and speed for several fillings of the corridor."""
-    points = [measure_point(tested, density, seed) for density in densities]
+    points = [measure_point(candidate, density, seed) for density in densities]
     low, high = (np.array(side) for side in zip(*(published_range(density) for density, _ in points), strict=True))
     speeds = np.array([speed for _, speed in points])
     good = (speeds >= low) & (speeds <= high)
@@ -109,6 +109,7 @@ def measure_corridor(tested: Tested, seed: int, *, densities: Sequence[float] = 
 def _draw_corridor(axes: Axes, outcomes: Sequence[Outcome]) -> None:
     density = np.linspace(0.05, 6.0, 300)
     draw_band(axes, density, *published_range(density), f"range ± {SCATTER:g} m/s")
+    # P. & M.: Predtechenskii and Milinskii.
     for (name, curve), dashes in zip(_CURVES.items(), ("-", "--", ":"), strict=True):
         axes.plot(density, curve(density), color=style.EXIT, linewidth=1.6, linestyle=dashes, label=name)
     for number, outcome in enumerate(outcomes):
@@ -155,10 +156,10 @@ def file_range(distance: Any) -> tuple[Any, Any]:
     return np.maximum(low - FILE_SCATTER, 0.0), high + FILE_SCATTER
 
 
-def file_speed(tested: Tested, count: int, seed: int) -> float:
+def file_speed(candidate: Candidate, count: int, seed: int) -> float:
     """Mean speed [m/s] of so many people in the straight parts of the oval."""
     changes = {"groups.0.count": None, "groups.0.positions": around_oval(count).round(6).tolist()}
-    sim = tested.build("rimea_16", seed=seed, changes=changes)
+    sim = candidate.build("rimea_16", seed=seed, changes=changes)
     sim.run(until=_FILE_SETTLE)
     track = follow(sim, limit=_FILE_SETTLE + _FILE_SECONDS)
     x, y = track.place[..., 0], track.place[..., 1]
@@ -168,10 +169,10 @@ def file_speed(tested: Tested, count: int, seed: int) -> float:
     return float(forwards[straight].sum() / sim.dt / straight.sum()) if straight.any() else math.nan
 
 
-def measure_file(tested: Tested, seed: int, *, people: Sequence[int] = PEOPLE) -> Outcome:
+def measure_file(candidate: Candidate, seed: int, *, people: Sequence[int] = PEOPLE) -> Outcome:
     """Speed by distance for several numbers of people in the oval."""
     distance = np.array([_ROUND / count for count in people])
-    speeds = np.array([file_speed(tested, count, seed) for count in people])
+    speeds = np.array([file_speed(candidate, count, seed) for count in people])
     low, high = file_range(distance)
     good = (speeds >= low) & (speeds <= high)
     said = f"{good.sum()} of {len(good)} distances within the range"

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from tropel.pictures import style
 from tropel.verification import published
+from tropel.verification.candidate import Candidate
 from tropel.verification.case import Case, Outcome
 from tropel.verification.drawing import add_legend, draw_band, draw_leaving, draw_points
-from tropel.verification.tested import Tested
 from tropel.verification.track import flow, follow, passing_times
 
 if TYPE_CHECKING:
@@ -41,12 +41,12 @@ WIDTHS = (0.8, 1.0, 1.2, 1.6, 2.0, 2.5)  #: [m]
 SCATTER = 0.25
 
 
-def measure_flow(tested: Tested, seed: int, *, widths: Sequence[float] = WIDTHS, people: int = 150) -> Outcome:
+def measure_flow(candidate: Candidate, seed: int, *, widths: Sequence[float] = WIDTHS, people: int = 150) -> Outcome:
     """The flow through doors, by width, out of a crowd that pushes through."""
     flows, stuck = [], 0
     for width in widths:
         changes = {**room_with_door(width=width), "groups.0.count": people}
-        track = follow(tested.build("door_flow", seed=seed, changes=changes), limit=400.0, patience=40.0)
+        track = follow(candidate.build("door_flow", seed=seed, changes=changes), limit=400.0, patience=40.0)
         flows.append(flow(passing_times(track, 8.0), track.end))
         stuck += track.gone < track.people
     apart = np.array(flows) / published.door_flow(widths) - 1.0
@@ -83,10 +83,10 @@ GREATEST = 2.5
 _PLANNED = 1.33
 
 
-def measure_greatest(tested: Tested, seed: int, *, people: int = 100) -> Outcome:
+def measure_greatest(candidate: Candidate, seed: int, *, people: int = 100) -> Outcome:
     """The flow out of a room by an exit of 1 m, over the whole time."""
     changes = {"groups.0.count": people}
-    track = follow(tested.build("nist_5_2", seed=seed, changes=changes), limit=300.0, every=1.0, patience=40.0)
+    track = follow(candidate.build("nist_5_2", seed=seed, changes=changes), limit=300.0, every=1.0, patience=40.0)
     left = np.sort(track.left)
     mean = (people - 1) / float(left[-1] - left[0]) if math.isfinite(left[-1]) else 0.0
     stuck = track.people - track.gone
@@ -128,13 +128,18 @@ def longest_pause(left: NDArray[np.float64], end: float) -> float:
 
 
 def measure_stuck(
-    tested: Tested, seed: int, *, widths: Sequence[float] = NARROW, lengths: Sequence[float] = LENGTHS, people: int = 80
+    candidate: Candidate,
+    seed: int,
+    *,
+    widths: Sequence[float] = NARROW,
+    lengths: Sequence[float] = LENGTHS,
+    people: int = 80,
 ) -> Outcome:
     """How long the longest pause is at narrow doors and in narrow passages."""
     runs: dict[str, tuple[NDArray[np.float64], float]] = {}
     for width, length in itertools.product(widths, lengths):
         changes = {**room_with_door(width=width, length=length), "groups.0.count": people}
-        sim = tested.build("no_stuck_door", seed=seed, changes=changes)
+        sim = candidate.build("no_stuck_door", seed=seed, changes=changes)
         track = follow(sim, limit=300.0, every=1.0, patience=20.0 + length)
         what = f"door of {width:g} m" if length < 1.0 else f"passage of {width:g} m"
         runs[what] = track.left, track.end

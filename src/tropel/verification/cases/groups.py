@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tropel.pictures import style
+from tropel.verification.candidate import Candidate
 from tropel.verification.case import Case, Outcome
 from tropel.verification.drawing import draw_paths, draw_plan
-from tropel.verification.tested import Tested
 from tropel.verification.track import follow
 
 if TYPE_CHECKING:
@@ -21,9 +21,9 @@ LONGEST_SPREAD = 10.0
 _MEMBERS = ("fast members", "slow member")
 
 
-def measure_together(tested: Tested, seed: int) -> Outcome:
+def measure_together(candidate: Candidate, seed: int) -> Outcome:
     """How far apart in time the members of a group leave."""
-    track = follow(tested.build("nist_2_9", seed=seed), limit=200.0)
+    track = follow(candidate.build("nist_2_9", seed=seed), limit=200.0)
     left = track.left[track.of(*_MEMBERS)]
     everybody = bool(np.isfinite(left).all())
     spread = float(left.max() - left.min()) if everybody else float("inf")
@@ -48,7 +48,7 @@ CASES = (
         expected=f"the members of the group leave within {LONGEST_SPREAD:g} s",
         criterion="Four people at 1.25 m/s and one at 0.5 m/s form a group; ten others at 0.2 m/s stand in their "
         f"way. The first and the last of the group leave within {LONGEST_SPREAD:g} s of each other. Only models "
-        "that know families can be tested.",
+        "that know families can be judged.",
         measure=measure_together,
         draw=_draw_together,
         height=820,

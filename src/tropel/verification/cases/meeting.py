@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tropel.pictures import style
+from tropel.verification.candidate import Candidate
 from tropel.verification.case import Case, Outcome
 from tropel.verification.drawing import add_legend, draw_leaving, draw_paths, draw_plan
-from tropel.verification.tested import Tested
 from tropel.verification.track import follow, passing_times
 
 if TYPE_CHECKING:
@@ -25,13 +25,15 @@ _PATIENCE = 60.0
 
 
 def measure_rooms(
-    tested: Tested, seed: int, *, people: int = 100, opponents: Sequence[int] = OPPONENTS, limit: float = 400.0
+    candidate: Candidate, seed: int, *, people: int = 100, opponents: Sequence[int] = OPPONENTS, limit: float = 400.0
 ) -> Outcome:
     """When the last of a crowd enters the other room, against several numbers of people who come from there."""
     entered = {}
     for count in opponents:
         changes = {"groups.0.count": people, "groups.1.count": count}
-        track = follow(tested.build("nist_2_8", seed=seed, changes=changes), limit=limit, every=0.1, patience=_PATIENCE)
+        track = follow(
+            candidate.build("nist_2_8", seed=seed, changes=changes), limit=limit, every=0.1, patience=_PATIENCE
+        )
         entered[count] = passing_times(track, 20.0)[track.of("to the right")]
     last = [float(times.max()) for times in entered.values()]
     stuck = [int(np.isinf(times).sum()) for times in entered.values()]
@@ -63,10 +65,12 @@ def _draw_rooms(axes: Axes, outcomes: Sequence[Outcome]) -> None:
 MOST_DELAY = 2.5
 
 
-def measure_corridor(tested: Tested, seed: int, *, people: int = 100) -> Outcome:
+def measure_corridor(candidate: Candidate, seed: int, *, people: int = 100) -> Outcome:
     """Whether all get through, and how much longer they need than alone."""
     changes = {"groups.0.count": people, "groups.1.count": people}
-    track = follow(tested.build("counterflow", seed=seed, changes=changes), limit=200.0, every=0.1, patience=_PATIENCE)
+    track = follow(
+        candidate.build("counterflow", seed=seed, changes=changes), limit=200.0, every=0.1, patience=_PATIENCE
+    )
     to = np.where(track.of("eastbound"), 49.0, 1.0)
     alone = np.abs(to - track.place[0, :, 0]) / track.desired_speed
     stuck = track.people - track.gone
@@ -112,12 +116,12 @@ def circle(count: int, seed: int) -> dict[str, Any]:
     return {"world.targets": targets, "groups": groups}
 
 
-def measure_circle(tested: Tested, seed: int, *, counts: Sequence[int] = COUNTS) -> Outcome:
+def measure_circle(candidate: Candidate, seed: int, *, counts: Sequence[int] = COUNTS) -> Outcome:
     """Whether all reach the opposite side, and how much longer the slowest needs than alone."""
     late, stuck, paths = [], [], []
     alone = (2.0 * _RADIUS - 0.3) / 1.34
     for count in counts:
-        track = follow(tested.build("antipodal_circle", seed=seed, changes=circle(count, seed)), limit=40.0)
+        track = follow(candidate.build("antipodal_circle", seed=seed, changes=circle(count, seed)), limit=40.0)
         late.append(track.evacuation_time / alone)
         stuck.append(track.people - track.gone)
         paths.append(track.thinned(0.1))

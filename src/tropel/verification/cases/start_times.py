@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tropel.pictures import style
+from tropel.verification.candidate import Candidate
 from tropel.verification.case import Case, Outcome
 from tropel.verification.drawing import add_legend, draw_points
-from tropel.verification.tested import Tested
 from tropel.verification.track import Track, follow, starting_times
 
 if TYPE_CHECKING:
@@ -24,13 +24,13 @@ LEAST_PROBABLE = 0.01
 _LIMIT = 140.0
 
 
-def _walk(tested: Tested, scene: str, seed: int) -> Track:
-    return follow(tested.build(scene, seed=seed), limit=_LIMIT)
+def _walk(candidate: Candidate, scene: str, seed: int) -> Track:
+    return follow(candidate.build(scene, seed=seed), limit=_LIMIT)
 
 
-def measure_each(tested: Tested, seed: int) -> Outcome:
+def measure_each(candidate: Candidate, seed: int) -> Outcome:
     """When each of ten people starts, compared with their own reaction time."""
-    track = _walk(tested, "rimea_5", seed)
+    track = _walk(candidate, "rimea_5", seed)
     begun = starting_times(track)
     apart = begun - track.start
     on_time = int((np.abs(apart) <= TOLERANCE).sum())
@@ -61,9 +61,9 @@ def probability(times: NDArray[np.float64], group: str) -> float:
     return float(stats.kstest(times, told.cdf).pvalue)
 
 
-def measure_distribution(tested: Tested, seed: int) -> Outcome:
+def measure_distribution(candidate: Candidate, seed: int) -> Outcome:
     """When thirty people start, compared with the distributions of their reaction times."""
-    track = _walk(tested, "nist_1_1", seed)
+    track = _walk(candidate, "nist_1_1", seed)
     begun = starting_times(track)
     found = {group: probability(begun[track.of(group)], group) for group in ("uniform", "normal")}
     return Outcome(

@@ -11,9 +11,9 @@ import numpy as np
 import shapely
 
 from tropel.pictures import style
+from tropel.verification.candidate import Candidate
 from tropel.verification.case import Case, Outcome
 from tropel.verification.drawing import add_legend, draw_paths, draw_plan
-from tropel.verification.tested import Tested
 from tropel.verification.track import follow
 
 if TYPE_CHECKING:
@@ -25,9 +25,9 @@ _LENGTH = 40.0  #: from the start to the finish [m]
 # Along a corridor -------------------------------------------------------------------------------------------------
 
 
-def measure_corridor(tested: Tested, seed: int, *, scene: str, earliest: float, latest: float) -> Outcome:
+def measure_corridor(candidate: Candidate, seed: int, *, scene: str, earliest: float, latest: float) -> Outcome:
     """How long 40 m take."""
-    track = follow(tested.build(scene, seed=seed), limit=2.0 * latest)
+    track = follow(candidate.build(scene, seed=seed), limit=2.0 * latest)
     needed = track.evacuation_time
     walked = float(np.nanmax(track.place[:, 0, 0])) - float(track.place[0, 0, 0])
     arrived = math.isfinite(needed)
@@ -71,10 +71,10 @@ _DETOUR, _SECONDS = 1.1, 0.5
 _MARGIN = 0.3  #: a person may keep this far from the posts of the door [m]
 
 
-def measure_room(tested: Tested, seed: int, *, starts: int = STARTS) -> Outcome:
+def measure_room(candidate: Candidate, seed: int, *, starts: int = STARTS) -> Outcome:
     """From many places: does the person get out, and how much longer does it take than along the shortest path?"""
     late, stuck, worst, paths = 0, 0, 0.0, []
-    scenario = tested.scenario("lone_walker")
+    scenario = candidate.scenario("lone_walker")
     (door,) = scenario.world().exits.values()
     x_from, y_from, _, y_to = door.polygon.bounds
     line = shapely.LineString([(x_from, y_from + _MARGIN), (x_from, y_to - _MARGIN)])

@@ -25,8 +25,8 @@ GROUND_PLANNER = "path_plans"
 
 
 @dataclass(frozen=True)
-class Tested:
-    """A steering model by the name that files use, or as "package.module:Class"; None for what scenes get."""
+class Candidate:
+    """A steering model to judge, by the name that files use or as "package.module:Class"; None for what scenes get."""
 
     name: str | None = None
 
