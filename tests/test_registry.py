@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 import tomllib
 import typing
-from importlib import resources
 from typing import Any
 
 import jsonschema
@@ -14,7 +13,7 @@ import pytest
 from tropel.agents.distributions import Distribution
 from tropel.events.base import Event
 from tropel.registry import DISTRIBUTIONS, ENVIRONMENTS, EVENTS, MODELS, PLANNERS, Entry, Kind
-from tropel.scenario import builtin_names
+from tropel.scenario import builtin_names, load_builtin, verification_names
 from tropel.scenario.layer_tables import table_of
 from tropel.scenario.schema import ScenarioSpec
 from tropel.warmup import PARTS
@@ -69,10 +68,9 @@ def validator() -> Any:
     return jsonschema.Draft202012Validator(schema)
 
 
-@pytest.mark.parametrize("name", builtin_names())
+@pytest.mark.parametrize("name", [*builtin_names(), *verification_names()])
 def test_built_in_scenes_fit_the_schema(name: str, validator: Any) -> None:
-    text = (resources.files("tropel.scenario") / "builtin" / f"{name}.toml").read_text(encoding="utf-8")
-    validator.validate(tomllib.loads(text))
+    validator.validate(tomllib.loads(load_builtin(name).text))
 
 
 ROOM: dict[str, Any] = {"name": "room", "world": {"bounds": [0, 0, 9, 9]}, "groups": [{"name": "a", "count": 1}]}

@@ -34,7 +34,6 @@ def walked(place: Any, *, dt: float = 0.5, left: Any = None, speed: Any = 1.0, s
         through=np.full(people, ""),
         group=np.full(people, "people"),
         desired_speed=np.full(people, speed),
-        radius=np.full(people, 0.2),
         start=np.full(people, start),
         end=dt * (len(place) - 1),
     )

@@ -170,6 +170,7 @@ def test_only_quick_cases_are_run_if_wanted() -> None:
     every = verification.planned_runs(2)
     assert verification.planned_runs(2, quick=True) == every - 2 * sum(CASES[name].seeds for name in long)
     assert verification.planned_runs(1, ["rimea_1", "rimea_9"], seeds=4, quick=True) == 4
+    assert list(verification.run(tests=["rimea_9"], quick=True, workers=2)) == []
 
 
 # Running ----------------------------------------------------------------------------------------------------------

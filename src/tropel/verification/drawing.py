@@ -108,7 +108,13 @@ def draw_leaving(axes: Axes, left: Sequence[NDArray[Any]], labels: Sequence[str]
     style.label_axes(axes, x="time [s]", y="people that have left")
 
 
-def draw_points(axes: Axes, x: ArrayLike, y: ArrayLike, *, label: str = "", colour: str = style.THERE) -> None:
+def draw_measured(axes: Axes, outcomes: Sequence[Outcome], x: str, y: str) -> None:
+    """Two quantities that each seed measured, as dots."""
+    for number, outcome in enumerate(outcomes):
+        draw_points(axes, outcome.measured[x], outcome.measured[y], label="" if number else "measured")
+
+
+def draw_points(axes: Axes, x: ArrayLike, y: ArrayLike, *, label: str = "") -> None:
     """What was measured, as dots."""
-    axes.plot(x, y, linestyle="", marker="o", markersize=7, color=colour, mec=style.PAPER, mew=0.6, label=label or None,
-              zorder=4)  # fmt: skip
+    axes.plot(x, y, linestyle="", marker="o", markersize=7, color=style.THERE, mec=style.PAPER, mew=0.6,
+              label=label or None, zorder=4)  # fmt: skip

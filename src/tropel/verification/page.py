@@ -19,7 +19,8 @@ body {{ margin: 0 auto; max-width: 1180px; padding: 28px 32px 80px; background: 
   font: 15px/1.55 "DejaVu Sans", system-ui, sans-serif; }}
 h1 {{ font-size: 24px; margin: 0 0 4px; }}
 h2 {{ font-size: 18px; margin: 56px 0 2px; padding-top: 14px; border-top: 1px solid {style.RULE}; }}
-h3 {{ font-size: 14px; margin: 24px 0 6px; }}
+h3 {{ font-size: 14px; margin: 18px 0 6px; }}
+.models {{ display: grid; grid-template-columns: repeat(auto-fit, minmax(480px, 1fr)); gap: 0 28px; }}
 p {{ margin: 6px 0; max-width: 80ch; }}
 a {{ color: {style.label_colour(style.THERE)}; text-decoration: none; }}
 a:hover {{ text-decoration: underline; }}
@@ -36,10 +37,15 @@ th {{ font-weight: bold; border-bottom: 1.5px solid {style.INK}; position: stick
 .passed .mark {{ color: {style.label_colour(style.EXIT)}; }}
 .failed .mark {{ color: {style.label_colour(style.CLOSED_DOOR)}; }}
 .absent .mark {{ color: {style.FAINT_INK}; font-weight: normal; }}
-img {{ display: block; width: 100%; max-width: 900px; border: 1px solid {style.RULE}; margin: 8px 0; }}
+img {{ display: block; width: 100%; max-width: 760px; border: 1px solid {style.RULE}; margin: 8px 0; }}
 .values td, .values th {{ padding: 3px 18px 3px 0; position: static; }}
 details summary {{ cursor: pointer; color: {style.FAINT_INK}; font-size: 13px; }}
 """
+
+_ABOUT = (
+    "Cases of the RiMEA guideline, of NIST Technical Note 1822 and from published measurements, run with tropel. Each "
+    "is a built-in scene; a verdict is over several seeds. Failures are shown like everything else."
+)
 
 
 def write_page(verdicts: Sequence[Verdict], path: Path, *, note: str = "") -> Path:
@@ -60,6 +66,7 @@ def _page(verdicts: Sequence[Verdict], note: str) -> str:
         cases.setdefault(verdict.name, {})[verdict.model] = verdict
     body = [
         "<h1>Verification</h1>",
+        f"<p>{_ABOUT}</p>",
         f"<p class=faint>{html.escape(_counts(verdicts, models))}</p>",
         f"<p class=faint>{html.escape(note)}</p>" if note else "",
         _table(cases, models),
@@ -115,6 +122,7 @@ def _section(name: str, own: dict[str, Verdict]) -> str:
     ]
     if some.required < 1.0:
         parts.append(f"<p class=faint>At least {some.required:.0%} of the seeds must pass.</p>")
+    parts.append("<div class=models>")
     for model, verdict in own.items():
         parts.append(f'<div class="{_kind(verdict)}"><h3>{html.escape(model)}: <span class=mark>'
                      f"{verdict.outcome.lower()}</span></h3>")  # fmt: skip
@@ -125,6 +133,7 @@ def _section(name: str, own: dict[str, Verdict]) -> str:
         if verdict.measured:
             parts.append(_values(verdict))
         parts.append("</div>")
+    parts.append("</div>")
     return "\n".join(parts)
 
 

@@ -7,7 +7,7 @@ import multiprocessing
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tropel.errors import ParameterError, TropelError, suggest
@@ -75,7 +75,7 @@ def run(
     if out is not None:
         out.mkdir(parents=True, exist_ok=True)
     jobs = [_Job(case, each, seeds or case.seeds) for case in chosen for each in candidates]
-    pool = None if workers == 1 else _pool(min(workers, sum(job.seeds for job in jobs)))
+    pool = None if workers == 1 or not jobs else _pool(min(workers, sum(job.seeds for job in jobs)))
     with pool or nullcontext():
         try:
             yield from _verdicts(jobs, pool, out, told)
@@ -137,5 +137,5 @@ def _judged(job: _Job, reason: str, outcomes: Sequence[Outcome], out: Path | Non
     drawable = [outcome for outcome in outcomes if "error" not in outcome.measured]
     if out is None or not drawable:
         return verdict
-    picture = draw_verdict(job.case, verdict, drawable, out / f"{job.case.name}-{job.candidate.label}.png")
-    return verdict_of(job.case, job.candidate, outcomes, picture)
+    picture = out / f"{job.case.name}-{job.candidate.label}.png"
+    return replace(verdict, picture=draw_verdict(job.case, verdict, drawable, picture))

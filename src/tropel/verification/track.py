@@ -25,7 +25,6 @@ class Track:
     through: NDArray[np.str_]  #: the exit or target by which they left; empty for those still there
     group: NDArray[np.str_]
     desired_speed: Floats  #: [m/s]
-    radius: Floats  #: [m]
     start: Floats  #: when each person begins to walk [s]
     end: float  #: when the run ended [s]
 
@@ -61,7 +60,7 @@ def follow(
     until_gone: int | None = None,
     patience: float = math.inf,
 ) -> Track:
-    """Run a simulation and write down where people are, in each step or about `every` so many seconds.
+    """Run a simulation that nobody has left yet, and note where people are: in each step, or `every` so many seconds.
 
     It ends when all people have left or as many as `until_gone`, at the `limit` [s], or when nobody has left for
     `patience` seconds after the last has begun to walk: such a crowd is stuck.
@@ -75,7 +74,7 @@ def follow(
     gone, latest = 0, float(start.max(initial=0.0))
     track_step = max(round(every / sim.dt), 1)
     names = np.array(sim.groups)[agents.group[by_id]]
-    desired, radius = agents.desired_speed[by_id].copy(), agents.radius[by_id].copy()
+    desired = agents.desired_speed[by_id].copy()
     while gone < wanted and sim.time < min(limit, latest + patience) - 1e-9:
         sim.guarded_step()
         if sim.population.departed > gone:
@@ -95,7 +94,6 @@ def follow(
         through=through,
         group=names,
         desired_speed=desired,
-        radius=radius,
         start=start,
         end=sim.time,
     )
@@ -166,7 +164,7 @@ def moves_through_walls(track: Track, walkable: Any) -> int:
 def starting_times(track: Track, *, away: float = 0.3) -> Floats:
     """When each person began to walk [s]: when they are `away` metres from their start, less the time to get there.
 
-    Their speed over the next frames gives that time, so people who hurry or dawdle are not misjudged.
+    The distance makes sure that people who are only pushed aside do not count as walking.
     """
     begun = np.full(track.people, math.inf)
     gone = np.linalg.norm(track.place - track.place[0], axis=2)

@@ -79,13 +79,13 @@ class Verdict:
         }
 
 
-def verdict_of(case: Case, candidate: Candidate, outcomes: Sequence[Outcome], picture: Path | None = None) -> Verdict:
+def verdict_of(case: Case, candidate: Candidate, outcomes: Sequence[Outcome]) -> Verdict:
     """The verdict over the seeds 0, 1, 2, … that have been run."""
     failed = [outcome for outcome in outcomes if not outcome.passed]
     said = (failed or outcomes)[0].said
     if len(outcomes) > 1:
         said += f" ({len(outcomes) - len(failed)} of {len(outcomes)} seeds pass)"
-    return _verdict(case, candidate, said, outcomes=outcomes, picture=picture)
+    return _verdict(case, candidate, said, outcomes=outcomes)
 
 
 def not_applicable(case: Case, candidate: Candidate, reason: str) -> Verdict:
@@ -99,7 +99,6 @@ def _verdict(
     said: str,
     *,
     outcomes: Sequence[Outcome] = (),
-    picture: Path | None = None,
     reason: str = "",
 ) -> Verdict:
     return Verdict(
@@ -115,7 +114,6 @@ def _verdict(
         passes=tuple(outcome.passed for outcome in outcomes),
         measured=[outcome.measured for outcome in outcomes],
         said=said,
-        picture=picture,
         reason=reason,
     )
 

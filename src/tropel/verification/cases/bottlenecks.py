@@ -12,8 +12,9 @@ import numpy as np
 from tropel.pictures import style
 from tropel.verification.candidate import Candidate
 from tropel.verification.case import Case, Outcome
-from tropel.verification.drawing import add_legend, draw_leaving, draw_plan, draw_points
-from tropel.verification.track import Track, flow, follow, mean_density, passing_times
+from tropel.verification.cases.rooms import joined_rooms
+from tropel.verification.drawing import add_legend, draw_leaving, draw_measured, draw_plan
+from tropel.verification.track import Floats, Track, flow, follow, mean_density, passing_times
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -23,15 +24,7 @@ _LIMIT, _PATIENCE = 300.0, 40.0
 
 def passage(*, width: float, length: float) -> dict[str, Any]:
     """Two rooms of 10 m by 10 m, joined by a passage; the goal is 8 m behind it."""
-    end = 10.0 + length
-    return {
-        "world.walkable": [
-            {"box": [0.0, 0.0, 10.0, 10.0]},
-            {"box": [10.0, 5.0 - width / 2, end, 5.0 + width / 2]},
-            {"box": [end, 0.0, end + 10.0, 10.0]},
-        ],
-        "world.exits.goal": {"box": [end + 8.0, 0.0, end + 10.0, 10.0]},
-    }
+    return joined_rooms(size=10.0, width=width, length=length, behind=10.0, exit_name="goal", exit_depth=2.0)
 
 
 def _run(candidate: Candidate, scene: str, seed: int, changes: dict[str, Any], people: int) -> Track:
@@ -87,21 +80,28 @@ _QUEUES = ((8.0, 3.5, 10.0, 6.5), (18.2, 3.5, 20.2, 6.5))
 QUEUE = 2.0
 
 
+def while_passing(track: Track, at: float, *, until: float) -> tuple[float, float, Floats | None]:
+    """From when to when the crowd passes a line, from a fifth of it `until` a share, and where people are halfway."""
+    passed = np.sort(passing_times(track, at))
+    begin, end = float(passed[track.people // 5]), float(passed[int(until * track.people)])
+    if not math.isfinite(begin):
+        return begin, track.end, None
+    end = end if math.isfinite(end) else track.end
+    return begin, end, track.place[int(np.searchsorted(track.times, (begin + end) / 2)) - 1]
+
+
 def measure_row(candidate: Candidate, seed: int, *, people: int = 150) -> Outcome:
     """How dense people stand in front of two bottlenecks, one after the other."""
     track = _run(candidate, "rimea_12c", seed, {}, people)
-    passed = np.sort(passing_times(track, 10.0))
-    begin, end = float(passed[people // 5]), float(passed[people * 4 // 5])
-    end = end if math.isfinite(end) else track.end
+    begin, end, halfway = while_passing(track, 10.0, until=0.8)
     first, second = (mean_density(track, box, begin=begin, end=end) for box in _QUEUES)
     stuck = track.people - track.gone
-    middle = track.place[int(np.searchsorted(track.times, (begin + end) / 2)) - 1] if math.isfinite(begin) else None
     return Outcome(
         passed=not stuck and first > QUEUE > second,
         said=f"{first:.1f} people per m² at the first, {second:.1f} at the second"
         + (f"; {stuck} never arrive" if stuck else ""),
         measured={"density_first_per_m2": first, "density_second_per_m2": second, "stuck": stuck},
-        drawn=middle,
+        drawn=halfway,
     )
 
 
@@ -143,10 +143,7 @@ def measure_width(candidate: Candidate, seed: int, *, people: int = 150, widths:
 
 
 def _draw_width(axes: Axes, outcomes: Sequence[Outcome]) -> None:
-    for number, outcome in enumerate(outcomes):
-        width, flows = outcome.measured["width_m"], outcome.measured["flow_per_s"]
-        axes.plot(width, flows, color=style.mixed(style.THERE, style.PAPER, 0.4), linewidth=1.2)
-        draw_points(axes, width, flows, label="" if number else "measured")
+    draw_measured(axes, outcomes, "width_m", "flow_per_s")
     axes.set_xlim(0.6, 1.4)
     axes.set_ylim(bottom=0.0)
     style.label_axes(axes, x="width of the passage [m]", y="flow [1/s]")
@@ -163,22 +160,19 @@ _FREELY = 0.75
 def measure_congestion(candidate: Candidate, seed: int, *, people: int = 100) -> Outcome:
     """How dense people stand at the exit of a room, and how freely they walk in the corridor behind it."""
     track = _run(candidate, "nist_5_1", seed, {}, people)
-    passed = np.sort(passing_times(track, 5.2))
-    begin, end = float(passed[people // 5]), float(passed[people * 3 // 5])
-    end = end if math.isfinite(end) else track.end
+    begin, end, halfway = while_passing(track, 5.2, until=0.6)
     at_exit, inside = (mean_density(track, box, begin=begin, end=end) for box in (_AT_EXIT, _IN_CORRIDOR))
     entered, left = passing_times(track, 9.0), passing_times(track, 13.0)
     through = np.isfinite(left)
     share = 4.0 / (left[through] - entered[through]) / track.desired_speed[through]
     free = float(np.median(share)) if through.any() else math.nan
     stuck = track.people - track.gone
-    middle = track.place[int(np.searchsorted(track.times, (begin + end) / 2)) - 1] if math.isfinite(begin) else None
     return Outcome(
         passed=not stuck and at_exit > QUEUE > inside and free >= _FREELY,
         said=f"{at_exit:.1f} people per m² at the exit, {inside:.1f} in the corridor, at {free:.0%} of their speed"
         + (f"; {stuck} never leave" if stuck else ""),
         measured={"exit_per_m2": at_exit, "corridor_per_m2": inside, "share_of_speed": free, "stuck": stuck},
-        drawn=middle,
+        drawn=halfway,
     )
 
 

@@ -86,12 +86,12 @@ def measure_crowd(candidate: Candidate, seed: int, *, people: int = 500) -> Outc
         passed=passed,
         said=f"{corner:.1f} s around the corner; {short:.1f} s and {long:.1f} s straight on",
         measured={"short_s": short, "corner_s": corner, "long_s": long, "people": people},
-        drawn=({name: track.left for name, track in runs.items()}, runs["corner"].place[:60:15]),
+        drawn={name: track.left for name, track in runs.items()},
     )
 
 
 def _draw_crowd(axes: Axes, outcomes: Sequence[Outcome]) -> None:
-    left, _ = outcomes[0].drawn
+    left = outcomes[0].drawn
     labels = ("straight, as long as the inner wall", "around the corner", "straight, as long as the outer wall")
     draw_leaving(axes, list(left.values()), labels, len(left["corner"]))
     add_legend(axes, columns=3)

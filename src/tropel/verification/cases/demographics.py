@@ -54,7 +54,6 @@ def measure_speeds(candidate: Candidate, seed: int, *, scene: str) -> Outcome:
         passed=not bad,
         said=f"{len(good)} of {len(told)} groups walk as the table says" + (f", not {', '.join(bad)}" if bad else ""),
         measured={name: [round(float(v), 3) for v in np.sort(speeds)] for name, speeds in found.items()},
-        drawn=found,
     )
 
 
@@ -64,7 +63,7 @@ def _draw_speeds(axes: Axes, outcomes: Sequence[Outcome], *, scene: str) -> None
         axes.plot([low, high], [row, row], color=style.mixed(style.EXIT, style.PAPER, 0.35), linewidth=14,
                   solid_capstyle="butt", label=None if row else "the table")  # fmt: skip
         for outcome in outcomes:
-            draw_points(axes, outcome.drawn[name], [row] * len(outcome.drawn[name]))
+            draw_points(axes, outcome.measured[name], [row] * len(outcome.measured[name]))
         axes.text(0.02, row, name, va="center", fontsize=style.SMALL_SIZE, family=style.FONT, color=style.INK)
     draw_points(axes, [], [], label="measured")
     axes.set_yticks([])

@@ -14,7 +14,7 @@ from tropel.pictures import style
 from tropel.verification import published
 from tropel.verification.candidate import Candidate
 from tropel.verification.case import Case, Outcome
-from tropel.verification.drawing import add_legend, draw_band, draw_points
+from tropel.verification.drawing import add_legend, draw_band, draw_measured
 from tropel.verification.track import follow
 
 if TYPE_CHECKING:
@@ -112,9 +112,7 @@ def _draw_corridor(axes: Axes, outcomes: Sequence[Outcome]) -> None:
     # P. & M.: Predtechenskii and Milinskii.
     for (name, curve), dashes in zip(_CURVES.items(), ("-", "--", ":"), strict=True):
         axes.plot(density, curve(density), color=style.EXIT, linewidth=1.6, linestyle=dashes, label=name)
-    for number, outcome in enumerate(outcomes):
-        draw_points(axes, outcome.measured["density_per_m2"], outcome.measured["speed_m_per_s"],
-                    label="" if number else "measured")  # fmt: skip
+    draw_measured(axes, outcomes, "density_per_m2", "speed_m_per_s")
     axes.set_xlim(0.0, 6.0)
     axes.set_ylim(0.0, 1.75)
     style.label_axes(axes, x="density [1/m²]", y="speed [m/s]")
@@ -197,9 +195,7 @@ def _draw_file(axes: Axes, outcomes: Sequence[Outcome]) -> None:
     axes.plot(distance, published.single_file_germany(distance), color=style.EXIT, linewidth=1.6, label="Germany")
     axes.plot(distance, published.single_file_india(distance), color=style.EXIT, linewidth=1.6, linestyle="--",
               label="India")  # fmt: skip
-    for number, outcome in enumerate(outcomes):
-        draw_points(axes, outcome.measured["distance_m"], outcome.measured["speed_m_per_s"],
-                    label="" if number else "measured")  # fmt: skip
+    draw_measured(axes, outcomes, "distance_m", "speed_m_per_s")
     axes.set_xlim(0.2, 2.4)
     axes.set_ylim(0.0, 1.5)
     style.label_axes(axes, x="distance to the next person [m]", y="speed [m/s]")

@@ -14,7 +14,8 @@ from tropel.pictures import style
 from tropel.verification import published
 from tropel.verification.candidate import Candidate
 from tropel.verification.case import Case, Outcome
-from tropel.verification.drawing import add_legend, draw_band, draw_leaving, draw_points
+from tropel.verification.cases.rooms import joined_rooms
+from tropel.verification.drawing import add_legend, draw_band, draw_leaving, draw_measured
 from tropel.verification.track import flow, follow, passing_times
 
 if TYPE_CHECKING:
@@ -23,15 +24,7 @@ if TYPE_CHECKING:
 
 def room_with_door(*, width: float, length: float = 0.2) -> dict[str, Any]:
     """A room of 8 m by 8 m with a door, or a passage, in the middle of a side, and free space behind it."""
-    end = 8.0 + length
-    return {
-        "world.walkable": [
-            {"box": [0.0, 0.0, 8.0, 8.0]},
-            {"box": [8.0, 4.0 - width / 2, end, 4.0 + width / 2]},
-            {"box": [end, 0.0, end + 4.0, 8.0]},
-        ],
-        "world.exits.out": {"box": [end + 3.0, 0.0, end + 4.0, 8.0]},
-    }
+    return joined_rooms(size=8.0, width=width, length=length, behind=4.0, exit_name="out", exit_depth=1.0)
 
 
 # The flow by width ------------------------------------------------------------------------------------------------
@@ -65,10 +58,7 @@ def _draw_flow(axes: Axes, outcomes: Sequence[Outcome]) -> None:
     line = published.door_flow(width)
     draw_band(axes, width, (1 - SCATTER) * line, (1 + SCATTER) * line, f"± {SCATTER:.0%}")
     axes.plot(width, line, color=style.EXIT, linewidth=2.0, label="1.92 w - 0.07")
-    for number, outcome in enumerate(outcomes):
-        draw_points(
-            axes, outcome.measured["width_m"], outcome.measured["flow_per_s"], label="" if number else "measured"
-        )
+    draw_measured(axes, outcomes, "width_m", "flow_per_s")
     axes.set_xlim(0.6, 2.7)
     axes.set_ylim(bottom=0.0)
     style.label_axes(axes, x="width of the door [m]", y="flow [1/s]")

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from tropel.pictures import style
 from tropel.verification.candidate import Candidate
 from tropel.verification.case import Case, Outcome
-from tropel.verification.drawing import add_legend, draw_points
+from tropel.verification.drawing import add_legend, draw_measured
 from tropel.verification.track import Track, follow, starting_times
 
 if TYPE_CHECKING:
@@ -38,15 +38,18 @@ def measure_each(candidate: Candidate, seed: int) -> Outcome:
     return Outcome(
         passed=on_time == track.people,
         said=f"{on_time} of {track.people} start on time; the largest deviation is {worst:+.2f} s",
-        measured={"on_time": on_time, "people": track.people, "largest_deviation_s": worst},
-        drawn=(track.start, begun),
+        measured={
+            "on_time": on_time,
+            "largest_deviation_s": worst,
+            "assigned_s": track.start.round(2).tolist(),
+            "started_s": begun.round(2).tolist(),
+        },
     )
 
 
 def _draw_each(axes: Axes, outcomes: Sequence[Outcome]) -> None:
     axes.plot([0.0, 105.0], [0.0, 105.0], color=style.EXIT, linewidth=1.4, label="as assigned")
-    for number, outcome in enumerate(outcomes):
-        draw_points(axes, *outcome.drawn, label="" if number else "measured")
+    draw_measured(axes, outcomes, "assigned_s", "started_s")
     axes.set_xlim(0.0, 105.0)
     axes.set_ylim(0.0, 110.0)
     style.label_axes(axes, x="assigned reaction time [s]", y="first seen walking [s]")
