@@ -97,11 +97,14 @@ def draw_band(axes: Axes, x: ArrayLike, low: ArrayLike, high: ArrayLike, label: 
 
 
 def draw_leaving(axes: Axes, left: Sequence[NDArray[Any]], labels: Sequence[str], people: int) -> None:
-    """How many people have left over time, a curve per run."""
+    """How many people have left over time, a curve per run; a level end means that the others are stuck."""
     colours = style.group_colours(max(len(left), 1))
+    end = 1.1 * max((float(times[np.isfinite(times)].max(initial=0.0)) for times in left), default=0.0)
     for times, label, colour in zip(left, labels, colours, strict=True):
         gone = np.sort(times[np.isfinite(times)])
         axes.step([0.0, *gone], range(len(gone) + 1), where="post", color=colour, linewidth=1.8, label=label)
+        if len(gone) < len(times):
+            axes.plot([gone.max(initial=0.0), end], [len(gone)] * 2, color=colour, linewidth=1.8)
     axes.axhline(people, color=style.FAINT_INK, linewidth=0.8, linestyle=":")
     axes.set_xlim(left=0.0)
     axes.set_ylim(0.0, people * 1.06)

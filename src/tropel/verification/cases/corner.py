@@ -92,7 +92,7 @@ def measure_crowd(candidate: Candidate, seed: int, *, people: int = 500) -> Outc
 
 def _draw_crowd(axes: Axes, outcomes: Sequence[Outcome]) -> None:
     left = outcomes[0].drawn
-    labels = ("straight, as long as the inner wall", "around the corner", "straight, as long as the outer wall")
+    labels = ("straight, inner wall", "around the corner", "straight, outer wall")
     draw_leaving(axes, list(left.values()), labels, len(left["corner"]))
     add_legend(axes, columns=3)
 
