@@ -101,7 +101,7 @@ def test_a_model_that_does_what_a_case_asks_passes(case: str, model: str) -> Non
 
 
 def test_members_of_a_family_leave_closer_together_than_strangers() -> None:
-    # The lattice itself is at the limit of the case (10 s), so the comparison is with a crowd without bonds, seed by seed.
+    # The lattice itself is at the limit of the case (10 s), so it is compared with a crowd without bonds, seed by seed.
     for seed in range(3):
         bound, strangers = (measured("nist_2_9", model, seed) for model in ("lattice", "broken_models:Estranged"))
         assert 2.0 * bound.measured["spread_s"] < strangers.measured["spread_s"]
