@@ -2,6 +2,7 @@
 # make test        lint, types and the tests
 # make long        the longest checks, and those of array bounds, for which all kernels are compiled once more
 # make lowest      the lowest versions of packages that pyproject.toml allows: demo and a part of the tests
+# make verify      the verification cases of the field for the default model, which takes minutes; out/verify/index.html
 # make fuzz        tries to break it for ten minutes; SEED=2 for other cases, TIME=3600 for an hour
 # make bench-check benchmarks against the targets in benchmarks/targets.toml
 # Every target sets up what it needs in .venv by itself.
@@ -13,7 +14,7 @@ SHELL  := /bin/bash
 SEED   ?= 1
 TIME   ?= 600
 
-.PHONY: demo test lint types bench-check long lowest fuzz clean
+.PHONY: demo test lint types bench-check long lowest verify fuzz clean
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/.core
@@ -32,6 +33,10 @@ long: $(VENV)/.dev
 
 lowest: $(VENV)/.python
 	$(BIN)/python tests/lowest_versions.py
+
+verify: $(VENV)/.core
+	$(BIN)/tropel warmup
+	$(BIN)/tropel verify
 
 fuzz: $(VENV)/.dev
 	$(BIN)/tropel warmup

@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 import tomllib
 import typing
-from importlib import resources
 from typing import Any
 
 import jsonschema
@@ -14,10 +13,9 @@ import pytest
 from tropel.agents.distributions import Distribution
 from tropel.events.base import Event
 from tropel.registry import DISTRIBUTIONS, ENVIRONMENTS, EVENTS, MODELS, PLANNERS, Entry, Kind
-from tropel.scenario import builtin_names
+from tropel.scenario import builtin_names, load_builtin, verification_names
 from tropel.scenario.layer_tables import table_of
 from tropel.scenario.schema import ScenarioSpec
-from tropel.verification import model_names
 from tropel.warmup import PARTS
 
 LAYERS = [(kind, entry) for kind in (PLANNERS, ENVIRONMENTS, MODELS) for entry in kind.values()]
@@ -57,10 +55,6 @@ def test_every_kind_of_event_and_distribution_is_known_by_its_own_name() -> None
     assert set(union) == {entry.load() for entry in DISTRIBUTIONS.values()}
 
 
-def test_verification_runs_all_models() -> None:
-    assert model_names() == list(MODELS)
-
-
 @pytest.mark.parametrize(("kind", "entry"), LAYERS, ids=IDS)
 def test_the_schema_has_the_parameters_that_a_layer_takes(kind: Kind, entry: Entry) -> None:
     taken = inspect.signature(entry.load_parameters() or entry.load()).parameters
@@ -74,10 +68,9 @@ def validator() -> Any:
     return jsonschema.Draft202012Validator(schema)
 
 
-@pytest.mark.parametrize("name", builtin_names())
+@pytest.mark.parametrize("name", [*builtin_names(), *verification_names()])
 def test_built_in_scenes_fit_the_schema(name: str, validator: Any) -> None:
-    text = (resources.files("tropel.scenario") / "builtin" / f"{name}.toml").read_text(encoding="utf-8")
-    validator.validate(tomllib.loads(text))
+    validator.validate(tomllib.loads(load_builtin(name).text))
 
 
 ROOM: dict[str, Any] = {"name": "room", "world": {"bounds": [0, 0, 9, 9]}, "groups": [{"name": "a", "count": 1}]}

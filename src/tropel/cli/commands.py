@@ -22,6 +22,7 @@ from tropel.cli.plot import plot
 from tropel.cli.report import measure, report
 from tropel.cli.run import demo, run
 from tropel.cli.validate import validate
+from tropel.cli.verify import verify
 from tropel.cli.view import export, view
 from tropel.errors import TropelError
 
@@ -96,11 +97,10 @@ def sweep(
     """Run many seeds on all cores; writes a table and a plot with confidence bands."""
     from tropel.pictures import draw_sweep, sweep_statistics
     from tropel.run.progress import counting, planning
-    from tropel.scenario import builtin_names, load_builtin, load_scenario
     from tropel.scenario import execute as sweeps
+    from tropel.scenario import named_scenario
 
-    is_builtin = not file.exists() and str(file) in builtin_names()
-    scenario = load_builtin(str(file)) if is_builtin else load_scenario(file, allow_imports=allow_imports or ())
+    scenario = named_scenario(file, allow_imports=allow_imports or ())
     folder = out or Path("out") / f"{scenario.name}-sweep"
     with planning(quiet=quiet):
         scenario.build(threads=1)
@@ -147,31 +147,7 @@ def bench(
         show(result.table())
 
 
-@app.command()
-def verify(
-    model: Annotated[
-        list[str] | None, typer.Option(help="A steering model by name, or package.module:Class; all by default.")
-    ] = None,
-    test: Annotated[list[str] | None, typer.Option(help="rimea_1, rimea_4, rimea_6, doors; all by default.")] = None,
-    out: Out = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON array.")] = False,
-    quiet: Quiet = False,
-) -> None:
-    """Run the standard tests of pedestrian dynamics; exit code 1 if a binding criterion fails."""
-    from tropel import verification
-    from tropel.run.progress import counting
-
-    folder = out or Path("out") / "verify"
-    runs = len(test or verification.names()) * len(model or verification.model_names())
-    with counting("verifying", runs, quiet=quiet) as told:
-        verdicts = list(verification.run(models=model or (), tests=test or (), out=folder, told=told))
-    if as_json:
-        sys.stdout.write(json.dumps([verdict.json() for verdict in verdicts], indent=2) + "\n")
-    else:
-        show(verification.verdict_table(verdicts))
-        show(f"wrote {len(verdicts)} pictures to {folder}")
-    if any(verdict.failed for verdict in verdicts):
-        raise typer.Exit(1)
+app.command()(verify)
 
 
 @app.command()

@@ -37,7 +37,7 @@ def list_scenarios(
     """Show the built-in scenarios and plots, or the personalities for groups."""
     from rich.table import Table
 
-    from tropel.scenario import builtin_names, load_builtin
+    from tropel.scenario import builtin_names, load_builtin, verification_names
 
     if personalities:
         show(_personality_table())
@@ -47,6 +47,11 @@ def list_scenarios(
         spec = load_builtin(name).spec
         table.add_row(name, f"[bold]{escape(spec.title)}[/]\n{escape(spec.about)}")
     show(table)
+    cases = Table("name", "verification case, measured by  tropel verify --test NAME")
+    for name in verification_names():
+        spec = load_builtin(name).spec
+        cases.add_row(name, f"[bold]{escape(spec.title)}[/]\n{escape(spec.about)}\n[dim]{escape(spec.source)}[/]")
+    show(cases)
     plots = Table("name", "plot, drawn by  tropel plot NAME")
     for name, title in PLOTS.items():
         plots.add_row(name, title)

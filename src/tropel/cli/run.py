@@ -74,7 +74,7 @@ def demo(
 
 
 def run(
-    file: Annotated[Path, typer.Argument(help="A scenario file (TOML).")],
+    file: Annotated[Path, typer.Argument(help="A scenario file (TOML), or the name of a built-in scenario.")],
     out: Out = None,
     threads: Threads = None,
     until: Until = None,
@@ -94,9 +94,9 @@ def run(
     quiet: Quiet = False,
 ) -> None:
     """Run a scenario file: trajectory, checkpoint, summary and picture go into one folder."""
-    from tropel.scenario import load_scenario
+    from tropel.scenario import named_scenario
 
-    scenario = load_scenario(file, allow_imports=allow_imports or ())
+    scenario = named_scenario(file, allow_imports=allow_imports or ())
     _run_and_draw(
         scenario,
         out=out,

@@ -9,6 +9,7 @@ import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib import resources
+from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any
 
@@ -112,21 +113,45 @@ def _named_files(part: Any) -> Iterator[str]:
                 yield from _named_files(value)
 
 
+#: The built-in scenes lie in this folder; those of `tropel verify` in one of their own inside it.
+_BUILTIN = resources.files("tropel.scenario") / "builtin"
+_VERIFICATION = _BUILTIN / "verification"
+
+
 def builtin_names() -> list[str]:
-    """Names of the built-in scenes."""
-    folder = resources.files("tropel.scenario") / "builtin"
+    """Names of the built-in scenes, without those of `tropel verify`."""
+    return _scenes_in(_BUILTIN)
+
+
+def verification_names() -> list[str]:
+    """Names of the built-in scenes that `tropel verify` measures."""
+    return _scenes_in(_VERIFICATION)
+
+
+def _scenes_in(folder: Traversable) -> list[str]:
     return sorted(entry.name[:-5] for entry in folder.iterdir() if entry.name.endswith(".toml"))
 
 
 @checked_arguments
 def load_builtin(name: str) -> Scenario:
     """A built-in scene."""
-    names = builtin_names()
+    names = [*builtin_names(), *verification_names()]
     if name not in names:
         raise ScenarioError(f"there is no built-in scenario '{name}'; {suggest(name, names)}")
-    folder = resources.files("tropel.scenario") / "builtin"
+    folder = _VERIFICATION if name in verification_names() else _BUILTIN
     text = (folder / f"{name}.toml").read_text(encoding="utf-8")
     return parse_scenario(text, source=f"built-in {name}", folder=Path(str(folder)))
+
+
+@checked_arguments
+def named_scenario(name: PathLike, *, allow_imports: Sequence[str] = ()) -> Scenario:
+    """A scenario file, or the built-in scene of that name if there is no such file."""
+    known = str(name) in [*builtin_names(), *verification_names()]
+    return (
+        load_builtin(str(name))
+        if known and not Path(name).exists()
+        else load_scenario(name, allow_imports=allow_imports)
+    )
 
 
 @checked_arguments

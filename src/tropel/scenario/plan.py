@@ -18,7 +18,7 @@ from tropel.contracts import Moment
 from tropel.contracts.offers import FieldOnRaster, OfferedField, offered
 from tropel.errors import ParameterError, ScenarioError, suggest
 from tropel.registry import PLANNERS
-from tropel.scenario.loading import Scenario, builtin_names, load_builtin, load_scenario
+from tropel.scenario.loading import Scenario, builtin_names, named_scenario, verification_names
 from tropel.simulation import Simulation
 from tropel.world import Target, World, shapes
 from tropel.world.maps import read_plan
@@ -110,15 +110,13 @@ def read_world(source: str | Path, *, scale: float | None = None) -> tuple[World
         raise ParameterError(f"a scale is for maps of cells (.map) and pictures (.png); {path} is already in metres")
     if suffix in (".wkt", ".json", ".geojson"):
         return World(_polygon_in(path)), path.stem
-    if suffix == ".toml" or path.is_file():
-        scenario = load_scenario(path)
-    elif str(source) in builtin_names():
-        scenario = load_builtin(str(source))
-    else:
+    names = [*builtin_names(), *verification_names()]
+    if suffix != ".toml" and not path.is_file() and str(source) not in names:
         raise ScenarioError(
             f"cannot find {path}; give a map (.map, .png), a .wkt or .geojson file, a scenario file (.toml) or a "
-            f"built-in scenario ({suggest(str(source), builtin_names())})"
+            f"built-in scenario ({suggest(str(source), names)})"
         )
+    scenario = named_scenario(path)
     return scenario.world(), scenario.spec.title or scenario.name
 
 

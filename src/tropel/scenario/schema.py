@@ -307,6 +307,7 @@ class ScenarioSpec(Model):
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]+$", description="short; names the output folder")]
     title: str = ""
     about: Annotated[str, Field(description="one or two sentences for `tropel list`")] = ""
+    source: Annotated[str, Field(description="where the scene comes from: a guideline, a paper")] = ""
     seed: WholeNumber = 0
     dt: Annotated[PositiveFinite, Field(description="time step [s]")] = 0.05
     until: Annotated[Time | Literal["empty"], Field(description='seconds, or "empty"')] = "empty"

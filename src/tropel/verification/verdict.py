@@ -1,63 +1,130 @@
-"""The verdict of a verification test on a model, and the figure that all tests share."""
+"""The verdict of a case on a model, over several seeds."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import math
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tropel.pictures import style
+from tropel.verification.candidate import Candidate
+from tropel.verification.case import Case, Outcome
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
     from rich.table import Table
+
+#: Rounding of shares of seeds must not decide.
+_ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, kw_only=True)
 class Verdict:
-    """The outcome of one test for one model.
-
-    A test that is not `binding` compares with experiments, which scatter: a model outside that range is reported, but
-    does not fail.
-    """
+    """The outcome of one case for one model."""
 
     name: str
     title: str
+    source: str
     model: str
-    passed: bool
-    binding: bool
+    default: bool  #: whether it is the model that scenes get if they name none
     expected: str  #: in words, with units
-    measured: dict[str, Any] = field(default_factory=dict)  #: plain data, names with units
+    criterion: str
+    required: float  #: share of the seeds that must pass
+    seeds: tuple[int, ...]
+    passes: tuple[bool, ...]  #: seed by seed
     said: str  #: the result, in a sentence
+    measured: list[dict[str, Any]] = field(default_factory=list)  #: plain data of each seed, names with units
     picture: Path | None = None
+    reason: str = ""  #: why the case cannot be run with this model; empty if it can
 
     @property
-    def outcome(self) -> str:
-        if self.binding:
-            return "passed" if self.passed else "FAILED"
-        return "within the range" if self.passed else "outside the range"
+    def applies(self) -> bool:
+        return not self.reason
+
+    @property
+    def share(self) -> float:
+        """Share of the seeds that passed."""
+        return sum(self.passes) / len(self.passes) if self.passes else math.nan
+
+    @property
+    def passed(self) -> bool:
+        return self.applies and self.share >= self.required - _ROUNDING
 
     @property
     def failed(self) -> bool:
-        """Whether a binding criterion does not hold."""
-        return self.binding and not self.passed
+        return self.applies and not self.passed
+
+    @property
+    def outcome(self) -> str:
+        return "passed" if self.passed else "FAILED" if self.applies else "not applicable"
 
     def json(self) -> dict[str, Any]:
         """The verdict as plain data."""
         return {
             "name": self.name,
             "title": self.title,
+            "source": self.source,
             "model": self.model,
-            "passed": self.passed,
-            "binding": self.binding,
+            "default": self.default,
             "outcome": self.outcome,
+            "passed": self.passed if self.applies else None,
+            "seeds": list(self.seeds),
+            "share": _plain(self.share),
+            "required": self.required,
             "expected": self.expected,
-            "measured": self.measured,
+            "criterion": self.criterion,
+            "measured": _plain(self.measured),
             "said": self.said,
             "picture": None if self.picture is None else str(self.picture),
         }
+
+
+def verdict_of(case: Case, candidate: Candidate, outcomes: Sequence[Outcome]) -> Verdict:
+    """The verdict over the seeds 0, 1, 2, … that have been run."""
+    failed = [outcome for outcome in outcomes if not outcome.passed]
+    said = (failed or outcomes)[0].said
+    if len(outcomes) > 1:
+        said += f" ({len(outcomes) - len(failed)} of {len(outcomes)} seeds pass)"
+    return _verdict(case, candidate, said, outcomes=outcomes)
+
+
+def not_applicable(case: Case, candidate: Candidate, reason: str) -> Verdict:
+    """The verdict for a model that cannot run a case."""
+    return _verdict(case, candidate, reason, reason=reason)
+
+
+def _verdict(
+    case: Case,
+    candidate: Candidate,
+    said: str,
+    *,
+    outcomes: Sequence[Outcome] = (),
+    reason: str = "",
+) -> Verdict:
+    return Verdict(
+        name=case.name,
+        title=case.title,
+        source=case.source,
+        model=candidate.label,
+        default=candidate.name is None,
+        expected=case.expected,
+        criterion=case.criterion,
+        required=case.share,
+        seeds=tuple(range(len(outcomes))),
+        passes=tuple(outcome.passed for outcome in outcomes),
+        measured=[outcome.measured for outcome in outcomes],
+        said=said,
+        reason=reason,
+    )
+
+
+def _plain(value: Any) -> Any:
+    """Data that JSON can hold: numbers that are not finite become null."""
+    if isinstance(value, dict):
+        return {key: _plain(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(each) for each in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def verdict_table(verdicts: Iterable[Verdict]) -> Table:
@@ -67,10 +134,10 @@ def verdict_table(verdicts: Iterable[Verdict]) -> Table:
     from rich.table import Table
 
     table = Table(title="verification", title_justify="left", box=box.SIMPLE_HEAD)
-    for column in ("test", "model", "outcome", "measured", "expected"):
+    for column in ("case", "model", "outcome", "measured", "expected"):
         table.add_column(column)
     for verdict in verdicts:
-        colour = "red" if verdict.failed else "green" if verdict.passed else "yellow"
+        colour = "red" if verdict.failed else "green" if verdict.passed else "dim"
         table.add_row(
             f"[bold]{escape(verdict.name)}[/]\n{escape(verdict.title)}",
             escape(verdict.model),
@@ -79,33 +146,3 @@ def verdict_table(verdicts: Iterable[Verdict]) -> Table:
             escape(verdict.expected),
         )
     return table
-
-
-# The figure of all tests: a title, the verdict, and one panel.
-
-# All lengths in pixels.
-_WIDTH = 900
-_HEIGHT = 560
-_EDGE = 22
-_LEFT = 84
-_TOP = 128
-_BOTTOM = 62
-
-
-def verdict_figure(
-    *, title: str, model: str, said: str, good: bool, x: str, y: str, height: int = _HEIGHT
-) -> tuple[Figure, Axes]:
-    """A figure with its header written, and the panel to draw into."""
-    figure = style.new_figure(_WIDTH, height)
-    style.add_text(figure, _EDGE, 16, title, fontsize=style.TITLE_SIZE, weight="bold")
-    style.add_text(figure, _EDGE, 44, f"steering model: {model}", color=style.FAINT_INK)
-    style.add_text(figure, _EDGE, 64, said, color=style.label_colour(style.EXIT if good else style.CLOSED_DOOR))
-    axes = style.add_axes(figure, _LEFT, _TOP, _WIDTH - _LEFT - _EDGE, height - _TOP - _BOTTOM)
-    style.open_panel(axes)
-    style.label_axes(axes, x=x, y=y)
-    return figure, axes
-
-
-def add_legend(axes: Axes, **properties: Any) -> None:
-    """A legend above the panel."""
-    style.legend_above(axes, borderpad=0.2, handlelength=1.6, **properties)

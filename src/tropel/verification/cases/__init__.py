@@ -1,0 +1,1 @@
+"""The cases, by subject. Each module has a tuple `CASES`; `tropel.verification.suite` lists the modules."""
