@@ -54,7 +54,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "scenario": {*CORE, *FILES, "checks", "contracts", "events", "registry", "run", "simulation"},
     "figures": {*CORE, *FILES, "contracts", "local", "planning", "scenario", "simulation"},
     "testing": {*CORE, "broad_phase", "contracts", "run", "simulation"},
-    "verification": {*BASE, "agents", "contracts", "pictures", "registry", "scenario", "simulation"},
+    "verification": {*BASE, "agents", "contracts", "defaults", "pictures", "registry", "scenario", "simulation"},
     "bench": {*CORE, "analysis", "broad_phase", "contracts", "simulation", *LAYERS},
     "warmup": {*CORE, "analysis", "contracts", "events", "run", "simulation", *LAYERS},
     "cli": {

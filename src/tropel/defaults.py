@@ -67,7 +67,9 @@ def habits_of(
         for name in given:
             if name not in groups:
                 raise ParameterError(f"habits: there is no group '{name}'; {suggest(name, groups)}")
-    families = any(isinstance(item, Group) and item.families is not None for item in declared)
+    families = any(
+        "family" in item.parameters or (isinstance(item, Group) and item.families is not None) for item in declared
+    )
     default = default_habits(families=families)
     found: dict[str, Sequence[Habit]] = {}
     for name in groups:

@@ -13,15 +13,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from tropel.contracts import Follows
+from tropel.defaults import default_habits
 from tropel.registry import MODELS, PLANNERS
 from tropel.scenario import Scenario, load_builtin
 from tropel.scenario.schema import ScenarioSpec
 from tropel.simulation import Simulation
-
-#: The planner of models that take directions, in scenes that name none; None for what a scene gets without choosing.
-PLANNER: str | None = "flow_field"
-#: The planner of models that follow the ground, such as a lattice crowd.
-GROUND_PLANNER = "path_plans"
 
 
 @dataclass(frozen=True)
@@ -52,7 +48,7 @@ class Candidate:
         return self.scenario(scene, changes).build(seed=seed, threads=1)
 
     def scenario(self, scene: str, changes: Mapping[str, Any] | None = None) -> Scenario:
-        """The scene with this model and its planner."""
+        """The scene with this model; the planner is what the model gets without choosing, unless the scene names one."""
         given = load_builtin(scene)
         told = tomllib.loads(given.text)
         for key, value in (changes or {}).items():
@@ -61,9 +57,6 @@ class Candidate:
             told.pop("local", None)
         else:
             told["local"] = {"model": self.name}
-        planner = GROUND_PLANNER if self._follows_ground else PLANNER
-        if "planning" not in told and planner is not None:
-            told["planning"] = {"model": planner}
         return Scenario(
             spec=ScenarioSpec.model_validate(told),
             source=given.source,
@@ -78,7 +71,8 @@ class Candidate:
         planner = told.get("planning", {}).get("model")
         if self._follows_ground and planner is not None and not PLANNERS.find(planner).publishes_ground():
             return f"it follows a ground, which the planner of the scene ({planner}) does not publish"
-        known = {column.name for column in _find(self.model)().declares.columns}
+        habits = () if self._follows_ground else default_habits(families=True)
+        known = {column.name for layer in (_find(self.model)(), *habits) for column in layer.declares.columns}
         missing = sorted({name for group in told["groups"] for name in group.get("parameters", {})} - known)
         return f"its agents have no parameter {' or '.join(missing)}" if missing else ""
 
