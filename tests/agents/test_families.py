@@ -116,7 +116,7 @@ def test_nonsense_is_refused_with_the_remedy() -> None:
 def test_a_model_that_knows_no_bonds_is_named(told: dict[str, object], column: str) -> None:
     agents = [Group("guide", count=1), Group("people", count=4, **told)]  # type: ignore[arg-type]
     with pytest.raises(ParameterError, match=f"group 'people': .*column {column}, .*Seek does not have; .*Lattice"):
-        Simulation(room(), agents, local=Seek())
+        Simulation(room(), agents, local=Seek(), habits=[])
     sim = Simulation(room(), Group("guide", count=1), local=Seek())
     with pytest.raises(ParameterError, match=f"column {column}|which is not a group|another group"):
         sim.add_agents("guide", count=4, **told)

@@ -113,7 +113,7 @@ def test_a_number_that_is_no_goal_leads_nowhere(goal: int) -> None:
     """Whoever writes into the column itself is not asked by name, and kernels look goals up by number."""
     walls = [(0, 0), (20, 0), (20, 20), (0, 20)]
     world = tropel.World(walls, exits={"out": [(19, 9), (20, 9), (20, 11), (19, 11)]})
-    straight = tropel.Simulation(world, tropel.Group("a", count=2))
+    straight = tropel.Simulation(world, tropel.Group("a", count=2), planning=tropel.Direct())
     straight.agents.goal[:] = goal
     before = straight.agents.position.copy()
     straight.step()

@@ -31,7 +31,7 @@ from tropel.agents.state import (
 from tropel.errors import ParameterError, is_finite, named_parameters, suggest
 from tropel.foundation.arguments import CHECKED_ELSEWHERE, LATEST, numbers_in
 from tropel.foundation.quantities import Quantity, is_number
-from tropel.registry import MODELS
+from tropel.registry import HABITS, MODELS, Entry
 from tropel.world import World
 from tropel.world.shapes import ShapeLike
 
@@ -81,14 +81,22 @@ def check_has_bonds(families: Any, follow: Any, *, group: str, model: str, colum
         if given is not None and COLUMN_OF[told] not in columns:
             raise ParameterError(
                 f"group '{group}': {told} sets the column {COLUMN_OF[told]}, which its steering model {model} does not "
-                f"have; steer it with {_models_with(COLUMN_OF[told])}, or leave {told} out"
+                f"have; {_what_has(COLUMN_OF[told])}, or leave {told} out"
             )
 
 
-def _models_with(column: str) -> str:
-    """Which of tropel's own models have a column."""
-    models = [entry.load() for entry in MODELS.values()]
-    return " or ".join(kind.__name__ for kind in models if column in {c.name for c in kind().declares.columns})
+def _what_has(column: str) -> str:
+    """Which of tropel's own models and habits have a column, as advice."""
+    advice = {"steer it with": MODELS, "give it the habit": HABITS}
+    having = {
+        say: " or ".join(made.__name__ for made in map(Entry.load, kind.values()) if column in _columns_of(made))
+        for say, kind in advice.items()
+    }
+    return ", ".join(f"{say} {names}" for say, names in having.items() if names)
+
+
+def _columns_of(layer: type[Any]) -> set[str]:
+    return {column.name for column in layer().declares.columns}
 
 
 def cut_into_families(position: NDArray[np.float64], size: int) -> NDArray[np.int64]:

@@ -48,7 +48,7 @@ class Candidate:
         return self.scenario(scene, changes).build(seed=seed, threads=1)
 
     def scenario(self, scene: str, changes: Mapping[str, Any] | None = None) -> Scenario:
-        """The scene with this model; the planner is what the model gets without choosing, unless the scene names one."""
+        """The scene with this model; if the scene names no planner, the one that the model gets without choosing."""
         given = load_builtin(scene)
         told = tomllib.loads(given.text)
         for key, value in (changes or {}).items():
