@@ -18,14 +18,16 @@ t is the tangential part of e and r the tangential unit vector to the right. Hea
 to the left, at which p changes sides without a jump: people whose goal lies in front of the fire walk along that line.
 With a jump they would be shaken from side to side.
 
-Walls: a hazard behind a wall has no influence, and nobody turns to a side on which a wall or another hazard leaves no
-gap for the body. If walls leave none on either side, e is multiplied by x: people slow down and stop before the fire.
+Walls: a hazard behind a wall has no influence, and nobody turns to a side on which a wall leaves no gap for the body.
+There the tangential part of e changes its sign. If walls leave no gap on either side, e is multiplied by x: people slow
+down and stop before the fire. Hazards so close together that nobody fits between them are passed on one side together.
 
 A hazard that moves or grows would touch a person within the next second if d <= r_i + radius + 1 s · closing speed.
 Such people go at least as much outwards as sideways, even if they only stand there. Those that touch a hazard at rest do
 so too if they wanted to walk into it.
 
-Of several hazards, the one with the lowest value among those that e leads into counts; then the same once more for e'.
+Of several hazards, the one with the lowest value among those that e leads into counts; then the same once more for e',
+on the side that it has chosen.
 Strength is multiplied by 1.5 - courage where people have that trait (`agents/personality.py`).
 """
 
@@ -40,7 +42,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tropel._kernels.compile import kernel, parallel_kernel
-from tropel._kernels.walls import WallGrid, chord_blocked
+from tropel._kernels.walls import cell_at, chord_blocked, nearest_on_segment
 from tropel.agents.state import Floats
 from tropel.contracts import Declaration, Habit, Moment
 from tropel.contracts.layers import Behaviours
@@ -57,8 +59,12 @@ _HEAD_ON = 0.1
 _AHEAD = 1.0
 #: Room that a body needs besides its own width to pass between a hazard and a wall [m].
 _ROOM = 0.1
+#: Gaps between hazards that are narrower than this are none [m].
+_BODY = 0.6
 #: This share of the line to a centre must be clear: a fire may be on a wall, which the line then touches.
 _ALMOST = 0.999
+#: What is this close to the far side of a hazard, seen along e, is not in the way of people that pass it [rad].
+_BEHIND = math.pi / 6.0
 #: Hazards that change the direction of one person in a step.
 _MOST = 2
 _NONE = -1
@@ -73,6 +79,25 @@ class Hazards(NamedTuple):
     outer: Floats
     intensity: Floats
     growth: Floats  #: of the inner radius [m/s]
+    cluster: NDArray[np.int64]  #: the same number for hazards between which nobody fits
+
+
+@kernel
+def find_clusters(position, inner, cluster):
+    """Give hazards the lowest row of those that are connected to them without a gap for a body."""
+    for h in range(inner.size):
+        cluster[h] = h
+    changed = True
+    while changed:
+        changed = False
+        for h in range(inner.size):
+            for k in range(h):
+                gap2 = 0.0
+                for axis in range(3):
+                    gap2 += (position[h, axis] - position[k, axis]) ** 2
+                if cluster[h] != cluster[k] and gap2 < (inner[h] + inner[k] + _BODY) ** 2:
+                    cluster[h] = cluster[k] = min(cluster[h], cluster[k])
+                    changed = True
 
 
 @kernel
@@ -129,73 +154,133 @@ def _most_urgent(x, y, z, radius, ex, ey, ez, hazards, but, walls):
 
 
 @kernel
-def _has_gap(h, sx, sy, width, hazards, walls, others):
-    """Whether walls leave a gap of this width next to a hazard on the side s; with `others`, other hazards too."""
-    cx, cy, cz = hazards.position[h, 0], hazards.position[h, 1], hazards.position[h, 2]
-    reach = hazards.inner[h] + width
-    if chord_blocked(cx, cy, cx + reach * sx, cy + reach * sy, walls):
-        return False
-    if others:
-        for k in range(hazards.inner.size):
-            dx, dy, dz = hazards.position[k, 0] - cx, hazards.position[k, 1] - cy, hazards.position[k, 2] - cz
-            along = min(max(dx * sx + dy * sy, 0.0), reach)
-            beside2 = (dx - along * sx) ** 2 + (dy - along * sy) ** 2 + dz * dz
-            # The side that a hazard at the same place leaves is not its own.
-            if k != h and along > 0.0 and beside2 < hazards.inner[k] ** 2:
-                return False
-    return True
+def _angle_around(nx, ny, dx, dy):
+    """The angle from n to d anticlockwise, which is the way around on the right [0, 2π)."""
+    angle = math.atan2(nx * dy - ny * dx, nx * dx + ny * dy)
+    return angle if angle >= 0.0 else angle + 2.0 * math.pi
 
 
 @kernel
-def _sideways(ex, ey, ez, nx, ny, nz, h, width, hazards, walls):
-    """p: the tangential vector to the side on which to pass; zero if walls leave no gap on either side."""
+def _way_around(narrow, end):
+    """How far people get around a hazard if its surroundings are too narrow at one angle and e points at another.
+
+    0: not to where e leads away from the hazard, 1: so far, 2: almost to e. People that go around on a side that ends in
+    a dead end behind the hazard would not come back.
+    """
+    if narrow >= end - _BEHIND:
+        return 2
+    return 1 if narrow >= end - 0.5 * math.pi else 0
+
+
+@kernel
+def _sides_past_walls(ex, ey, nx, ny, h, width, hazards, walls):
+    """Past walls that leave no gap of this width: `_way_around` on the right and on the left, and the better side of e."""
+    cx, cy = hazards.position[h, 0], hazards.position[h, 1]
+    first, last = 2.0 * math.pi, 0.0
+    cell = cell_at(cx, cy, walls.origin, walls.inverse_cell, walls.shape)
+    for k in range(walls.start[cell], walls.start[cell + 1]):
+        s = walls.items[k]
+        if walls.blocking[s]:
+            qx, qy = nearest_on_segment(
+                cx, cy, walls.segments[s, 0], walls.segments[s, 1], walls.segments[s, 2], walls.segments[s, 3]
+            )
+            if (qx - cx) ** 2 + (qy - cy) ** 2 < (hazards.inner[h] + width) ** 2:
+                angle = _angle_around(nx, ny, qx - cx, qy - cy)
+                first, last = min(first, angle), max(last, angle)
+    end = _angle_around(nx, ny, ex, ey)
+    better = -1.0 if first < end and last <= end else 1.0
+    return _way_around(first, end), _way_around(2.0 * math.pi - last, 2.0 * math.pi - end), better
+
+
+@kernel
+def _forced_side(x, y, ex, ey, h, width, hazards, walls):
+    """1 if people must pass on the right, -1 on the left, 0 on any side; 2 if walls leave no gap on either side.
+
+    The second value is the side for people that walk straight at the hazard, if they may choose: on the left if it is
+    narrow behind the hazard on the right only. Otherwise they would waver between this and what they must do next to it.
+
+    People on whose straight way no hazard is may pass on any side: a door in front of a dead end is not closed. Hazards without a gap between them are passed together, on the side on which they end sooner.
+    """
+    right = left = 2
+    to_right = to_left = 0.0
+    alone = clear = True
+    better = 1.0
+    for k in range(hazards.inner.size):
+        if hazards.cluster[k] != hazards.cluster[h]:
+            continue
+        alone = alone and k == h
+        dx, dy = hazards.position[k, 0] - x, hazards.position[k, 1] - y
+        across = dx * ey - dy * ex
+        clear = clear and abs(across) >= hazards.inner[k] + width
+        to_right, to_left = max(to_right, hazards.inner[k] + across), max(to_left, hazards.inner[k] - across)
+        if walls.segments.shape[0] > 0:
+            away = math.sqrt(dx * dx + dy * dy)
+            if away > 0.0:
+                own_right, own_left, own = _sides_past_walls(ex, ey, -dx / away, -dy / away, k, width, hazards, walls)
+                right, left = min(right, own_right), min(left, own_left)
+                if k == h:
+                    better = own
+    if clear:
+        return 0, better
+    if right == 0 and left == 0:
+        return 2, better
+    if right != left:
+        return (1 if right > left else -1), better
+    if alone:
+        return 0, better
+    return (1 if to_right <= to_left else -1), better
+
+
+@kernel
+def _sideways(tx, ty, tz, nx, ny, side, better):
+    """p: the tangential vector to the side on which to pass, given the tangential part t of e.
+
+    Head-on that is the `better` side, 1 for right, unless a `side` is forced.
+    """
     across = math.sqrt(nx * nx + ny * ny)
     # To the right of the way to the centre, which is -n; for the way straight up or down any direction will do.
     rx, ry = (-ny / across, nx / across) if across > 1e-6 else (1.0, 0.0)
-    inwards = ex * nx + ey * ny + ez * nz
-    tx, ty, tz = ex - inwards * nx, ey - inwards * ny, ez - inwards * nz
-    level = math.sqrt(ex * ex + ey * ey)
-    if level > 1e-6:
-        sx, sy = ey / level, -ex / level
-        to_right = _has_gap(h, sx, sy, width, hazards, walls, True)
-        to_left = _has_gap(h, -sx, -sy, width, hazards, walls, True)
-        if not (to_right or to_left):
-            to_right = _has_gap(h, sx, sy, width, hazards, walls, False)
-            to_left = _has_gap(h, -sx, -sy, width, hazards, walls, False)
-            if not (to_right or to_left):
-                return 0.0, 0.0, 0.0
-        if to_right != to_left:
-            return (rx, ry, 0.0) if to_right else (-rx, -ry, 0.0)
-    qx, qy, qz = tx + _HEAD_ON * rx, ty + _HEAD_ON * ry, tz
+    if side != 0:
+        return side * rx, side * ry, 0.0
+    qx, qy, qz = tx + better * _HEAD_ON * rx, ty + better * _HEAD_ON * ry, tz
     length = max(math.sqrt(qx * qx + qy * qy + qz * qz), _HEAD_ON)
     return qx / length, qy / length, qz / length
 
 
 @kernel
-def _turned(x, y, z, radius, ex, ey, ez, h, strength, hazards, walls):
-    """The direction e, a unit vector or zero, as the hazard h changes it."""
+def _turned(x, y, z, radius, ex, ey, ez, h, chosen, strength, hazards, walls):
+    """The direction e, a unit vector or zero, as the hazard h changes it, and the share of the pace to keep.
+
+    With `chosen`, e has been turned before: it keeps its side.
+    """
     distance, nx, ny, nz = _outward(x, y, z, h, hazards)
-    closing = _closing(nx, ny, nz, h, hazards)
+    reached = distance <= hazards.inner[h] + radius + _AHEAD * _closing(nx, ny, nz, h, hazards)
     outwards = ex * nx + ey * ny + ez * nz
-    px, py, pz = 0.0, 0.0, 0.0
+    tx, ty, tz = ex - outwards * nx, ey - outwards * ny, ez - outwards * nz
+    px, py, pz = tx, ty, tz
+    side, better = 0, 1.0
     if outwards < 0.0:
-        px, py, pz = _sideways(ex, ey, ez, nx, ny, nz, h, 2.0 * radius + _ROOM, hazards, walls)
-    if distance <= hazards.inner[h] + radius + _AHEAD * closing:
+        if not chosen:
+            side, better = _forced_side(x, y, ex, ey, h, 2.0 * radius + _ROOM, hazards, walls)
+        if side != 2:
+            px, py, pz = _sideways(tx, ty, tz, nx, ny, side, better)
+    if reached:
         if outwards >= math.sqrt(0.5):
-            return ex, ey, ez
-        if outwards >= 0.0:
-            px, py, pz = ex - outwards * nx, ey - outwards * ny, ez - outwards * nz
-        side = math.sqrt(px * px + py * py + pz * pz)
-        share = 1.0 / side if side > 1e-9 else 0.0
+            return ex, ey, ez, 1.0
+        length = math.sqrt(px * px + py * py + pz * pz)
+        share = 1.0 / length if side != 2 and length > 1e-9 else 0.0
         vx, vy, vz = nx + share * px, ny + share * py, nz + share * pz
     else:
         value = _value(distance, h, hazards)
-        if px == 0.0 and py == 0.0 and pz == 0.0:
-            return value * ex, value * ey, value * ez
+        if side == 2:
+            return ex, ey, ez, value
+        if side != 0 and tx * px + ty * py < 0.0:
+            # The other side is closed: as if e passed on this one.
+            tx, ty, tz = -tx, -ty, -tz
         push = -outwards * strength * (1.0 - value) / max(value, 1e-9)
-        vx, vy, vz = ex + push * px, ey + push * py, ez + push * pz
+        vx, vy, vz = outwards * nx + tx + push * px, outwards * ny + ty + push * py, outwards * nz + tz + push * pz
     length = math.sqrt(vx * vx + vy * vy + vz * vz)
-    return vx / length, vy / length, vz / length
+    return vx / length, vy / length, vz / length, 1.0
 
 
 @parallel_kernel
@@ -213,17 +298,17 @@ def turn_away(rows, position, radius, courage, waiting, hazards, walls, strength
         length = math.sqrt(ex * ex + ey * ey + ez * ez)
         if length > 0.0:
             ex, ey, ez = ex / length, ey / length, ez / length
+        pace = length if length > 0.0 else 1.0
         own = strength * (1.5 - courage[i]) if courage.size else strength
         last = _NONE
         for _ in range(_MOST):
             h = _most_urgent(x, y, z, radius[i], ex, ey, ez, hazards, last, walls)
             if h == _NONE:
                 break
-            ex, ey, ez = _turned(x, y, z, radius[i], ex, ey, ez, h, own, hazards, walls)
+            ex, ey, ez, share = _turned(x, y, z, radius[i], ex, ey, ez, h, last != _NONE, own, hazards, walls)
+            pace *= share
             last = h
         if last != _NONE:
-            # People that stand have no length of their own; only those that flee get one here.
-            pace = length if length > 0.0 else 1.0
             directions[i, 0], directions[i, 1] = pace * ex, pace * ey
             if dim == 3:
                 directions[i, 2] = pace * ez
@@ -239,9 +324,12 @@ class AvoidHazards(Habit):
         self.parameters = f"strength={strength!r}"
         self._strength = float(strength)
         self.behaviours: Behaviours = Behaviours("hazard influence")
+        self._hazards: Hazards | None = None
+        self._made_of: tuple[World | None, int] = (None, -1)  #: the world, and the version of its hazards
 
     def prepare(self, moment: Moment) -> None:
         self.behaviours.begin()
+        self._hazards = None
 
     def is_idle(self, moment: Moment) -> bool:
         return not len(moment.world.hazards) or not self.behaviours["hazard influence"]
@@ -250,8 +338,17 @@ class AvoidHazards(Habit):
         """Turn the directions of the members away from hazards that they walk into, or that come near."""
         state = moment.state
         courage = state.columns.get("courage", np.empty(0))
-        turn_away(moment.members, state.position, state.radius, courage, moment.waiting, hazard_arrays(moment.world),
-                  _walls(moment.world), self._strength, directions)  # fmt: skip
+        hazards = self._hazards_of(moment.world)
+        # The lists of walls around hazards must be complete as far as gaps for bodies are looked for.
+        widest = float(hazards.inner.max() + 2.0 * state.radius.max(initial=0.0) + _ROOM)
+        turn_away(moment.members, state.position, state.radius, courage, moment.waiting, hazards,
+                  moment.world.wall_grid(widest), self._strength, directions)  # fmt: skip
+
+    def _hazards_of(self, world: World) -> Hazards:
+        made_of = world, world.hazards.version
+        if self._hazards is None or self._made_of != made_of:
+            self._hazards, self._made_of = hazard_arrays(world), made_of
+        return self._hazards
 
     def set_behaviour(self, name: str, on: bool) -> None:
         """Without "hazard influence" people ignore hazards until they run into one."""
@@ -277,20 +374,19 @@ def hazard_arrays(world: World) -> Hazards:
         position = position.copy()
         wrap_places(position, world.bounds[0], world.bounds[1], world.period)
         rows, position = images_of_discs(position, given.outer, world.bounds[0], world.bounds[1], world.period)
+    place, inner = _in_space(position), given.inner[rows]
+    cluster = np.empty(len(inner), dtype=np.int64)
+    find_clusters(place, inner, cluster)
     return Hazards(
-        position=_in_space(position),
+        position=place,
         velocity=_in_space(given.velocity[rows]),
-        inner=given.inner[rows],
+        inner=inner,
         outer=given.outer[rows],
         intensity=np.array([item.intensity for item in items])[rows],
         growth=np.array(growing)[rows],
+        cluster=cluster,
     )
 
 
 def _in_space(vectors: Floats) -> Floats:
     return vectors if vectors.shape[1] == 3 else np.column_stack([vectors, np.zeros(len(vectors))])
-
-
-def _walls(world: World) -> WallGrid:
-    # Lines of sight are longer than this reach, but a grid of that reach exists anyway.
-    return world.wall_grid(1.0)
