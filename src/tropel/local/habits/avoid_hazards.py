@@ -63,6 +63,9 @@ _ROOM = 0.1
 _BODY = 0.6
 #: This share of the line to a centre must be clear: a fire may be on a wall, which the line then touches.
 _ALMOST = 0.999
+#: Narrow places at least this far from e must be passed to get around a hazard: a right angle, and a little less where
+#: e is not exactly parallel to a wall [rad].
+_BESIDE = 0.5 * math.pi - 0.25
 #: What is this close to the far side of a hazard, seen along e, is not in the way of people that pass it [rad].
 _BEHIND = math.pi / 6.0
 #: Hazards that change the direction of one person in a step.
@@ -169,7 +172,7 @@ def _way_around(narrow, end):
     """
     if narrow >= end - _BEHIND:
         return 2
-    return 1 if narrow >= end - 0.5 * math.pi else 0
+    return 1 if narrow > end - _BESIDE else 0
 
 
 @kernel
