@@ -24,8 +24,8 @@ def check_hazards(sim: Simulation) -> Iterator[Finding]:
     several = len(wanted) > 1
     yield Finding(
         code="hazard_not_planned",
-        message=f"{named('hazard', wanted)} {'have' if several else 'has'} replan = true, but no planner here plans around "
-        f"hazards ({', '.join(planners)})",
-        remedy="plan with FlowField, Harmonic or PathPlans, or leave replan out: people keep away from hazards in any case",
+        message=f"{named('hazard', wanted)} {'have' if several else 'has'} replan = true, but no planner here plans "
+        f"around hazards ({', '.join(planners)})",
+        remedy="plan with FlowField, Harmonic or PathPlans, or leave replan out: people keep away from hazards anyway",
         severity="note",
     )

@@ -15,8 +15,8 @@ been processed to the hazard. In detail:
 
 The hazard's own cell never counts as blocked, so that a pillar may burn. Cells off the map hide nothing.
 
-The kernels come first, then the filter of one hazard. `HazardFilters` keeps all of them up to date for a crowd on cells,
-and `with_path_costs` turns them into the cost of paths for planners with fields.
+The kernels come first, then the filter of one hazard. `HazardFilters` keeps all of them up to date for a crowd on
+cells, and `with_path_costs` turns them into the cost of paths for planners with fields.
 """
 
 from __future__ import annotations

@@ -3,8 +3,8 @@
 A raster cell is free if its centre is inside the walkable area and at least `clearance` away from every wall, closed
 door and static obstacle, and never less than half a cell's diagonal. That last part makes the raster reliable: no wall
 fits between two neighbouring free centres, not even diagonally, so a step from one to the other crosses none. Moving
-obstacles are not drawn; local steering handles them. Hazards are drawn only if they have `replan` set: a raster can also
-hold what it costs to walk near them (`influence.py`).
+obstacles are not drawn; local steering handles them. Hazards are drawn only if they have `replan` set; a raster can
+also hold what it costs to walk near them (`influence.py`).
 
 Lattice cells (`lattice_cells`) follow other rules, given in the second half of the file.
 """
@@ -100,7 +100,7 @@ def half_diagonal(dim: int) -> float:
 def rasterise(
     world: World, *, cell: float = 0.2, clearance: float = 0.2, level: int = 0, hazards: bool = True
 ) -> Raster:
-    """Rasterise a level of a world: its walls, closed doors, static obstacles and, if wanted, hazards as they are now."""
+    """Rasterise a level of a world as it is now: walls, closed doors, static obstacles and, if wanted, hazards."""
     check_level(level)
     if not (math.isfinite(cell) and cell > 0.0):
         raise ParameterError(f"cell must be a positive length, not {cell!r} m")
@@ -160,8 +160,8 @@ class PlannedHazards(NamedTuple):
 def planned_hazards(world: World, *, step: float = 0.0) -> PlannedHazards:
     """The hazards that planners avoid, as they are now.
 
-    With a `step` [m], those that move or grow do so in steps of about that size, and a little ahead: their true inner disc
-    is always inside. Then plans are repaired once in a while and not in every step of the simulation.
+    With a `step` [m], those that move or grow do so in steps of about that size, and a little ahead: their true inner
+    disc is always inside. Then plans are repaired once in a while and not in every step of the simulation.
     """
     hazards = world.hazards
     rows = hazards.rows_where("replan") if len(hazards) else np.empty(0, dtype=np.int64)

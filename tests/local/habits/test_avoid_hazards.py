@@ -9,10 +9,10 @@ import pytest
 import shapely
 
 import tropel
-from two_threads import needs_two_threads
 from tropel import events
 from tropel.contracts import Moment
 from tropel.local.habits.avoid_hazards import AvoidHazards
+from two_threads import needs_two_threads
 
 MODELS = (tropel.Walk, tropel.Seek, tropel.Dynamical, tropel.CollisionFreeSpeed)
 EAST = {"east": shapely.box(19, 9, 20, 11)}
@@ -30,7 +30,8 @@ def turned(world, places, directions, *, strength=3.0, radius=0.2):
     """The directions of people at these places after the habit."""
     places, directions = np.array(places, dtype=float), np.array(directions, dtype=float)
     people = tropel.Group("people", positions=places, radius=radius, goal="none")
-    sim = tropel.Simulation(world, people, planning=tropel.Direct(), local=tropel.CollisionFreeSpeed())
+    model = tropel.Seek() if world.dim == 3 else tropel.CollisionFreeSpeed()
+    sim = tropel.Simulation(world, people, planning=tropel.Direct(), local=model)
     adjusted = directions.copy()
     AvoidHazards(strength=strength).adjust(Moment.of(sim.agents, world), adjusted)
     return adjusted

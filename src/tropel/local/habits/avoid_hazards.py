@@ -1,8 +1,8 @@
 """Avoid hazards: people turn away from fires, rubble and explosions, the more the nearer they are.
 
 A hazard is (centre, r_i, r_o, a) after Banerjee, Abukmail & Kraemer (SIMULATION 85, 2009, section 5). At the distance d
-its value is x = ((d - r_i) / (r_o - r_i))^a, from 0 at the inner radius to 1 at the outer (`world/hazards.py`); crowds on
-cells multiply it into the value of a cell. Here it turns the planned direction e of a person that walks towards the
+its value is x = ((d - r_i) / (r_o - r_i))^a, from 0 at the inner radius to 1 at the outer (`world/hazards.py`). Crowds
+on cells multiply it into the value of a cell. Here it turns the planned direction e of a person that walks towards the
 hazard. Let n point away from the centre and u = -e·n > 0. Then
 
     e' = e + strength · (1 - x) / x · u · p,        scaled to the length of e
@@ -14,17 +14,20 @@ around. No place outside the inner radius is out of reach: a door next to a fire
 
     p = q / max(|q|, ε),        q = t + ε r
 
-t is the tangential part of e and r the tangential unit vector to the right. Head-on p is r. It is zero on a line slightly
-to the left, at which p changes sides without a jump: people whose goal lies in front of the fire walk along that line.
-With a jump they would be shaken from side to side.
+t is the tangential part of e and r the tangential unit vector to the right. Head-on p is r. It is zero on a line
+slightly to the left, at which p changes sides without a jump: people whose goal lies in front of the fire walk along
+that line. With a jump they would be shaken from side to side.
 
 Walls: a hazard behind a wall has no influence, and nobody turns to a side on which a wall leaves no gap for the body.
 There the tangential part of e changes its sign. If walls leave no gap on either side, e is multiplied by x: people slow
 down and stop before the fire. Hazards so close together that nobody fits between them are passed on one side together.
 
 A hazard that moves or grows would touch a person within the next second if d <= r_i + radius + 1 s · closing speed.
-Such people go at least as much outwards as sideways, even if they only stand there. Those that touch a hazard at rest do
-so too if they wanted to walk into it.
+Such people go at least as much outwards as sideways, even if they only stand there. Those that touch a hazard at rest
+do so too if they wanted to walk into it.
+
+The rule has no memory and no plan: where a gap beside a door is just too narrow, people may waver between two sides.
+Planners find the way around such places (`replan`).
 
 Of several hazards, the one with the lowest value among those that e leads into counts; then the same once more for e',
 on the side that it has chosen.
@@ -167,8 +170,8 @@ def _angle_around(nx, ny, dx, dy):
 def _way_around(narrow, end):
     """How far people get around a hazard if its surroundings are too narrow at one angle and e points at another.
 
-    0: not to where e leads away from the hazard, 1: so far, 2: almost to e. People that go around on a side that ends in
-    a dead end behind the hazard would not come back.
+    0: not to where e leads away from the hazard, 1: so far, 2: almost to e. People that went around on a side with a
+    dead end behind the hazard would not come back.
     """
     if narrow >= end - _BEHIND:
         return 2
@@ -177,7 +180,7 @@ def _way_around(narrow, end):
 
 @kernel
 def _sides_past_walls(ex, ey, nx, ny, h, width, hazards, walls):
-    """Past walls that leave no gap of this width: `_way_around` on the right and on the left, and the better side of e."""
+    """`_way_around` on the right and left, past walls that leave no gap of this width, and the better side of e."""
     cx, cy = hazards.position[h, 0], hazards.position[h, 1]
     first, last = 2.0 * math.pi, 0.0
     cell = cell_at(cx, cy, walls.origin, walls.inverse_cell, walls.shape)
@@ -200,9 +203,10 @@ def _forced_side(x, y, ex, ey, h, width, hazards, walls):
     """1 if people must pass on the right, -1 on the left, 0 on any side; 2 if walls leave no gap on either side.
 
     The second value is the side for people that walk straight at the hazard, if they may choose: on the left if it is
-    narrow behind the hazard on the right only. Otherwise they would waver between this and what they must do next to it.
+    narrow behind the hazard on the right only. Otherwise they would waver between this and what they must do near it.
 
-    People on whose straight way no hazard is may pass on any side: a door in front of a dead end is not closed. Hazards without a gap between them are passed together, on the side on which they end sooner.
+    People that would walk past without turning may pass on any side: a door in front of a dead end is not closed.
+    Hazards without a gap between them are passed together, on the side on which they end sooner.
     """
     right = left = 2
     to_right = to_left = 0.0

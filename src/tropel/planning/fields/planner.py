@@ -1,9 +1,9 @@
 """Planners that follow a field on a raster of the world: what they share, whatever solves the field.
 
 There is one field per distinct goal ("nearest exit" is the union of all open exits, nearest along the field). Fields
-are solved before the first step and for new goals, and solved again or repaired when a door, a static obstacle, a hazard
-that planners avoid or a goal has changed. They are functions of the world as it is, so checkpoints need not store them. Close to the goal, and
-where it is in clear sight, agents go straight to it.
+are solved before the first step and for new goals, and solved again or repaired when a door, a static obstacle, a
+hazard that planners avoid or a goal has changed. They are functions of the world as it is, so checkpoints need not
+store them. Close to the goal, and where it is in clear sight, agents go straight to it.
 """
 
 from __future__ import annotations

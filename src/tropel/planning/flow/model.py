@@ -28,7 +28,10 @@ from tropel.world.raster import Raster, planned_hazards
 TerrainFactor = ArrayLike | Callable[[NDArray[np.float64]], ArrayLike]
 
 HAZARD_COST = Quantity(
-    name="hazard_cost", low=0.0, high=1000.0, about="how much longer paths near hazards count; 0 to ignore the outer radius"
+    name="hazard_cost",
+    low=0.0,
+    high=1000.0,
+    about="how much longer paths near hazards count; 0 to ignore the outer radius",
 )
 
 
@@ -38,8 +41,9 @@ class FlowField(FieldPlanner):
     `gamma` is the discount per cell in the values of the plan (it does not change the path). `equal_moves` counts
     diagonal moves like straight ones (MDP instead of semi-MDP), `corner_cutting` allows them past a blocked cell.
     `terrain` makes paths longer: a factor of at least 1 per cell, or a function of points; agents then do not leave the
-    field for a goal in sight. Paths near hazards that planners avoid (`replan`) count as longer too: with x the value of a
-    place, from 0 at the inner radius to 1 at the outer, 1 + `hazard_cost` (1/x - 1) times their length. Solving is faster than reading from disk, so the cache is off by default.
+    field for a goal in sight. Paths near hazards that planners avoid (`replan`) count as longer too: where the value of
+    the ground is x, from 0 at the inner radius to 1 at the outer, 1 + `hazard_cost` (1/x - 1) times their length.
+    Solving is faster than reading from disk, so the cache is off by default.
     """
 
     @checked_arguments

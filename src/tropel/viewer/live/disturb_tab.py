@@ -45,7 +45,9 @@ class Tools:
         self._outer = gui.add_slider(
             "Avoided up to [m]", 0.1, _rounded(0.4 * size, least=4.0), 0.1, min(4.0, 0.2 * size)
         )
-        self._replan = gui.add_checkbox("Plan around it", True, hint="Planners look for paths around the fire, also far from it.")
+        self._replan = gui.add_checkbox(
+            "Plan around it", True, hint="Planners look for paths around the fire, also far from it."
+        )
         # A control that would change nothing here is not shown.
         self._keeps_away = "hazard influence" in page.live.sim.behaviours
         self._plans_around = disturbances.plans_around_hazards(page.live.sim)
