@@ -44,6 +44,17 @@ def test_a_planner_an_environment_and_a_model_are_written_as_the_guide_says(tmp_
     run([sys.executable, str(script)], tmp_path)
 
 
+def test_the_models_are_used_as_the_overview_says(tmp_path):
+    overview = (ROOT / "docs" / "models.md").read_text(encoding="utf-8")
+    script = tmp_path / "models.py"
+    script.write_text("\n".join(blocks("python", overview)), encoding="utf-8")
+    run([sys.executable, str(script)], tmp_path)
+    from tropel.registry import MODELS
+
+    rows = re.findall(r"^\| `(\w+)` \| `(\w+)` \|", overview, flags=re.MULTILINE)
+    assert sorted(rows) == sorted((entry.load().__name__, name) for name, entry in MODELS.items())
+
+
 def test_the_shell_snippets_of_the_readme_run(tmp_path):
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     for line in "".join(blocks("console")).splitlines():

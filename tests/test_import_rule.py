@@ -43,9 +43,9 @@ MAY_IMPORT: dict[str, set[str]] = {
     "run.phases": {"errors", "contact", "contracts"},
     "run.stages": {"_kernels", "agents", "contact", "contracts", "errors", "run", "simulation"},
     "run.observers": {*BASE, "run", "simulation"},
+    "defaults": {*CORE, "contracts", *LAYERS},
     "simulation": {
-        *(*CORE, "broad_phase", "checks", "contact", "contracts", "events", "recording", "run", "viewer"),
-        *LAYERS,
+        *(*CORE, "broad_phase", "checks", "contact", "contracts", "defaults", "events", "recording", "run", "viewer")
     },
     "analysis": {*BASE, "_kernels", "recording"},
     "pictures": {*FILES, "world"},
@@ -62,7 +62,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     },
 }
 #: The simulation puts the layers together; the others name them to build simulations.
-KNOW_ALL_LAYERS = {"simulation", "bench", "warmup"}
+KNOW_ALL_LAYERS = {"defaults", "bench", "warmup"}
 
 
 def imported_modules(source: Path, package: Path) -> Iterator[tuple[str, int]]:
@@ -136,9 +136,11 @@ def test_the_layers_and_contact_do_not_know_each_other() -> None:
         assert not MAY_IMPORT[part] & (apart - {part})
 
 
-def test_the_simulation_knows_all_layers() -> None:
-    imports = {part_of(name) for name, _ in imported_modules(SOURCES / "simulation.py", SOURCES)}
+def test_only_the_defaults_of_the_engine_know_all_layers() -> None:
+    imports = {part_of(name) for name, _ in imported_modules(SOURCES / "defaults.py", SOURCES)}
     assert set(LAYERS) <= imports
+    imports = {part_of(name) for name, _ in imported_modules(SOURCES / "simulation.py", SOURCES)}
+    assert not set(LAYERS) & imports
 
 
 @pytest.mark.parametrize(

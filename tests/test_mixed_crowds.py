@@ -23,6 +23,8 @@ SOLID: dict[str, Callable[[], Any]] = {
     "seek": tropel.Seek,
     "dynamical": tropel.Dynamical,
     "collision_free_speed": lambda: tropel.CollisionFreeSpeed(solid_bodies=True),
+    "orca": lambda: tropel.ORCA(solid_bodies=True),
+    "social_force": lambda: tropel.SocialForce(solid_bodies=True),
 }
 
 

@@ -321,6 +321,8 @@ def test_layers_keep_their_promises_in_periodic_space() -> None:
     world = world_of(2)
     group = tropel.Group("walkers", count=60, radius=0.1, sense_radius=2.0, goal="t")
     check_steering(CollisionFreeSpeed(), world=world, agents=group)
+    check_steering(tropel.SocialForce(), world=world, agents=group)
+    check_steering(tropel.ORCA(), world=world, agents=group, ids_matter=True)
     check_planner(tropel.Direct(), world=world, agents=group)
     with pytest.raises(ParameterError, match="not periodic"):
         check_neighbours(tropel.Grid(), world=world, agents=group)

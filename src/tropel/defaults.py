@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
 from tropel.agents.groups import Group, Source
-from tropel.contracts import Follows, Habit, Model, Planner
+from tropel.contracts import Environment, Follows, Habit, Model, ModelDeclaration, Planner
 from tropel.errors import ParameterError, suggest
 from tropel.world import World
 
@@ -26,32 +27,39 @@ Local = Model | Mapping[str, Model | None] | None
 
 def with_defaults(
     world: World, groups: Sequence[str], planning: Planning, local: Local
-) -> tuple[Planner | Mapping[str, Planner], Model | Mapping[str, Model]]:
-    """The same planners and models, with defaults where none is given. All groups share one default of a kind."""
-    if isinstance(local, Mapping) and None in local.values():
+) -> tuple[dict[str, Planner], dict[str, Model]]:
+    """The planner and the model of each group, with defaults where none is given. Groups share one default of a kind.
+
+    Names and types of what is given are checked later (`run/group_layers.py`).
+    """
+    models = _per_group(groups, local)
+    if None in models.values():
         walking = default_model(world)
-        local = {name: walking if model is None else model for name, model in local.items()}
-    made = default_model(world) if local is None else local
-    if planning is not None and not (isinstance(planning, Mapping) and None in planning.values()):
-        return planning, made
-    told = planning if isinstance(planning, Mapping) else dict.fromkeys(groups)
+        models = {name: walking if model is None else model for name, model in models.items()}
+    planners = _per_group(groups, planning)
     shared: dict[bool, Planner] = {}
-    complete: dict[str, Planner] = {}
-    for name, given in told.items():
-        model = made.get(name) if isinstance(made, Mapping) else made
-        on_ground = isinstance(model, Model) and model.declares.follows is Follows.GROUND
+    for name, given in planners.items():
+        on_ground = _follows(models.get(name)) is Follows.GROUND
         if given is None and on_ground not in shared:
             shared[on_ground] = default_planner(world, on_ground=on_ground)
-        complete[name] = shared[on_ground] if given is None else given
-    if not complete:
-        return default_planner(world), made
-    return complete, made
+        planners[name] = shared[on_ground] if given is None else given
+    return planners, models
+
+
+def _per_group(groups: Sequence[str], given: Any) -> dict[str, Any]:
+    """What is given for each group; None where nothing is."""
+    return dict(given) if isinstance(given, Mapping) else dict.fromkeys(groups, given)
+
+
+def _follows(model: Any) -> Follows | None:
+    declared = model.declares if isinstance(model, Model) else None
+    return declared.follows if isinstance(declared, ModelDeclaration) else None
 
 
 def habits_of(
     groups: Sequence[str],
     declared: Sequence[Group | Source],
-    local: Model | Mapping[str, Model],
+    models: Mapping[str, Model],
     given: Sequence[Habit] | Mapping[str, Sequence[Habit]] | None,
 ) -> dict[str, Sequence[Habit]]:
     """The habits of each group: those given, else the default ones. Crowds that follow the ground have none."""
@@ -63,9 +71,9 @@ def habits_of(
     default = default_habits(families=families)
     found: dict[str, Sequence[Habit]] = {}
     for name in groups:
-        model = local.get(name) if isinstance(local, Mapping) else local
+        model = models.get(name)
         own = given.get(name) if isinstance(given, Mapping) else given
-        directed = isinstance(model, Model) and model.declares.follows is Follows.DIRECTIONS
+        directed = _follows(model) is Follows.DIRECTIONS
         if own and not directed:
             raise ParameterError(
                 f"group '{name}' has habits, which change planned directions, but {type(model).__name__} follows the "
@@ -90,6 +98,12 @@ def default_habits(*, families: bool) -> tuple[Habit, ...]:
 def has_walls(world: World) -> bool:
     """Whether there is anything to find a way around: walls in a 2D world that does not repeat."""
     return world.dim == 2 and len(world.segments) > 0 and not world.is_periodic
+
+
+def default_environment() -> Environment:
+    from tropel.environment.grid import Grid
+
+    return Grid()
 
 
 def default_model(world: World) -> Model:

@@ -119,7 +119,7 @@ PLANNERS = Kind(
     "planner",
     "tropel.contracts:Planner",
     [
-        Entry("direct", "tropel.planning.direct:Direct", warm_up="a crowd in a room"),
+        Entry("direct", "tropel.planning.direct:Direct", warm_up="straight to the goal"),
         Entry("flow_field", "tropel.planning.flow.model:FlowField", warm_up="flow fields"),
         Entry("path_plans", "tropel.planning.path_plans.model:PathPlans", warm_up="a crowd on cells"),
         Entry("harmonic", "tropel.planning.harmonic.model:Harmonic", warm_up="harmonic fields"),
@@ -148,7 +148,7 @@ MODELS = Kind(
             "seek",
             "tropel.local.seek:Seek",
             parameters="tropel.local.seek:SeekParameters",
-            warm_up="a crowd in a room",
+            warm_up="straight to the goal",
         ),
         Entry(
             "dynamical",
@@ -180,6 +180,28 @@ MODELS = Kind(
             parameters="tropel.local.collision_free_speed:CollisionFreeSpeedParameters",
             warm_up="a collision-free crowd",
         ),
+        Entry(
+            "orca",
+            "tropel.local.orca.model:ORCA",
+            parameters="tropel.local.orca.model:ORCAParameters",
+            warm_up="reciprocal avoidance",
+        ),
+        Entry(
+            "social_force",
+            "tropel.local.social_force:SocialForce",
+            parameters="tropel.local.social_force:SocialForceParameters",
+            warm_up="social forces",
+        ),
+    ],
+)
+
+HABITS = Kind(
+    "habit",
+    "tropel.contracts:Habit",
+    [
+        Entry("avoid_hazards", "tropel.local.habits.avoid_hazards:AvoidHazards", warm_up="habits"),
+        Entry("keep_right", "tropel.local.habits.keep_right:KeepRight", warm_up="habits"),
+        Entry("stay_together", "tropel.local.habits.stay_together:StayTogether", warm_up="habits"),
     ],
 )
 

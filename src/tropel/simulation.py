@@ -1,7 +1,8 @@
 """The simulation: a world full of agents that moves forward one step at a time.
 
 `Simulation.step` is the architecture: events → planning → (environment → local → integrate, once per phase) →
-collisions → settled → exits → record. This is the only module that knows all layers. `run/group_layers.py` knows which
+collisions → settled → exits → record. It knows no layer by name; `defaults.py` knows those that
+are used when none is given. `run/group_layers.py` knows which
 group has which layer, `run/phases.py` when they act, `run/stages.py` what they get, and `contracts` what they promise.
 """
 
@@ -28,7 +29,7 @@ from tropel.contact.collisions import CollisionLog, CollisionWatch
 from tropel.contact.walls import step_off
 from tropel.contracts import Environment, Habit, Model, Moment, Near, Planner
 from tropel.contracts.layers import Layer, ValueMaps
-from tropel.defaults import habits_of, with_defaults
+from tropel.defaults import default_environment, habits_of, with_defaults
 from tropel.errors import ModelError, ParameterError, TropelError
 from tropel.events import AddAgents
 from tropel.events.queue import EventLike, EventQueue, apply_event, due_step, event_json, is_news, repeated, schedule
@@ -65,9 +66,11 @@ class Simulation:
     `planning` and `local` may be one layer for all groups, or a mapping from group names to layers. What is left out is
     chosen by `tropel.defaults`: in a 2D world with walls people find their way (`FlowField`) and walk (`Walk`), in open
     space they go straight to their goal (`Direct`, `Seek`). `habits`, one list for all groups or one per group, change
-    the planned directions before the models steer; families stay together unless other habits are given. The same seed gives the same bits on any number of threads. Collisions of bodies are watched for `collisions`, the summary of a run and
-    the column `collided`. Set `watch_collisions` to false to turn that off; by default it is off only if all models
-    declare that bodies may overlap.
+    the planned directions before the models steer; families stay together unless other habits are given.
+
+    The same seed gives the same bits on any number of threads. Collisions of bodies are watched for `collisions`, the
+    summary of a run and the column `collided`. Set `watch_collisions` to false to turn that off; by default it is off
+    only if all models declare that bodies may overlap.
     """
 
     @checked_arguments
@@ -86,8 +89,6 @@ class Simulation:
         title: str = "",
         watch_collisions: bool | None = None,
     ) -> None:
-        from tropel.environment.grid import Grid
-
         self.world = world
         self.dt = float(dt)
         self.seed = int(seed)
@@ -101,7 +102,7 @@ class Simulation:
         self.layers = GroupLayers(
             self.groups,
             planning=planning,
-            environment=Grid() if environment is None else environment,
+            environment=default_environment() if environment is None else environment,
             local=local,
             habits=habits_of(self.groups, declared, local, habits),
             world=world,

@@ -147,9 +147,9 @@ def _compile_part(what: str) -> int:
 
 
 def _crowd_in_a_room() -> None:
-    from tropel import Seek
+    from tropel import FlowField, Walk
 
-    _use_in_a_room(Seek())
+    _use_in_a_room(Walk(), FlowField())
 
 
 def _bodies_in_a_room() -> None:
@@ -179,6 +179,18 @@ def _collision_free_crowd() -> None:
     from tropel.local.collision_free_speed import CollisionFreeSpeed
 
     _use_in_a_room(CollisionFreeSpeed())
+
+
+def _reciprocal_avoidance() -> None:
+    from tropel import ORCA
+
+    _use_in_a_room(ORCA())
+
+
+def _social_forces() -> None:
+    from tropel import SocialForce
+
+    _use_in_a_room(SocialForce())
 
 
 def _competing_behaviours() -> None:
@@ -244,10 +256,19 @@ def _use_in_a_room(model: Any, planner: Any = None) -> None:
     _use(sim)
 
 
-def _swarm_in_a_box() -> None:
+def _straight_to_the_goal() -> None:
     from tropel import Seek
 
+    _use_in_a_room(Seek())
     _use_in_a_box(Seek())
+
+
+def _habits() -> None:
+    from tropel import Group, KeepRight, Simulation, StayTogether, Walk, World
+
+    world = World(shapely.box(0, 0, 10, 4), exits={"out": shapely.box(9, 1, 10, 3)})
+    people = Group("people", count=12, region=shapely.box(0, 0, 8, 4), families=3)
+    _use(Simulation(world, people, local=Walk(), habits=[KeepRight(), StayTogether()], dt=0.1))
 
 
 def _use_in_a_box(model: Any, planner: Any = None) -> None:
@@ -403,9 +424,12 @@ PARTS: dict[str, Callable[[], None]] = {
     "a crowd on cells": _crowd_on_cells,
     "flocks one after the other": _flocks_one_after_the_other,
     "a collision-free crowd": _collision_free_crowd,
+    "reciprocal avoidance": _reciprocal_avoidance,
+    "social forces": _social_forces,
     "painted fields": _painted_fields,
     "a crowd on a torus": _crowd_on_a_torus,
-    "a swarm in a box": _swarm_in_a_box,
+    "straight to the goal": _straight_to_the_goal,
+    "habits": _habits,
     "influence of hazards": _influence_of_hazards,
 }
 

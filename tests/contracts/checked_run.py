@@ -208,6 +208,8 @@ def main() -> None:
     check_neighbours(tropel.Grid())
     check_steering(tropel.Seek())
     check_steering(CollisionFreeSpeed(), dims=(2,))
+    check_steering(tropel.ORCA(), dims=(2,), ids_matter=True)
+    check_steering(tropel.SocialForce(), dims=(2,))
     check_steering(tropel.Lattice, planner=tropel.PathPlans, dims=(2,), ids_matter=True)
     check_steering(Dynamical(classes="apart"), ids_matter=True)
     check_steering(tropel.Flocking(), ids_matter=True)

@@ -77,7 +77,8 @@ def test_planners_and_environments_are_looked_at_too() -> None:
 
 
 def test_tropels_own_layers_have_no_such_attributes() -> None:
-    for model in (tropel.Seek, tropel.Dynamical, tropel.CollisionFreeSpeed, tropel.Flocking, tropel.SequentialFlock):
+    walking = (tropel.Seek, tropel.Dynamical, tropel.CollisionFreeSpeed, tropel.ORCA, tropel.SocialForce)
+    for model in (*walking, tropel.Flocking, tropel.SequentialFlock):
         simulation(local=model())
     simulation(planning=tropel.PathPlans(), local=tropel.Lattice())
 

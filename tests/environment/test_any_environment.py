@@ -1,9 +1,9 @@
 """Steering models do not know the grid: an environment that only has lists serves them with the same neighbours.
 
-Bits are the same where a model's sums do not depend on places in a run: Seek takes minima, CollisionFreeSpeed sums up a
-list that is made in the order of cells and ids. So does Dynamical as long as that list is not weighed in parts, which
-happens beyond 48 neighbours. Flocking adds up lanes of a vector, so that places in a run matter. There results agree
-within rounding.
+Bits are the same where a model's sums do not depend on places in a run: Seek takes minima, ORCA sorts its neighbours,
+CollisionFreeSpeed and SocialForce sum up a list that is made in the order of cells and ids. So does Dynamical as long
+as that list is not weighed in parts, which happens beyond 48 neighbours. Flocking adds up lanes of a vector, so that
+places in a run matter. There results agree within rounding.
 """
 
 from __future__ import annotations
@@ -75,6 +75,8 @@ def flock(environment: Any, *, dim: int, periodic: bool, seed: int, **parameters
     [
         (room, tropel.Seek),
         (room, tropel.CollisionFreeSpeed),
+        (room, tropel.ORCA),
+        (room, tropel.SocialForce),
         (quiet_room, tropel.Dynamical),
         (box, tropel.Seek),
         (box, tropel.Dynamical),

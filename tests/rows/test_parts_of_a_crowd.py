@@ -65,6 +65,8 @@ def steered(model: Any, sim: tropel.Simulation, state: AgentState) -> Steered:
         (tropel.Seek, 2, False),
         (tropel.Seek, 3, False),
         (tropel.CollisionFreeSpeed, 2, False),
+        (tropel.ORCA, 2, False),
+        (tropel.SocialForce, 2, False),
         (tropel.Dynamical, 2, False),
         (tropel.Dynamical, 3, False),
         (tropel.Flocking, 2, True),

@@ -56,6 +56,13 @@ def nearest_on_segment(px, py, x0, y0, x1, y1):
     return x0 + t * dx, y0 + t * dy
 
 
+@inlined_kernel
+def nearest_on_wall(px, py, walls, s):
+    """The point of wall s nearest to p."""
+    segments = walls.segments
+    return nearest_on_segment(px, py, segments[s, 0], segments[s, 1], segments[s, 2], segments[s, 3])
+
+
 @kernel
 def clip_to_box(ax, ay, bx, by, low_x, low_y, high_x, high_y):
     """Parameters (t0, t1) of the part of a → b inside a box; t0 > t1 if there is none."""

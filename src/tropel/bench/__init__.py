@@ -17,6 +17,7 @@ _MODULES = {
     "flock": "tropel.bench.flock",
     "lattice": "tropel.bench.lattice",
     "neighbours": "tropel.bench.neighbours",
+    "orca": "tropel.bench.orca",
     "planning": "tropel.bench.planning",
     "steering": "tropel.bench.steering",
 }

@@ -26,6 +26,8 @@ from tropel.contracts import Model
 from tropel.errors import MissingExtraError, ModelError
 from tropel.local.collision_free_speed import CollisionFreeSpeed
 from tropel.local.dynamical.model import Dynamical
+from tropel.local.orca.model import ORCA
+from tropel.local.social_force import SocialForce
 from tropel.simulation import Simulation
 from tropel.world import Target, World
 
@@ -34,6 +36,8 @@ OURS = "dynamical"
 PAPERS = "dynamical as in the papers"
 #: The collision-free speed model, which JuPedSim has as well.
 SAME_MODEL = "CFSM"
+RECIPROCAL = "ORCA"
+FORCES = "social force"
 
 
 def _as_in_the_papers() -> Dynamical:
@@ -46,7 +50,11 @@ MODELS: dict[str, Callable[[], Model]] = {
     OURS: Dynamical,
     PAPERS: _as_in_the_papers,
     SAME_MODEL: CollisionFreeSpeed,
+    RECIPROCAL: ORCA,
+    FORCES: SocialForce,
 }
+#: Those whose steps are timed.
+TIMED = (OURS, SAME_MODEL, RECIPROCAL, FORCES)
 
 
 # JuPedSim is an optional extra: `pip install 'tropel[bench]'`.
@@ -202,7 +210,7 @@ class Contest:
         self.case = case
         self.note = ""  #: why JuPedSim is missing, if it is
         place = case.place(case.agents)
-        ours = {model: crowd_in(place, model, agents=case.agents) for model in (OURS, SAME_MODEL)}
+        ours = {model: crowd_in(place, model, agents=case.agents) for model in TIMED}
         threads = _threads_of(case)
         self.timed = [Timed(model=model, threads=n, crowd=sim) for model, sim in ours.items() for n in threads]
         same = ours[SAME_MODEL].agents

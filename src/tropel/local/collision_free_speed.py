@@ -37,11 +37,12 @@ import numpy as np
 from tropel._kernels.compile import allocating_kernel, kernel, parallel_kernel
 from tropel._kernels.discs import disc_cell
 from tropel._kernels.neighbours import count_runs, run_of, view_of
-from tropel._kernels.walls import cell_at, chord_blocked, nearest_on_segment
+from tropel._kernels.walls import cell_at, chord_blocked, nearest_on_wall
 from tropel.agents.state import Column, Steered
 from tropel.contracts import Model, ModelDeclaration, Moment
 from tropel.errors import ParameterError, named_parameters
 from tropel.foundation import quantities
+from tropel.local.dimensions import refuse_3d
 
 #: Agents per unit of parallel work; each unit has its own list of neighbours in sight.
 _CHUNK = 64
@@ -104,9 +105,7 @@ def _walls(x, y, radius, sense, walls, rules):
         s = walls.items[k]
         if not walls.blocking[s]:
             continue
-        qx, qy = nearest_on_segment(
-            x, y, walls.segments[s, 0], walls.segments[s, 1], walls.segments[s, 2], walls.segments[s, 3]
-        )
+        qx, qy = nearest_on_wall(x, y, walls, s)
         dx, dy = x - qx, y - qy
         away2 = dx * dx + dy * dy
         nearest2 = min(nearest2, away2)
@@ -276,12 +275,8 @@ class CollisionFreeSpeed(Model):
 
     def prepare(self, moment: Moment) -> None:
         """Check dimensions and time gaps, once before the first step."""
+        refuse_3d(self, moment)
         state = moment.state
-        if state.dim != 2:
-            raise ParameterError(
-                f"CollisionFreeSpeed is a 2D model, and this world has {state.dim} dimensions; "
-                "use a 2D world, or a model that supports both, such as Seek"
-            )
         default = state.declared["time_gap"].default
         if default != self.parameters.time_gap:
             raise ParameterError(

@@ -146,7 +146,9 @@ class GroupLayers:
         if number is None:
             return
         model = self.models[number]
-        declared = {c.name: c for layer in (self.planners[number], *self.habits[number], model) for c in layer.all_columns}
+        declared = {
+            c.name: c for layer in (self.planners[number], *self.habits[number], model) for c in layer.all_columns
+        }
         for name, value in told.parameters.items():
             column = parameter_named(name, declared, f"group '{group}'")
             if is_number(value):

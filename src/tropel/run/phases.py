@@ -62,7 +62,9 @@ def _phase(
     codes = [model.declares.moves if model.declares.phase == number else Moves.NOT_NOW for model in of_groups]
     return Phase(
         models=models,
-        habits=_habits([habits[group] if of_groups[group].declares.phase == number else () for group in range(len(habits))]),
+        habits=_habits(
+            [habits[group] if of_groups[group].declares.phase == number else () for group in range(len(habits))]
+        ),
         senses=any(model.declares.senses for model, _ in models),
         moves=codes[0] if len(set(codes)) == 1 else np.array(codes, dtype=np.uint8),
         pushed=any(can_be_pushed(model) for model, _ in models),
@@ -73,8 +75,7 @@ def _habits(per_group: Sequence[Sequence[Habit]]) -> list[tuple[Habit, Groups]]:
     """Each habit with the groups that have it, in the order in which the groups list them."""
     found = {id(habit): habit for habits in per_group for habit in habits}
     return [
-        (habit, tuple(number for number, habits in enumerate(per_group) if habit in habits))
-        for habit in found.values()
+        (habit, tuple(number for number, habits in enumerate(per_group) if habit in habits)) for habit in found.values()
     ]
 
 

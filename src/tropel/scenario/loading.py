@@ -19,7 +19,7 @@ from tropel.errors import ParameterError, ScenarioError, TropelError, suggest
 from tropel.events.queue import due_step, foreseen_problems
 from tropel.foundation.arguments import PathLike, checked_arguments
 from tropel.foundation.files import LARGEST_SCENARIO, read_text
-from tropel.registry import ENVIRONMENTS, MODELS, PLANNERS, Kind
+from tropel.registry import ENVIRONMENTS, HABITS, MODELS, PLANNERS, Kind
 from tropel.scenario import schema
 from tropel.scenario.locate import dotted, line_of
 from tropel.scenario.world_builder import WorldBuilder
@@ -205,6 +205,7 @@ class _Builder:
             planning=self._per_group("planning", PLANNERS, groups),
             environment=self._layer(spec.environment, ENVIRONMENTS, ("environment",)),
             local=self._per_group("local", MODELS, groups),
+            habits=self._habits(groups),
             dt=spec.dt,
             seed=seed,
             threads=threads,
@@ -260,6 +261,19 @@ class _Builder:
             if getattr(group, which) is not None
         }
         return shared if not own else {name: own.get(name, shared) for name in groups}
+
+    def _habits(self, groups: list[str]) -> dict[str, list[Any]] | None:
+        """The habits of the groups that have any written down; None if there are none."""
+        written: dict[str, tuple[list[schema.HabitSpec], tuple[str | int, ...]]] = {}
+        if self.spec.habits is not None:
+            written = dict.fromkeys(groups, (self.spec.habits, ("habits",)))
+        for number, group in enumerate(self.spec.groups):
+            if group.habits is not None:
+                written[group.name] = (group.habits, ("groups", number, "habits"))
+        return {
+            name: [self._layer(spec, HABITS, (*path, place)) for place, spec in enumerate(specs)]
+            for name, (specs, path) in written.items()
+        } or None
 
     def _layer(self, spec: schema.LayerSpec, known: Kind, path: Sequence[str | int]) -> Any:
         """The layer of a spec. Groups with equal specs share one, as a crowd on cells and its planner require."""

@@ -207,8 +207,8 @@ def draw_scenario_fields(scenario: Scenario, folder: Path) -> list[Path]:
     """
     from tropel.pictures.field import draw_field
 
-    named = [each.planning.model for each in (scenario.spec, *scenario.spec.groups) if each.planning is not None]
-    if set(named) <= {"direct"}:
+    named = [scenario.spec.planning, *(group.planning for group in scenario.spec.groups)]
+    if {planner.model for planner in named if planner is not None} <= {"direct"}:
         return []
     sim = scenario.build(threads=1)
     if sim.world.dim != 2:

@@ -19,7 +19,7 @@ from tropel.foundation.field_types import (
     Time,
     WholeNumber,
 )
-from tropel.registry import ENVIRONMENTS, EVENTS, MODELS, PLANNERS
+from tropel.registry import ENVIRONMENTS, EVENTS, HABITS, MODELS, PLANNERS
 from tropel.run.budget import Budget
 from tropel.scenario.layer_tables import layer_tables
 from tropel.world.maps import FloorPlan, read_plan
@@ -221,6 +221,10 @@ class ModelSpec(LayerSpec):
     __get_pydantic_json_schema__ = layer_tables(MODELS)
 
 
+class HabitSpec(LayerSpec):
+    __get_pydantic_json_schema__ = layer_tables(HABITS)
+
+
 class GroupSpec(PersonalFields):
     """Agents that exist from the start."""
 
@@ -231,6 +235,7 @@ class GroupSpec(PersonalFields):
     region: str | Shape | BoxSpec | None = None
     planning: PlannerSpec | None = None
     local: ModelSpec | None = None
+    habits: list[HabitSpec] | None = None
 
     @model_validator(mode="after")
     def _how_many(self) -> GroupSpec:
@@ -312,6 +317,9 @@ class ScenarioSpec(Model):
     sources: list[SourceSpec] = []
     events: list[TimedEvent] = []
     planning: Annotated[PlannerSpec | None, Field(description="flow_field with walls, else direct")] = None
+    habits: Annotated[
+        list[HabitSpec] | None, Field(description="what agents do with planned directions before their model steers")
+    ] = None
     environment: EnvironmentSpec = EnvironmentSpec(model="grid")
     local: Annotated[ModelSpec | None, Field(description="walk with walls, else seek")] = None
     recording: RecordingSpec = RecordingSpec()

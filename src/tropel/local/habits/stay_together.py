@@ -86,7 +86,7 @@ class StayTogether(Habit):
     declares = Declaration(columns=(FAMILY,))
 
     @checked_arguments
-    def __init__(self, *, reach: Annotated[float, REACH] = 2.0) -> None:
+    def __init__(self, *, reach: Annotated[float, REACH] = 1.0) -> None:
         self.parameters = f"reach={reach!r}"
         self._reach = float(reach)
 
@@ -95,7 +95,7 @@ class StayTogether(Habit):
             raise ParameterError("StayTogether is for 2D worlds; in 3D let a flock stay together")
 
     def is_idle(self, moment: Moment) -> bool:
-        return not (moment.state.family > _NONE).any()
+        return moment.reduce.largest(moment.state.family, initial=_NONE) == _NONE
 
     def adjust(self, moment: Moment, directions: Floats) -> None:
         """Change the directions of the members that have a family."""

@@ -39,8 +39,9 @@ from tropel._kernels.compile import allocating_kernel, inlined_kernel, parallel_
 from tropel.agents.personality import PERSONALITY, SLOWEST_SPEED, SLOWEST_TURN, filter_gain
 from tropel.agents.state import Steered
 from tropel.contracts import Model, ModelDeclaration, Moment
-from tropel.errors import ParameterError, named_parameters
+from tropel.errors import named_parameters
 from tropel.foundation.quantities import number
+from tropel.local.dimensions import refuse_3d
 from tropel.local.habits.keep_right import turned_right
 from tropel.local.walk.following import speed_behind
 from tropel.local.walk.sight import COLUMNS, best_direction, distance_to_walls, list_obstacles, list_people
@@ -69,6 +70,7 @@ class WalkParameters:
         0.1, low=0.0, high=1.0, about="how hard people without room push forward, as a share of the desired speed"
     )
     margin: float = number(0.02, low=0.0, unit="m", about="room kept between bodies")
+    solid_bodies: bool = True  #: whether bodies are kept from overlapping; periodic space needs false
 
 
 class _Rules(NamedTuple):
@@ -178,19 +180,16 @@ def _walk(rows, crowd, directions, near, walls, discs, rules, out_velocity, out_
 class Walk(Model):
     """How people walk: keep right, step around others, keep a time gap, give way. In 2D only."""
 
-    declares = ModelDeclaration(columns=PERSONALITY, solid_bodies=True, periodic_space=True)
-
     def __init__(self, **parameters: Any) -> None:
         self.parameters = WalkParameters(**parameters)
+        self.declares = ModelDeclaration(
+            columns=PERSONALITY, solid_bodies=self.parameters.solid_bodies, periodic_space=True
+        )
         self._turns = np.column_stack([np.cos(_FAN), np.sin(_FAN)])
 
     def prepare(self, moment: Moment) -> None:
         """Check the dimensions, once before the first step."""
-        if moment.state.dim != 2:
-            raise ParameterError(
-                f"Walk is a 2D model, and this world has {moment.state.dim} dimensions; use a model that supports both, "
-                "such as Seek"
-            )
+        refuse_3d(self, moment)
 
     def steer(self, moment: Moment, out: Steered) -> None:
         """Write velocity and heading of the members into `out`."""

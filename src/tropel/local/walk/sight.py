@@ -75,8 +75,7 @@ def list_people(i, crowd, ex, ey, horizon, margin, near, walls, walls_at, seen):
                 # People behind do not matter, but bodies in contact may stand slightly behind and still block a turn.
                 matters = away2 <= horizon * horizon and ahead >= -contact and near.met[k] != i
                 if not (comes or matters) or (
-                    away2 > walls_at * walls_at
-                    and chord_blocked(own_x, own_y, position[0, k], position[1, k], walls)
+                    away2 > walls_at * walls_at and chord_blocked(own_x, own_y, position[0, k], position[1, k], walls)
                 ):
                     continue
                 if comes:

@@ -1,0 +1,103 @@
+"""The walking model written down a second time: plain NumPy, pair by pair, in the open."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+FAN = (0.0, 0.3, -0.3, 0.6, -0.6, 0.9, -0.9, 1.2, -1.2, 1.5, -1.5)  #: turns to the right, in order of preference
+
+
+def turned(e: Floats, right: float) -> Floats:
+    """A vector turned to the right."""
+    c, s = math.cos(right), math.sin(right)
+    return np.array([c * e[0] + s * e[1], c * e[1] - s * e[0]])
+
+
+def keeps_right(i: int, e: Floats, people: dict[str, Floats], keep_right: float) -> Floats:
+    total = 0.0
+    for j in others(i, people, people["sense_radius"][i]):
+        offset = people["position"][j] - people["position"][i]
+        against = 2.0 * float(-people["heading"][j] @ e) - 1.0
+        if offset @ e > 0.0 and against > 0.0 and people["velocity"][j] @ e <= 0.0:
+            total += against * math.exp(-np.linalg.norm(offset) / 4.0)
+    return turned(e, keep_right * math.tanh(total)) if total > 0.0 else e
+
+
+def others(i: int, people: dict[str, Floats], within: float) -> list[int]:
+    away = np.linalg.norm(people["position"] - people["position"][i], axis=1)
+    return [j for j in range(len(away)) if j != i and away[j] <= within]
+
+
+def free_path(i: int, e: Floats, speed: float, horizon: float, seen: list[int], people: dict[str, Floats]) -> float:
+    """How far one gets at this speed before touching somebody, if all others keep their velocity."""
+    free = horizon
+    for j in seen:
+        offset = people["position"][j] - people["position"][i]
+        contact = people["radius"][i] + people["radius"][j] + 0.02
+        relative = people["velocity"][j] - speed * e
+        if offset @ relative >= 0.0:
+            continue
+        if np.linalg.norm(offset) <= contact:
+            return 0.0
+        # |offset + t relative| = contact
+        roots = np.roots([relative @ relative, 2.0 * offset @ relative, offset @ offset - contact**2])
+        if np.isreal(roots).all():
+            free = min(free, speed * float(roots.real.min()))
+    return free
+
+
+def gap(i: int, e: Floats, seen: list[int], people: dict[str, Floats]) -> float:
+    """Free distance to the nearest person in front with the right of way."""
+    free = math.inf
+    for j in seen:
+        offset = people["position"][j] - people["position"][i]
+        contact = people["radius"][i] + people["radius"][j] + 0.02
+        ahead = float(offset @ e)
+        aside = abs(e[0] * offset[1] - e[1] * offset[0])
+        if ahead <= 0.0 or aside >= contact:
+            continue
+        h = people["heading"][j]
+        seen_ahead = float(-offset @ h)
+        in_each_others_way = seen_ahead > 0.0 and abs(h[0] * offset[1] - h[1] * offset[0]) < contact
+        if h @ e > -0.5 and in_each_others_way and (ahead < seen_ahead or (ahead == seen_ahead and i < j)):
+            continue
+        free = min(free, max(ahead - math.sqrt(contact**2 - aside**2), 0.0))
+    return free
+
+
+def velocity(i: int, people: dict[str, Floats], *, time_gap: float, look_ahead: float, worth: float) -> Floats:
+    """What person i wants, with full agility and no mass; rows are ids."""
+    planned = people["directions"][i]
+    length = float(np.linalg.norm(planned))
+    speed = float(people["desired_speed"][i]) * min(length, 1.0)
+    if speed == 0.0:
+        return np.zeros(2)
+    straight = planned / length
+    horizon = min(look_ahead, float(people["sense_radius"][i]))
+    contact = people["radius"][i] + people["radius"] + 0.02
+    seen = [
+        j
+        for j in others(i, people, horizon)
+        if (people["position"][j] - people["position"][i]) @ straight >= -contact[j]
+    ]
+    e = keeps_right(i, straight, people, 1.0)
+    best, least = e, math.inf
+    for angle in FAN:
+        direction = turned(e, angle)
+        free = free_path(i, direction, speed, horizon, seen, people)
+        missed = horizon**2 + free**2 - 2.0 * horizon * free * math.cos(angle)
+        if angle == 0.0:
+            if free >= horizon:
+                break
+            least = (1.0 - worth) * missed
+        elif missed < least - 1e-12:
+            best, least = direction, missed
+    own = time_gap * (1.5 - float(people["courage"][i]))
+    free = gap(i, best, seen, people)
+    pace = speed if free >= 3.0 * speed * own else speed * math.tanh(free / (speed * own))
+    return (pace if pace >= 1e-3 * speed else 0.1 * speed) * best
