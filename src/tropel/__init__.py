@@ -46,6 +46,7 @@ _WHERE = {
     "Blend": "tropel.planning.vector_field",
     "Grid": "tropel.environment.grid",
     "Seek": "tropel.local.seek",
+    "AvoidHazards": "tropel.local.habits.avoid_hazards",
     "KeepRight": "tropel.local.habits.keep_right",
     "StayTogether": "tropel.local.habits.stay_together",
     "Walk": "tropel.local.walk.model",

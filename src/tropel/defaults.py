@@ -89,9 +89,12 @@ def habits_of(
 
 
 def default_habits(*, families: bool) -> tuple[Habit, ...]:
+    from tropel.local.habits.avoid_hazards import AvoidHazards
     from tropel.local.habits.stay_together import StayTogether
 
-    return (StayTogether(),) if families else ()
+    together = (StayTogether(),) if families else ()
+    # Last, so that nobody is drawn into a fire.
+    return (*together, AvoidHazards())
 
 
 def has_walls(world: World) -> bool:

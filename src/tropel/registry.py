@@ -199,6 +199,7 @@ HABITS = Kind(
     "habit",
     "tropel.contracts:Habit",
     [
+        Entry("avoid_hazards", "tropel.local.habits.avoid_hazards:AvoidHazards", warm_up="habits"),
         Entry("keep_right", "tropel.local.habits.keep_right:KeepRight", warm_up="habits"),
         Entry("stay_together", "tropel.local.habits.stay_together:StayTogether", warm_up="habits"),
     ],

@@ -264,11 +264,12 @@ def _straight_to_the_goal() -> None:
 
 
 def _habits() -> None:
-    from tropel import Group, KeepRight, Simulation, StayTogether, Walk, World
+    from tropel import AvoidHazards, Group, Hazard, KeepRight, Simulation, StayTogether, Walk, World
 
-    world = World(shapely.box(0, 0, 10, 4), exits={"out": shapely.box(9, 1, 10, 3)})
+    fire = {"fire": Hazard(inner=0.3, position=(8.5, 0.5))}
+    world = World(shapely.box(0, 0, 10, 4), exits={"out": shapely.box(9, 1, 10, 3)}, hazards=fire)
     people = Group("people", count=12, region=shapely.box(0, 0, 8, 4), families=3)
-    _use(Simulation(world, people, local=Walk(), habits=[KeepRight(), StayTogether()], dt=0.1))
+    _use(Simulation(world, people, local=Walk(), habits=[KeepRight(), StayTogether(), AvoidHazards()], dt=0.1))
 
 
 def _use_in_a_box(model: Any, planner: Any = None) -> None:

@@ -136,7 +136,9 @@ def test_a_simulation_knows_the_behaviours_of_its_layers() -> None:
     always = dict.fromkeys(("hazard influence", "value maps", "separation", "bonds"), True)
     assert hall().behaviours == {"congestion": True, **always}
     assert hall(congestion=False).behaviours == always
-    assert Simulation(World(shapely.box(0, 0, 4, 4)), Group("a", count=1, goal="none")).behaviours == {}
+    room, person = World(shapely.box(0, 0, 4, 4)), Group("a", count=1, goal="none")
+    assert Simulation(room, person).behaviours == {"hazard influence": True}
+    assert Simulation(room, person, habits=[]).behaviours == {}
 
 
 def test_an_unknown_behaviour_is_refused_when_it_is_scheduled() -> None:
@@ -164,7 +166,7 @@ def test_a_behaviour_is_switched_in_every_layer_that_has_it() -> None:
     sim.at(0.0, events.SetBehaviour(name="humming", on=False))
     sim.step()
     assert [planner.behaviours for planner in planners.values()] == [{"humming": False}] * 2
-    assert sim.behaviours == {"humming": False}
+    assert sim.behaviours == {"humming": False, "hazard influence": True}
 
 
 def test_a_layer_that_serves_a_second_simulation_begins_with_everything_on() -> None:

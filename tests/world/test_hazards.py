@@ -114,7 +114,7 @@ def detour(**fire):
     """How far a walker leaves the straight line when a wide fire stands on it from the start."""
     world = room(fire=tropel.Hazard(inner=2.5, position=(10, 5), **fire))
     walker = tropel.Group("one", positions=[(2.0, 5.0)])
-    sim = tropel.Simulation(world, walker, planning=tropel.FlowField(line_of_sight=False))
+    sim = tropel.Simulation(world, walker, planning=tropel.FlowField(line_of_sight=False), habits=[])
     away = []
     sim.run(
         until=lambda s: s.agents.position[0, 0] > 6.0,
@@ -130,7 +130,7 @@ def test_planners_go_around_a_hazard_only_when_it_says_so():
 
 
 def test_nobody_walks_into_a_hazard():
-    sim = tropel.Simulation(room(fire=FIRE), tropel.Group("one", positions=[(2.0, 5.1)]))
+    sim = tropel.Simulation(room(fire=FIRE), tropel.Group("one", positions=[(2.0, 5.1)]), habits=[])
     nearest = math.inf
     for _ in range(400):
         sim.step()
@@ -148,7 +148,7 @@ def test_who_stands_in_the_way_of_a_hazard_is_not_pushed():
         {"position": (5, 5), "growth": 0.5},
     ):
         world = room(it=tropel.Hazard(inner=1.0, deadly=False, **motion))
-        sim = tropel.Simulation(world, tropel.Group("one", positions=[(8.0, 5.1)], goal="none"))
+        sim = tropel.Simulation(world, tropel.Group("one", positions=[(8.0, 5.1)], goal="none"), habits=[])
         for _ in range(140):
             sim.step()
         assert float(np.hypot(*(world.hazards.position[0] - (8, 5.1)))) < float(world.hazards.inner[0])

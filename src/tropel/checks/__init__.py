@@ -13,6 +13,7 @@ import numpy as np
 from tropel.checks.area import check_area, check_regions
 from tropel.checks.finding import Finding, FindingWarning, tell
 from tropel.checks.goals import check_goals
+from tropel.checks.hazards import check_hazards
 from tropel.checks.later import scheduled_changes
 from tropel.checks.numbers import check_numbers
 from tropel.checks.reach import check_reach
@@ -34,5 +35,6 @@ def check_simulation(sim: Simulation) -> list[Finding]:
         *check_area(sim),
         *check_regions(sim),
         *check_numbers(sim, later),
+        *check_hazards(sim),
     ]
     return sorted(found, key=lambda finding: finding.severity != "warning")

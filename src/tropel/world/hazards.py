@@ -2,9 +2,10 @@
 
 After Banerjee, Abukmail & Kraemer (SIMULATION 85, 2009, section 5): a hazard is (centre, r_i, r_o, a). A place at the
 distance d from its centre has the value 0 up to r_i, ((d - r_i) / (r_o - r_i))^a up to r_o, and 1 beyond.
-`influence.py` turns that into a filter for crowds on a lattice. For all other models the inner disc is one more round
-obstacle of the type `kind` (`ObstacleSet.grid`), with one difference: it stops agents that walk into it, but it does
-not push. An agent that a fire reaches dies (`agents/leaving.py`) and is not shoved along.
+`influence.py` turns that into a filter for crowds on a lattice and into the cost of paths in flow fields. For all other
+models it turns the planned direction away from the hazard (`local/habits/avoid_hazards.py`), and the inner disc is one
+more round obstacle of the type `kind` (`ObstacleSet.grid`), with one difference: it stops agents that walk into it, but
+it does not push. An agent that a fire reaches dies (`agents/leaving.py`) and is not shoved along.
 
 Sizes are functions of time, like motions: a resumed run finds every hazard at the same size.
 """

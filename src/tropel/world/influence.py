@@ -15,12 +15,14 @@ been processed to the hazard. In detail:
 
 The hazard's own cell never counts as blocked, so that a pillar may burn. Cells off the map hide nothing.
 
-The kernels come first, then the filter of one hazard, and `HazardFilters`, which keeps all of them up to date.
+The kernels come first, then the filter of one hazard. `HazardFilters` keeps all of them up to date for a crowd on
+cells, and `with_path_costs` turns them into the cost of paths for planners with fields.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -29,7 +31,7 @@ from numpy.typing import NDArray
 from tropel._kernels.compile import kernel
 from tropel.errors import ParameterError
 from tropel.world.ground import Filter, Ground, log_avoidance
-from tropel.world.raster import Raster, lattice_cells, static_obstacles
+from tropel.world.raster import Raster, lattice_cells, planned_hazards, static_obstacles
 
 if TYPE_CHECKING:
     from tropel.world.world import World
@@ -136,6 +138,31 @@ def influence_filter(
         mark_influence(raster.free, int(middle[0]), int(middle[1]), int(reach), row, column, mark)
         value[mark == HIDDEN] = 0.0
     return Filter(row=row, column=column, log_value=value, spares_inside=spares_inside)
+
+
+#: The largest factor on path lengths, next to the inner disc. It is finite: a door there is used if there is no other.
+DEAREST = 32.0
+
+
+def with_path_costs(raster: Raster, sight: Raster, world: World, cost: float) -> Raster:
+    """The same raster with what paths cost near hazards that planners avoid; `sight` are the cells without hazards.
+
+    A path through a cell of the value x (equation 4, clipped by walls; of several hazards the product) counts
+    1 + cost (1/x - 1) times its length. Factors are rounded to powers of √2, so that most cells stay as they are when a
+    hazard moves or grows by a little, and plans are repaired where they do not.
+    """
+    planned = planned_hazards(world, step=raster.cell)
+    if cost == 0.0 or raster.dim != 2 or not len(planned.inner):
+        return raster
+    log_value = np.zeros(raster.shape)
+    for place, inner, outer, intensity in zip(*planned, strict=True):
+        found = influence_filter(sight, place, float(inner), float(outer), float(intensity))
+        if found is not None:
+            rows, columns = found.log_value.shape
+            log_value[found.row : found.row + rows, found.column : found.column + columns] += found.log_value
+    with np.errstate(over="ignore"):
+        factor = np.minimum(1.0 + cost * np.expm1(-log_value), DEAREST)
+    return replace(raster, cost=2.0 ** (np.round(2.0 * np.log2(factor)) / 2.0))
 
 
 class HazardFilters:

@@ -3,7 +3,8 @@
 A raster cell is free if its centre is inside the walkable area and at least `clearance` away from every wall, closed
 door and static obstacle, and never less than half a cell's diagonal. That last part makes the raster reliable: no wall
 fits between two neighbouring free centres, not even diagonally, so a step from one to the other crosses none. Moving
-obstacles are not drawn; local steering handles them. Hazards are drawn only if they have `replan` set.
+obstacles are not drawn; local steering handles them. Hazards are drawn only if they have `replan` set; a raster can
+also hold what it costs to walk near them (`influence.py`).
 
 Lattice cells (`lattice_cells`) follow other rules, given in the second half of the file.
 """
@@ -13,7 +14,8 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -39,6 +41,7 @@ class Raster:
     free: NDArray[np.bool_]  #: (ny, nx) or (nz, ny, nx)
     clearance: float = 0.0  #: requested distance to walls [m]
     level: int = 0  #: the level of the world that it shows
+    cost: NDArray[np.float64] | None = None  #: (*shape): factor on path lengths, at least 1; None for plain ground
 
     def __post_init__(self) -> None:
         if not (math.isfinite(self.cell) and self.cell > 0.0):
@@ -84,6 +87,8 @@ class Raster:
             f"{self.shape} {self.cell!r} {self.origin.tolist()} {self.clearance!r} {self.level}".encode()
         )
         digest.update(np.packbits(self.free).tobytes())
+        if self.cost is not None:
+            digest.update(self.cost.tobytes())
         return digest.hexdigest()
 
 
@@ -92,8 +97,10 @@ def half_diagonal(dim: int) -> float:
     return 0.7072 if dim == 2 else 0.8661
 
 
-def rasterise(world: World, *, cell: float = 0.2, clearance: float = 0.2, level: int = 0) -> Raster:
-    """Rasterise a level of a world: its walls, closed doors and static obstacles as they are now."""
+def rasterise(
+    world: World, *, cell: float = 0.2, clearance: float = 0.2, level: int = 0, hazards: bool = True
+) -> Raster:
+    """Rasterise a level of a world as it is now: walls, closed doors, static obstacles and, if wanted, hazards."""
     check_level(level)
     if not (math.isfinite(cell) and cell > 0.0):
         raise ParameterError(f"cell must be a positive length, not {cell!r} m")
@@ -109,14 +116,65 @@ def rasterise(world: World, *, cell: float = 0.2, clearance: float = 0.2, level:
         fill_inside(segments_of(world.walkable), low, cell, free)
     if world.dim == 2:
         block_near_segments(world.segments, world.blocking, reach, low, cell, free)
-    position, radius = static_obstacles(world)
-    if len(radius):
-        # In 2D with a third coordinate of zero, the centre of the only slice along z.
-        flat = world.dim == 2
-        place = np.column_stack([position, np.zeros(len(position))]) if flat else np.ascontiguousarray(position)
-        corner = np.append(low, -0.5 * cell) if flat else low
-        block_near_discs(place, radius, reach, corner, cell, free.reshape((1, *shape) if flat else shape))
-    return Raster(origin=low, cell=float(cell), free=free.view(np.bool_), clearance=float(clearance), level=level)
+    _block_discs(*static_obstacles(world, hazards=False), reach, low, cell, free)
+    raster = Raster(origin=low, cell=float(cell), free=free.view(np.bool_), clearance=float(clearance), level=level)
+    return with_hazards(raster, world) if hazards else raster
+
+
+def with_hazards(raster: Raster, world: World) -> Raster:
+    """A raster without hazards plus the inner discs of those that planners avoid."""
+    planned = planned_hazards(world, step=raster.cell)
+    if not len(planned.inner):
+        return raster
+    free = raster.free.copy()
+    _block_discs(planned.position, planned.inner, raster.reach, raster.origin, raster.cell, free.view(np.uint8))
+    return replace(raster, free=free)
+
+
+def _block_discs(
+    position: NDArray[np.float64],
+    radius: NDArray[np.float64],
+    reach: float,
+    low: NDArray[np.float64],
+    cell: float,
+    free: NDArray[np.uint8],
+) -> None:
+    if not len(radius):
+        return
+    # In 2D with a third coordinate of zero, the centre of the only slice along z.
+    flat = free.ndim == 2
+    place = np.column_stack([position, np.zeros(len(position))]) if flat else np.ascontiguousarray(position)
+    corner = np.append(low, -0.5 * cell) if flat else low
+    block_near_discs(place, radius, reach, corner, cell, free.reshape((1, *free.shape) if flat else free.shape))
+
+
+class PlannedHazards(NamedTuple):
+    """The hazards that planners avoid."""
+
+    position: NDArray[np.float64]
+    inner: NDArray[np.float64]
+    outer: NDArray[np.float64]
+    intensity: NDArray[np.float64]
+
+
+def planned_hazards(world: World, *, step: float = 0.0) -> PlannedHazards:
+    """The hazards that planners avoid, as they are now.
+
+    With a `step` [m], those that move or grow do so in steps of about that size, and a little ahead: their true inner
+    disc is always inside. Then plans are repaired once in a while and not in every step of the simulation.
+    """
+    hazards = world.hazards
+    rows = hazards.rows_where("replan") if len(hazards) else np.empty(0, dtype=np.int64)
+    position, inner = hazards.position[rows].copy(), hazards.inner[rows].copy()
+    items = [hazards[hazards.names[row]] for row in rows.tolist()]
+    for k, item in enumerate(items if step > 0.0 else ()):
+        if item.motion is not None:
+            position[k] = np.round(position[k] / step) * step
+            inner[k] += half_diagonal(world.dim) * step
+        if item.growth > 0.0:
+            inner[k] = math.ceil(inner[k] / step - 1e-9) * step
+    outer = inner * np.array([item.outer_per_inner for item in items])
+    return PlannedHazards(position, inner, outer, np.array([item.intensity for item in items]))
 
 
 def static_obstacles(world: World, *, hazards: bool = True) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -124,16 +182,15 @@ def static_obstacles(world: World, *, hazards: bool = True) -> tuple[NDArray[np.
     moving = set(world.obstacles.moving)
     rows = [row for row, name in enumerate(world.obstacles.names) if name not in moving]
     position, radius = world.obstacles.position[rows], world.obstacles.radius[rows]
-    around = world.hazards.rows_where("replan") if hazards and len(world.hazards) else ()
-    if len(around):
-        position = np.vstack([position, world.hazards.position[around]])
-        radius = np.append(radius, world.hazards.inner[around])
+    if hazards and len(world.hazards):
+        planned = planned_hazards(world)
+        position, radius = np.vstack([position, planned.position]), np.append(radius, planned.inner)
     return position, radius
 
 
-def what_is_drawn(world: World) -> tuple[bytes, ...]:
-    """The part of a raster's input that may change: doors and static obstacles."""
-    position, radius = static_obstacles(world)
+def what_is_drawn(world: World, *, hazards: bool = True) -> tuple[bytes, ...]:
+    """The part of a raster's input that may change: doors and static obstacles, with the inner discs of hazards."""
+    position, radius = static_obstacles(world, hazards=hazards)
     return world.blocking.tobytes(), position.tobytes(), radius.tobytes()
 
 

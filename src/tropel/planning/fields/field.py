@@ -249,7 +249,7 @@ class GridField:
         vectors = np.where((kind == REACHABLE)[..., None], self.vectors, np.float32(0.0)).astype(np.float32)
         return FieldArrays(
             kind=kind.reshape(shape),
-            wide=_free_all_around(self.raster.free).reshape(shape),
+            wide=_free_all_around(self._plain).reshape(shape),
             vectors=vectors.reshape(*shape, self.raster.dim),
             value=np.ascontiguousarray(self.value, dtype=np.float64).reshape(shape),
             metres_per_value=float(self.metres_per_value),
@@ -258,6 +258,12 @@ class GridField:
             inverse_cell=1.0 / self.raster.cell,
             around=_steps_around(self.raster),
         )
+
+    @property
+    def _plain(self) -> NDArray[np.bool_]:
+        """Free cells where paths cost nothing extra. Only there is a straight line the shortest path."""
+        free, cost = self.raster.free, self.raster.cost
+        return free if cost is None else free & (cost <= 1.0)
 
     @cached_property
     def _straight(self) -> NDArray[np.float32]:

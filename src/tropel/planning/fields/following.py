@@ -131,7 +131,7 @@ class FieldArrays(NamedTuple):
     """A field as kernels read it. Parallel loops only read it."""
 
     kind: NDArray[np.uint8]  #: (nz, ny, nx)
-    wide: NDArray[np.bool_]  #: (nz, ny, nx): whether a cell and all cells around it are free
+    wide: NDArray[np.bool_]  #: (nz, ny, nx): whether a cell and all cells around it are free and plain ground
     vectors: NDArray[np.float32]  #: (nz, ny, nx, dim): unit vectors, zero on the goal and where there is no path
     value: NDArray[np.float64]  #: (nz, ny, nx): larger is nearer to the goal
     metres_per_value: float  #: times the value, the path length [m]; 0 if that is not known

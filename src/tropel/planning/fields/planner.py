@@ -1,9 +1,9 @@
 """Planners that follow a field on a raster of the world: what they share, whatever solves the field.
 
 There is one field per distinct goal ("nearest exit" is the union of all open exits, nearest along the field). Fields
-are solved before the first step and for new goals, and solved again or repaired when a door, a static obstacle or a
-goal has changed. They are functions of the world as it is, so checkpoints need not store them. Close to the goal, and
-where it is in clear sight, agents go straight to it.
+are solved before the first step and for new goals, and solved again or repaired when a door, a static obstacle, a
+hazard that planners avoid or a goal has changed. They are functions of the world as it is, so checkpoints need not
+store them. Close to the goal, and where it is in clear sight, agents go straight to it.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from tropel.planning.fields import cache as plan_cache
 from tropel.planning.fields.field import GridField, Unreachable
 from tropel.planning.fields.goals import goal_cells, goals_among, numbers_of, room_for_error, spec_of
 from tropel.world import World
-from tropel.world.raster import Raster, larger_cells, rasterise, what_is_drawn
+from tropel.world.raster import Raster, larger_cells, planned_hazards, rasterise, what_is_drawn, with_hazards
 
 #: The distance to walls that the centre of a body keeps.
 Clearance = Annotated[float, Quantity(name="clearance", low=0.0, high=LARGEST_LENGTH, unit="m")]
@@ -69,6 +69,7 @@ class FieldPlanner(Planner):
         self._raster: Raster | None = None
         self._plans: dict[int, _Plan] = {}
         self._drawn: tuple[bytes, ...] = ()
+        self._bare: tuple[World, tuple[bytes, ...], Raster] | None = None  #: a raster without hazards, and of what
         self._kept_up_with: tuple[Any, ...] = ()
 
     # Methods of a kind of field ---------------------------------------------------------------------------------
@@ -110,7 +111,7 @@ class FieldPlanner(Planner):
         world = self._world = moment.world
         self._plans = {}
         self._kept_up_with = ()
-        self._drawn = what_is_drawn(world)
+        self._drawn = self.what_is_drawn(world)
         self._raster = self.draw(world)
         if not self._raster.free.any():
             raise GeometryError(f"{type(self).__name__}: {room_for_error(self._raster)}")
@@ -134,7 +135,22 @@ class FieldPlanner(Planner):
 
     def draw(self, world: World) -> Raster:
         """The raster that fields are solved on."""
-        return rasterise(world, cell=self.cell, clearance=self.clearance)
+        return with_hazards(self.without_hazards(world), world)
+
+    def without_hazards(self, world: World) -> Raster:
+        """The same without hazards. It is kept, because a fire that grows changes only a few cells of it."""
+        drawn = what_is_drawn(world, hazards=False)
+        if self._bare is None or self._bare[0] is not world or self._bare[1] != drawn:
+            raster = rasterise(world, cell=self.cell, clearance=self.clearance, hazards=False)
+            self._bare = world, drawn, raster
+        return self._bare[2]
+
+    def what_is_drawn(self, world: World) -> tuple[bytes, ...]:
+        """Everything that `draw` depends on and that may change."""
+        if self.publishes_ground():
+            return what_is_drawn(world)  # the cells of a crowd, which show hazards exactly as they are
+        planned = planned_hazards(world, step=self.cell)
+        return *what_is_drawn(world, hazards=False), planned.position.tobytes(), planned.inner.tobytes()
 
     def field(self, goal: str) -> GridField:
         """The field to a goal by name, or to the "nearest exit" or "nearest target"; for pictures and reports."""
@@ -169,7 +185,7 @@ class FieldPlanner(Planner):
         if self._kept_up_with and self._kept_up_with[0] is goals and self._kept_up_with[1] == now:
             return
         self._kept_up_with = goals, now
-        drawn = what_is_drawn(world)
+        drawn = self.what_is_drawn(world)
         redrawn = drawn != self._drawn
         if redrawn:
             raster = self._raster = self.draw(world)

@@ -9,19 +9,30 @@ from __future__ import annotations
 import hashlib
 import reprlib
 from collections.abc import Callable, Sequence
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tropel.errors import ParameterError
 from tropel.foundation.arguments import Length, checked_arguments, numbers_in
+from tropel.foundation.quantities import Quantity
 from tropel.planning.fields.field import GridField
 from tropel.planning.fields.planner import Clearance, FieldPlanner
-from tropel.planning.flow.path_plan import Discount, PathPlan, checked_log, solve_path_plans
-from tropel.world.raster import Raster
+from tropel.planning.flow.path_plan import DEAREST_GROUND, Discount, PathPlan, checked_log, solve_path_plans
+from tropel.world import World
+from tropel.world.influence import with_path_costs
+from tropel.world.raster import Raster, planned_hazards
 
 #: A factor per cell of the raster, or a function from points (N, 2) [m] to factors (N,).
 TerrainFactor = ArrayLike | Callable[[NDArray[np.float64]], ArrayLike]
+
+HAZARD_COST = Quantity(
+    name="hazard_cost",
+    low=0.0,
+    high=1000.0,
+    about="how much longer paths near hazards count; 0 to ignore the outer radius",
+)
 
 
 class FlowField(FieldPlanner):
@@ -30,7 +41,9 @@ class FlowField(FieldPlanner):
     `gamma` is the discount per cell in the values of the plan (it does not change the path). `equal_moves` counts
     diagonal moves like straight ones (MDP instead of semi-MDP), `corner_cutting` allows them past a blocked cell.
     `terrain` makes paths longer: a factor of at least 1 per cell, or a function of points; agents then do not leave the
-    field for a goal in sight. Solving is faster than reading from disk, so the cache is off by default.
+    field for a goal in sight. Paths near hazards that planners avoid (`replan`) count as longer too: where the value of
+    the ground is x, from 0 at the inner radius to 1 at the outer, 1 + `hazard_cost` (1/x - 1) times their length.
+    Solving is faster than reading from disk, so the cache is off by default.
     """
 
     @checked_arguments
@@ -45,6 +58,7 @@ class FlowField(FieldPlanner):
         equal_moves: bool = False,
         corner_cutting: bool = False,
         terrain: TerrainFactor | None = None,
+        hazard_cost: Annotated[float, HAZARD_COST] = 4.0,
     ) -> None:
         super().__init__(cell=cell, clearance=clearance, line_of_sight=line_of_sight, cache=cache)
         self.gamma = float(gamma)
@@ -58,6 +72,7 @@ class FlowField(FieldPlanner):
                 f"not {reprlib.repr(terrain)}"
             )
         self.terrain = terrain
+        self.hazard_cost = float(hazard_cost)
         if cache and callable(terrain):
             raise ParameterError("FlowField: a function of terrain cannot be recognised on disk; use cache = false")
 
@@ -68,7 +83,8 @@ class FlowField(FieldPlanner):
             ground = hashlib.sha256(np.asarray(ground, dtype=np.float64).tobytes()).hexdigest()
         return (
             f"{super().parameters}, gamma={self.gamma!r}, equal_moves={self.equal_moves!r}, "
-            f"corner_cutting={self.corner_cutting!r}, terrain={'function' if callable(ground) else ground}"
+            f"corner_cutting={self.corner_cutting!r}, terrain={'function' if callable(ground) else ground}, "
+            f"hazard_cost={self.hazard_cost!r}"
         )
 
     def bytes_per_cell(self, dim: int) -> float:
@@ -77,6 +93,16 @@ class FlowField(FieldPlanner):
 
     def goes_straight(self, field: GridField) -> bool:
         return self.line_of_sight and self.terrain is None
+
+    def draw(self, world: World) -> Raster:
+        raster = super().draw(world)
+        return with_path_costs(raster, self.without_hazards(world), world, self.hazard_cost)
+
+    def what_is_drawn(self, world: World) -> tuple[bytes, ...]:
+        if self.publishes_ground():
+            return super().what_is_drawn(world)  # what hazards cost is in the filters of the ground
+        planned = planned_hazards(world, step=self.cell)
+        return *super().what_is_drawn(world), planned.outer.tobytes(), planned.intensity.tobytes()
 
     def solve(self, raster: Raster, goal: NDArray[np.bool_]) -> GridField:
         return self.solve_many(raster, [goal])[0]
@@ -97,7 +123,11 @@ class FlowField(FieldPlanner):
         plan = field.solver
         if not isinstance(plan, PathPlan):
             return self.solve(raster, goal)
-        plan.change(free=raster.free, goal=goal)
+        costs_changed = field.raster.cost is not None or raster.cost is not None
+        terrain = self._factors(raster) if costs_changed else None
+        if costs_changed and terrain is None:
+            terrain = np.ones(raster.shape)
+        plan.change(free=raster.free, goal=goal, terrain=terrain)
         return self._field(raster, plan)
 
     def _field(self, raster: Raster, plan: PathPlan) -> GridField:
@@ -113,6 +143,13 @@ class FlowField(FieldPlanner):
         )
 
     def _factors(self, raster: Raster) -> ArrayLike | None:
+        """What paths cost in each cell: terrain times hazards; None if all ground is plain."""
+        terrain = self._terrain_on(raster)
+        if raster.cost is None or terrain is None:
+            return raster.cost if terrain is None else terrain
+        return np.minimum(np.asarray(terrain, dtype=np.float64) * raster.cost, DEAREST_GROUND)
+
+    def _terrain_on(self, raster: Raster) -> ArrayLike | None:
         if not callable(self.terrain):
             return self.terrain
         index = np.argwhere(np.ones(raster.shape, dtype=np.bool_))

@@ -52,7 +52,7 @@ _MOST_CHANGED = 0.05
 #: Cells with more cells around them than this are scattered: a single one has 8, a square almost none.
 _SCATTERED = 2.0
 #: The most expensive ground, as a multiple of plain ground.
-_DEAREST = 1000.0
+DEAREST_GROUND = 1000.0
 #: Steps (x, y) of the moves that a policy names by number.
 MOVES = np.stack([MOVE_X, MOVE_Y], axis=1)
 
@@ -297,11 +297,11 @@ def _stored_terrain(terrain: ArrayLike | None, shape: tuple[int, ...]) -> NDArra
         raise ParameterError(f"terrain must be a factor per cell {shape}, not {reprlib.repr(terrain)}")
     if factor.shape != shape:
         raise ParameterError(f"terrain must be a factor per cell {shape}, not {factor.shape}")
-    fits = (factor >= 1.0) & (factor <= _DEAREST)
+    fits = (factor >= 1.0) & (factor <= DEAREST_GROUND)
     if not fits.all():
         iy, ix = (int(i) for i in np.argwhere(~fits)[0])
         raise ParameterError(
-            f"terrain factors must be between 1 (plain ground) and {_DEAREST:g}, but cell [{iy}, {ix}] has "
+            f"terrain factors must be between 1 (plain ground) and {DEAREST_GROUND:g}, but cell [{iy}, {ix}] has "
             f"{factor[iy, ix]:g}; block cells that cannot be walked on"
         )
     return np.round(factor * PLAIN).astype(np.int32).reshape(-1)

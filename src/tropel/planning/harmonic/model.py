@@ -13,6 +13,9 @@ scale; the shorter the decay length, the straighter the ways. With a very long o
 time of arrival, the other useful choice here, where streams divide among doors as a fluid would. Streams run along
 walls and do not avoid them; a cell always has a neighbour better by a factor of 1 + (cell/decay_length)²/(2 dim).
 
+Hazards that planners avoid (`replan`) block their inner disc like a wall. Their outer radius changes nothing: a cost of
+paths would be a loss per cell, which is not harmonic, and streams divide around the disc anyway.
+
 u falls by exp(-pi) per width of a passage and soon is smaller than any double, so what is solved for and kept is log u.
 """
 

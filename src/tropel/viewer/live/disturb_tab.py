@@ -45,7 +45,12 @@ class Tools:
         self._outer = gui.add_slider(
             "Avoided up to [m]", 0.1, _rounded(0.4 * size, least=4.0), 0.1, min(4.0, 0.2 * size)
         )
-        self._replan = gui.add_checkbox("Plan around it", True, hint="Planners look for paths around the fire.")
+        self._replan = gui.add_checkbox(
+            "Plan around it", True, hint="Planners look for paths around the fire, also far from it."
+        )
+        # A control that would change nothing here is not shown.
+        self._keeps_away = "hazard influence" in page.live.sim.behaviours
+        self._plans_around = disturbances.plans_around_hazards(page.live.sim)
         self._whom = gui.add_dropdown("For group", (EVERYBODY, *groups))
         self._count = gui.add_slider("How many", 1, 500, 1, 20)
         with gui.add_folder("Things"):
@@ -73,7 +78,8 @@ class Tools:
         """Show only the controls that the tool needs."""
         tool = self.tool
         self._radius.visible = tool in (OBSTACLE, FIRE, ATTRACTOR, PEOPLE)
-        self._outer.visible = self._replan.visible = tool == FIRE
+        self._outer.visible = tool == FIRE and self._keeps_away
+        self._replan.visible = tool == FIRE and self._plans_around
         self._whom.visible = tool in (ATTRACTOR, PEOPLE)
         self._count.visible = tool == PEOPLE
 
@@ -114,7 +120,7 @@ class Tools:
         if self.tool == OBSTACLE:
             return disturbances.obstacle(sim, place, radius=radius)
         if self.tool == FIRE:
-            replan = bool(self._replan.value)
+            replan = bool(self._replan.value) and self._plans_around
             return disturbances.fire(sim, place, inner=radius, outer=float(self._outer.value), replan=replan)
         group = None if whom == EVERYBODY else whom
         if self.tool == ATTRACTOR:

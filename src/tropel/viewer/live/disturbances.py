@@ -130,6 +130,11 @@ def fire(sim: Simulation, place: Place, *, inner: float, outer: float, replan: b
     return [AddHazard(name=name, inner=inner, outer=max(inner, outer), position=place, replan=replan)]
 
 
+def plans_around_hazards(sim: Simulation) -> bool:
+    """Whether any planner has fields on cells, in which hazards block cells."""
+    return bool(offered(sim.planners.values(), OfferedField))
+
+
 def attractor(sim: Simulation, place: Place, *, radius: float, group: str | None) -> list[Event]:
     """A place that a group, or all groups, go to from now on."""
     place = _plain(place)
