@@ -25,7 +25,8 @@ from tropel.scenario.plan import draw_scenario_fields
 from tropel.warmup import warm_up
 
 warm_up()
-planned = [s for s in map(load_builtin, builtin_names()) if s.spec.planning is not None and s.spec.planning.model != "direct"]
+scenes = map(load_builtin, builtin_names())
+planned = [s for s in scenes if s.spec.planning is not None and s.spec.planning.model != "direct"]
 assert len(planned) >= 5
 with watch_compiling(lambda name: print("compiled", name)), tempfile.TemporaryDirectory() as folder:
     for scenario in planned * 2:
