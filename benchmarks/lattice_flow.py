@@ -46,7 +46,7 @@ def door_flow(width: float, *, seed: int, offset: float = 0.0, dt: float = 0.1, 
 
 
 def corridor(density: float, *, seed: int, dt: float = 0.1, **rule: float) -> tuple[float, float]:
-    """Density [1/m²] and speed [m/s] in the middle of a corridor in which people go on from its end to its beginning."""
+    """Density [1/m²] and speed [m/s] in the middle of a corridor; from its end people go on to its beginning."""
     world = World(shapely.box(0, 0, LENGTH, WIDTH), exits={"end": shapely.box(LENGTH - CELL, 0, LENGTH, WIDTH)})
     world.set_exit("end", open=False)
     people = Group("people", count=int(density * LENGTH * WIDTH), goal="end", desired_speed=SPEED)
@@ -84,10 +84,7 @@ def main() -> None:
                 print(f"  {found:.2f}: {speed:.2f} ± {points[:, 1].std():.2f} ({weidmann(found):.2f})", flush=True)
     print("calibrated: specific flow of a door moved over the cells by 0, 0.05, …, 0.35 m")
     for width in (0.8, 1.0, 1.2, 1.6):
-        flows = [
-            np.mean([door_flow(width, seed=seed, offset=0.05 * k) for seed in seeds]) / width
-            for k in range(8)
-        ]
+        flows = [np.mean([door_flow(width, seed=seed, offset=0.05 * k) for seed in seeds]) / width for k in range(8)]
         print(f"  {width:.1f} m: " + " ".join(f"{flow:.2f}" for flow in flows), flush=True)
 
 

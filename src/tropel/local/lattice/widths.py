@@ -16,18 +16,20 @@ from tropel._kernels.compile import kernel
 from tropel._kernels.walls import WallGrid, cell_at, clip_to_box
 from tropel.world import World
 from tropel.world.raster import Raster, static_obstacles
+from tropel.world.shapes import segments_of
 
 #: Passages of more cells than this count as they are: what walls cut off is less than a tenth of them.
 _WIDEST = 20
 
 
 @kernel
-def free_parts(cells, side, axis, raster_x, raster_y, cell, walls, position, radius, parts):
+def free_parts(cells, side, axis, raster_x, raster_y, cell, walls, edges, position, radius, parts):
     """Write which part of blocked cells (row, column) is free, seen from a neighbour along an axis: 0 to 1.
 
     `axis` is 0 for x and 1 for y. `side` is -1 if the cell lies before the free neighbour, 1 if it lies behind it. The
     part that counts reaches from the neighbour to whatever is solid in the cell. A cell with nothing solid in it lies
-    outside the walkable area: nothing of it is free.
+    outside the walkable area: nothing of it is free. Of walls along the border of a cell those count that block it
+    (`world/raster.py`): thin ones on its low sides. The first `edges` segments are the edge of the walkable area.
     """
     slack = 1e-6 * cell
     for k in range(cells.shape[0]):
@@ -41,7 +43,8 @@ def free_parts(cells, side, axis, raster_x, raster_y, cell, walls, position, rad
             if not walls.blocking[s]:
                 continue
             ax, ay, bx, by = walls.segments[s, 0], walls.segments[s, 1], walls.segments[s, 2], walls.segments[s, 3]
-            t0, t1 = clip_to_box(ax, ay, bx, by, low_x - slack, low_y - slack, high_x + slack, high_y + slack)
+            inset = slack if s < edges else -slack
+            t0, t1 = clip_to_box(ax, ay, bx, by, low_x + inset, low_y + inset, high_x - slack, high_y - slack)
             if t0 <= t1:
                 begin, along = (ax, bx - ax) if axis == 0 else (ay, by - ay)
                 nearest = min(nearest, abs(begin + t0 * along - edge), abs(begin + t1 * along - edge))
@@ -58,16 +61,22 @@ def free_parts(cells, side, axis, raster_x, raster_y, cell, walls, position, rad
 def width_shares(raster: Raster, world: World) -> NDArray[np.float64]:
     """The share (cells,) of every cell, at least 1; 1 where nothing is cut off or the passage is wide."""
     walls = world.wall_grid(max(1.0, raster.cell))
-    position, radius = static_obstacles(world)
-    across = [_of_runs(raster, axis, walls, position, radius) for axis in (0, 1)]
-    (cells_x, share_x), (cells_y, share_y) = across
+    edges = 0 if world.walkable is None else len(segments_of(world.walkable))
+    (cells_x, share_x), (cells_y, share_y) = (
+        _of_runs(raster, axis, walls, edges, *static_obstacles(world)) for axis in (0, 1)
+    )
     # The narrower way across counts: in a door, from post to post.
     share = np.where(cells_x < cells_y, share_x, np.where(cells_y < cells_x, share_y, np.minimum(share_x, share_y)))
     return np.asarray(np.where(raster.free, _with_approaches(share, cells_x < cells_y), 1.0).reshape(-1))
 
 
 def _of_runs(
-    raster: Raster, axis: int, walls: WallGrid, position: NDArray[np.float64], radius: NDArray[np.float64]
+    raster: Raster,
+    axis: int,
+    walls: WallGrid,
+    edges: int,
+    position: NDArray[np.float64],
+    radius: NDArray[np.float64],
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     """For every cell (ny, nx), the number of free cells in a row along an axis (0 for x), and the share of that row."""
     free = raster.free if axis == 0 else raster.free.T
@@ -81,7 +90,7 @@ def _of_runs(
     parts = np.empty(len(cells))
     free_parts(
         np.ascontiguousarray(cells if axis == 0 else cells[:, ::-1]), side, axis, float(raster.origin[0]),
-        float(raster.origin[1]), raster.cell, walls, position, radius, parts,
+        float(raster.origin[1]), raster.cell, walls, edges, position, radius, parts,
     )  # fmt: skip
     share = np.ones(length.size + 1)
     share[narrow] += parts.reshape(2, -1).sum(axis=0) / length[narrow]
