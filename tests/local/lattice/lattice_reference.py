@@ -91,21 +91,21 @@ class PlainLattice:
                 width += self.free_part
         return count, width
 
-    def _own_share(self, cell: Cell) -> tuple[float, bool | None]:
-        """True width of the narrower passage through a cell, per free cell, and whether it runs along y."""
+    def _own_share(self, cell: Cell) -> tuple[float, int, bool]:
+        """Of the narrower passage through a cell: its true width per free cell, those cells, whether it leads along y."""
         (along_x, wide_x), (along_y, wide_y) = self._across(cell, 0, 1), self._across(cell, 1, 0)
         if along_x == along_y:
-            return min(wide_x / along_x, wide_y / along_y), False
-        return (wide_x / along_x, True) if along_x < along_y else (wide_y / along_y, False)
+            return min(wide_x / along_x, wide_y / along_y), along_x, False
+        return (wide_x / along_x, along_x, True) if along_x < along_y else (wide_y / along_y, along_y, False)
 
     def seconds_closed(self, cell: Cell) -> float:
         """How long a cell stays empty after somebody has left it."""
-        share = self._own_share(cell)[0]
+        share, own_cells, _ = self._own_share(cell)
         for dy, dx in ((0, 1), (0, -1), (1, 0), (-1, 0)):
             beside = (cell[0] + dy, cell[1] + dx)
             if self.inside(beside):
-                wide, leads_along_y = self._own_share(beside)
-                if leads_along_y == (dx == 0):
+                wide, cells, leads_along_y = self._own_share(beside)
+                if leads_along_y == (dx == 0) and own_cells > cells:
                     share = max(share, wide)
         crossing = self.cell / 1.34
         return max((self.headway + 0.4 / 1.34) * 0.4 / (self.cell * share) - crossing, 0.0)

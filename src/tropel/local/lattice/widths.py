@@ -67,7 +67,9 @@ def width_shares(raster: Raster, world: World) -> NDArray[np.float64]:
     )
     # The narrower way across counts: in a door, from post to post.
     share = np.where(cells_x < cells_y, share_x, np.where(cells_y < cells_x, share_y, np.minimum(share_x, share_y)))
-    return np.asarray(np.where(raster.free, _with_approaches(share, cells_x < cells_y), 1.0).reshape(-1))
+    return np.asarray(
+        np.where(raster.free, _with_approaches(share, np.minimum(cells_x, cells_y), cells_x < cells_y), 1.0).reshape(-1)
+    )
 
 
 def _of_runs(
@@ -99,11 +101,18 @@ def _of_runs(
     return (cells_across, share[run]) if axis == 0 else (cells_across.T, share[run].T)
 
 
-def _with_approaches(share: NDArray[np.float64], flows_along_y: NDArray[np.bool_]) -> NDArray[np.float64]:
-    """Cells before and behind a passage have its share too: otherwise they would hold up the flow instead of it."""
-    along_y, along_x = np.where(flows_along_y, share, 1.0), np.where(flows_along_y, 1.0, share)
+def _with_approaches(
+    share: NDArray[np.float64], cells_across: NDArray[np.int64], flows_along_y: NDArray[np.bool_]
+) -> NDArray[np.float64]:
+    """Wider ground before and behind a passage has its share too: otherwise it would hold up the flow instead of it."""
     wider = share.copy()
-    for target, source in ((wider[1:], along_y[:-1]), (wider[:-1], along_y[1:]),
-                           (wider[:, 1:], along_x[:, :-1]), (wider[:, :-1], along_x[:, 1:])):  # fmt: skip
-        np.maximum(target, source, out=target)
+    first, last = np.s_[:-1], np.s_[1:]
+    for to, of, along_y in (
+        (np.s_[last, :], np.s_[first, :], True),
+        (np.s_[first, :], np.s_[last, :], True),
+        (np.s_[:, last], np.s_[:, first], False),
+        (np.s_[:, first], np.s_[:, last], False),
+    ):
+        leads_there = (flows_along_y[of] == along_y) & (cells_across[to] > cells_across[of])
+        wider[to] = np.where(leads_there, np.maximum(wider[to], share[of]), wider[to])
     return wider
