@@ -92,7 +92,7 @@ class PlainLattice:
         return count, width
 
     def _own_share(self, cell: Cell) -> tuple[float, int, bool]:
-        """Of the narrower passage through a cell: its true width per free cell, those cells, whether it leads along y."""
+        """The narrower passage through a cell: true width per free cell, those cells, whether it leads along y."""
         (along_x, wide_x), (along_y, wide_y) = self._across(cell, 0, 1), self._across(cell, 1, 0)
         if along_x == along_y:
             return min(wide_x / along_x, wide_y / along_y), along_x, False

@@ -67,9 +67,8 @@ def width_shares(raster: Raster, world: World) -> NDArray[np.float64]:
     )
     # The narrower way across counts: in a door, from post to post.
     share = np.where(cells_x < cells_y, share_x, np.where(cells_y < cells_x, share_y, np.minimum(share_x, share_y)))
-    return np.asarray(
-        np.where(raster.free, _with_approaches(share, np.minimum(cells_x, cells_y), cells_x < cells_y), 1.0).reshape(-1)
-    )
+    share = _with_approaches(share, np.minimum(cells_x, cells_y), cells_x < cells_y)
+    return np.asarray(np.where(raster.free, share, 1.0).reshape(-1))
 
 
 def _of_runs(
