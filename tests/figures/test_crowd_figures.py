@@ -15,6 +15,7 @@ from tropel.figures.cells import CellsPanel, draw_cells
 from tropel.figures.congestion import CrowdAtBottleneck
 from tropel.figures.crowd import (
     FIG7_HAZARDS,
+    PAPER_RULE,
     PLAIN_COUNTS,
     best_moves,
     corner_goals,
@@ -147,7 +148,7 @@ def alarms(crowd: CrowdAtBottleneck) -> int:
 
 @pytest.mark.parametrize("seed", [1, 2])
 def test_congestion_comes_and_goes_at_the_narrow_door_and_the_wide_one_takes_over(seed: int) -> None:
-    watched, unwatched = door_use(seed=seed), door_use(False, seed=seed)
+    watched, unwatched = door_use(PAPER_RULE, seed=seed), door_use(False, seed=seed)
     narrow, wide = watched.crowds
     assert alarms(narrow) >= 4
     assert not narrow.congested[-1]
@@ -157,9 +158,15 @@ def test_congestion_comes_and_goes_at_the_narrow_door_and_the_wide_one_takes_ove
     assert watched.share_of_b > unwatched.share_of_b + 0.06
 
 
+def test_planning_around_the_wait_is_faster_than_the_papers_rule_and_than_no_avoidance() -> None:
+    for seed in (1, 2, 3):
+        planned, repelled, without = (door_use(rule, seed=seed).time for rule in (None, PAPER_RULE, False))
+        assert planned < without < repelled
+
+
 @pytest.mark.parametrize("seed", [1, 2])
 def test_plain_counts_raise_false_alarms_at_the_wide_door(seed: int) -> None:
-    plain, scaled = door_use(PLAIN_COUNTS, seed=seed), door_use(seed=seed)
+    plain, scaled = door_use(PLAIN_COUNTS, seed=seed), door_use(PAPER_RULE, seed=seed)
     assert alarms(plain.crowds[1]) >= 3
     assert alarms(scaled.crowds[1]) == 0
     # People are turned away from a door that has room: fewer use it, and all take longer.

@@ -95,34 +95,47 @@ def from_the_middle(sim: Simulation) -> NDArray[np.float64]:
     return np.asarray(np.linalg.norm(sim.agents.position - 27.4, axis=1))
 
 
-def crowd_beside_the_rubble(scenario: Scenario) -> tuple[int, set[int]]:
-    """How often somebody alive was seen within half its radius of the rubble, and who died."""
-    sim = scenario.build()
-    (event,) = scenario.spec.events
-    seen, dead = 0, set[int]()
+def density_by_distance(scenario: Scenario, seed: int, edges: list[float]) -> NDArray[np.float64]:
+    """Living people per square metre between these distances from the middle, from three seconds after the fall."""
+    sim = scenario.build(seed=seed)
+    counts, frames = np.zeros(len(edges) - 1), 0
     while sim.time < 14.0:
         sim.step()
-        died = set(sim.agents.id[sim.agents.dead > 0].tolist())
-        dead = dead or died
-        assert died == dead, "only those whom it fell on"
-        away = from_the_middle(sim)
-        if dead:
-            assert set(sim.agents.id[away <= event.inner].tolist()) == dead
-        if sim.time > event.at + 2.0:
-            seen += int(((sim.agents.dead == 0) & (away < 1.5 * event.inner)).sum())
-    return seen, dead
+        if sim.time > 6.0:
+            counts += np.histogram(from_the_middle(sim)[sim.agents.dead == 0], edges)[0]
+            frames += 1
+    return np.asarray(counts / frames / (np.pi * np.diff(np.array(edges) ** 2)))
 
 
-def test_rubble_kills_who_is_below_it_and_the_others_keep_away() -> None:
-    seen, dead = crowd_beside_the_rubble(load_builtin("crowd_fig5"))
+def test_there_is_a_ring_of_free_space_around_the_rubble() -> None:
     (event,) = load_builtin("crowd_fig5").spec.events
-    brushing_past, same = crowd_beside_the_rubble(
-        changed("crowd_fig5", events=[event.model_copy(update={"intensity": 0.0})])
-    )
+    edges = [event.inner, 2.0 * event.inner, 4.0 * event.inner]
+    for seed in (1, 2, 3, 4):
+        near, outside = density_by_distance(load_builtin("crowd_fig5"), seed, edges)
+        crowded, _ = density_by_distance(changed("crowd_fig5", events=[]), seed, edges)
+        assert outside > 0.7
+        assert near < 0.25 * outside
+        assert near < 0.25 * crowded, "where people would walk without it"
+
+
+def test_without_its_influence_people_crowd_around_the_rubble() -> None:
+    (event,) = load_builtin("crowd_fig5").spec.events
+    touching = changed("crowd_fig5", events=[event.model_copy(update={"intensity": 0.0})])
+    edges = [event.inner, 2.0 * event.inner, 4.0 * event.inner]
+    near, outside = density_by_distance(touching, 1, edges)
+    assert near > outside
+
+
+def test_rubble_kills_who_is_below_it_and_everybody_else_gets_out() -> None:
+    scenario = load_builtin("crowd_fig5")
+    (event,) = scenario.spec.events
+    sim = scenario.build()
+    sim.run(until=event.at + 2.0 * scenario.spec.dt)
+    dead = set(sim.agents.id[sim.agents.dead > 0].tolist())
     assert 5 <= len(dead) <= 40
-    assert same == dead
-    assert brushing_past > 500
-    assert seen < 0.5 * brushing_past
+    assert set(sim.agents.id[from_the_middle(sim) <= event.inner].tolist()) == dead
+    sim.run(until="empty", limit=scenario.spec.limit)
+    assert set(sim.agents.id.tolist()) == dead, "only those whom it fell on stay"
 
 
 # A fire before one of four exits --------------------------------------------------------------------------------

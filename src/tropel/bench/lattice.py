@@ -157,7 +157,7 @@ def crowd_in_a_square(
         world,
         groups,
         planning=PathPlans(cell=_CELL),
-        local=Lattice(cell=_CELL),
+        local=Lattice(cell=_CELL, headway=0.0),  # the rule that NumPy computes here
         dt=_CELL / _SPEED,
         seed=seed,
         threads=threads,

@@ -113,7 +113,9 @@ FIG7_HAZARDS = ((18.4, 27.4, 1.6), (35.0, 38.6, 2.0))
 #: Maps whose bottlenecks figure 9 shows.
 FIG9_SCENES = ("crowd_fig2", "crowd_fig10")
 #: Thresholds in people, as in the paper, with which the queue at A raises false alarms at B.
-PLAIN_COUNTS = {"high": 36.0, "low": 18.0, "area": 6.0, "every": 5, "scaled": False}
+PLAIN_COUNTS = {"high": 36.0, "low": 18.0, "area": 6.0, "every": 5, "scaled": False, "replan": False}
+#: Thresholds by width, with agents repelled as in the paper instead of planning around the wait.
+PAPER_RULE = {"high": 16.0, "low": 8.0, "area": 6.0, "every": 5, "replan": False}
 
 
 def flow_panels(size: int = 36) -> list[CellsPanel]:
@@ -223,7 +225,7 @@ def draw_bottleneck_maps(path: Path) -> list[Path]:
 
 def draw_door_use(path: Path) -> list[Path]:
     crowds = []
-    for said, congestion in (("thresholds by width", None), ("plain counts", PLAIN_COUNTS)):
+    for said, congestion in (("thresholds by width", PAPER_RULE), ("plain counts", PLAIN_COUNTS)):
         crowds += [replace(crowd, name=f"{crowd.name}: {said}") for crowd in door_use(congestion).crowds]
     return [draw_congestion(crowds, path, title="People at the narrow door A and the wide door B")]
 

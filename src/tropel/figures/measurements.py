@@ -87,7 +87,9 @@ def crowd_in_the_middle(agents: int, *, side: float, density: float, seed: int) 
     world = World(shapely.box(0.0, 0.0, side, side), targets=targets)
     groups = [Group(name, count=agents // 4, region=region, goal=name, desired_speed=_SPEED) for name in targets]
     dt = _CELL / _SPEED
-    return Simulation(world, groups, planning=PathPlans(cell=_CELL), local=Lattice(cell=_CELL), dt=dt, seed=seed)
+    return Simulation(
+        world, groups, planning=PathPlans(cell=_CELL), local=Lattice(cell=_CELL, headway=0.0), dt=dt, seed=seed
+    )
 
 
 def gamma_effect(gammas: Sequence[float], told: Told, *, runs: int = 5) -> tuple[Floats, Floats]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import heapq
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -44,6 +44,8 @@ class PlainLattice:
     separation: float
     cell: float
     filters: Sequence[PlainFilter] = ()
+    headway: float = 0.0
+    free_part: float = 0.0  #: of a blocked cell, on the side of a free neighbour; nothing lies beyond the map
     ways: dict[int, dict[Cell, float]] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -77,6 +79,36 @@ class PlainLattice:
                     ways[there] = longer
                     heapq.heappush(queue, (longer, there))
         return ways
+
+    def _across(self, cell: Cell, dy: int, dx: int) -> tuple[int, float]:
+        """Free cells in a row through a cell, and its true width in cells."""
+        count, width = 1, 1.0
+        for sign in (-1, 1):
+            y, x = cell[0] + sign * dy, cell[1] + sign * dx
+            while self.inside((y, x)):
+                count, width, y, x = count + 1, width + 1.0, y + sign * dy, x + sign * dx
+            if 0 <= y < self.free.shape[0] and 0 <= x < self.free.shape[1]:
+                width += self.free_part
+        return count, width
+
+    def _own_share(self, cell: Cell) -> tuple[float, int, bool]:
+        """The narrower passage through a cell: true width per free cell, those cells, whether it leads along y."""
+        (along_x, wide_x), (along_y, wide_y) = self._across(cell, 0, 1), self._across(cell, 1, 0)
+        if along_x == along_y:
+            return min(wide_x / along_x, wide_y / along_y), along_x, False
+        return (wide_x / along_x, along_x, True) if along_x < along_y else (wide_y / along_y, along_y, False)
+
+    def seconds_closed(self, cell: Cell) -> float:
+        """How long a cell stays empty after somebody has left it."""
+        share, own_cells, _ = self._own_share(cell)
+        for dy, dx in ((0, 1), (0, -1), (1, 0), (-1, 0)):
+            beside = (cell[0] + dy, cell[1] + dx)
+            if self.inside(beside):
+                wide, cells, leads_along_y = self._own_share(beside)
+                if leads_along_y == (dx == 0) and own_cells > cells:
+                    share = max(share, wide)
+        crossing = self.cell / 1.34
+        return max((self.headway + 0.4 / 1.34) * 0.4 / (self.cell * share) - crossing, 0.0)
 
     def best_cells(self, here: Cell, goal: int, group: int, occupied: set[Cell]) -> set[Cell]:
         """All cells whose product of layers is the largest; none when all are vetoed."""
@@ -114,8 +146,46 @@ def crosses(a: Cell, b: Cell, c: Cell, d: Cell) -> bool:
     return a != c and b != d and (a[0] + b[0], a[1] + b[1]) == (c[0] + d[0], c[1] + d[1])
 
 
-def check_step(lattice: PlainLattice, people: Sequence[Someone], dt: float) -> int:
-    """Raise unless this is something the rules allow, and everything they demand; returns how many moved."""
+class ClosedCells:
+    """Which cells are closed for how many more steps; the last step of each is rounded at random."""
+
+    def __init__(self, lattice: PlainLattice, dt: float) -> None:
+        self._lattice, self._dt = lattice, dt
+        self._steps: dict[Cell, tuple[int, int]] = {}  # surely, and at most
+
+    def surely(self) -> set[Cell]:
+        return {cell for cell, (least, _) in self._steps.items() if least > 0}
+
+    def perhaps(self) -> set[Cell]:
+        return {cell for cell, (_, most) in self._steps.items() if most > 0} - self.surely()
+
+    def note(self, people: Sequence[Someone]) -> None:
+        """After a step: what it has closed, and that all others have one step less to go."""
+        self._steps = {cell: (least - 1, most - 1) for cell, (least, most) in self._steps.items()}
+        for one in people:
+            if one.before != one.after and self._lattice.headway > 0.0:
+                self._close(one.before, 0.0)
+                if self._lattice.ways[one.goal][one.after] == 0.0:
+                    self._close(one.after, _cost(self._lattice, one, one.after))
+
+    def _close(self, cell: Cell, until_free: float) -> None:
+        steps = (until_free + self._lattice.seconds_closed(cell)) / self._dt
+        # A cell that is closed for one step is open in the next, like every cell that was left.
+        self._steps[cell] = max(math.floor(steps - ALMOST), 1) - 1, max(math.floor(steps + 1.0 + ALMOST), 1) - 1
+
+
+def check_step(
+    lattice: PlainLattice,
+    people: Sequence[Someone],
+    dt: float,
+    *,
+    shut: Collection[Cell] = (),
+    perhaps: Collection[Cell] = (),
+) -> int:
+    """Raise unless this is something the rules allow, and everything they demand; returns how many moved.
+
+    Nobody may enter cells that are `shut`; whether those that `perhaps` are may be entered is left open.
+    """
     occupied = {one.before for one in people}
     assert len({one.after for one in people}) == len(people), "two agents in one cell"
     best = [lattice.best_cells(one.before, one.goal, one.group, occupied) for one in people]
@@ -127,8 +197,9 @@ def check_step(lattice: PlainLattice, people: Sequence[Someone], dt: float) -> i
             assert one.after not in occupied, "entered a cell that somebody was in"
             assert one.after in cells, "went to a cell that is not one of the best"
             assert one.after in reachable, "moved without the time for it"
+            assert one.after not in shut, "entered a cell too soon after somebody left it"
         _check_credit(lattice, one, cells, dt)
-    _check_nobody_waits_without_reason(people, best, ready)
+    _check_nobody_waits_without_reason(people, best, [cells - set(shut) for cells in ready], set(perhaps))
     return len(moves)
 
 
@@ -156,12 +227,12 @@ def _check_credit(lattice: PlainLattice, one: Someone, cells: set[Cell], dt: flo
 
 
 def _check_nobody_waits_without_reason(
-    people: Sequence[Someone], best: Sequence[set[Cell]], ready: Sequence[set[Cell]]
+    people: Sequence[Someone], best: Sequence[set[Cell]], ready: Sequence[set[Cell]], perhaps: set[Cell]
 ) -> None:
     """A cell that is surely wanted is entered, unless somebody may have crossed the way to it."""
     entered = {one.after for one in people if one.before != one.after}
     surely = [(one, next(iter(cells))) for one, cells, able in zip(people, best, ready, strict=True)
-              if len(cells) == 1 and able]  # fmt: skip
+              if len(cells) == 1 and able - perhaps]  # fmt: skip
     maybe = [(one.before, there) for one, able in zip(people, ready, strict=True) for there in able]
     for one, there in surely:
         contenders = [move for move in maybe if move[1] == there]

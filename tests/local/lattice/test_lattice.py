@@ -10,7 +10,7 @@ import pytest
 import shapely
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from lattice_reference import Cell, PlainFilter, PlainLattice, Someone, check_step
+from lattice_reference import Cell, ClosedCells, PlainFilter, PlainLattice, Someone, check_step
 
 from tropel import Group, Lattice, Obstacle, PathPlans, Simulation, Target, World
 from tropel.world.ground import Filter
@@ -44,7 +44,7 @@ def random_filters(generator: np.random.Generator, count: int) -> tuple[list[Fil
     return logs, plain
 
 
-def random_scene(seed: int) -> tuple[Simulation, PlainLattice, float]:
+def random_scene(seed: int, headway: float = 0.0) -> tuple[Simulation, PlainLattice, float]:
     """A noisy map with three targets, two groups with people of all speeds, and sub-layers."""
     generator = np.random.default_rng(seed)
     free = generator.random((ROWS, COLUMNS)) > generator.uniform(0.0, 0.3)
@@ -68,7 +68,8 @@ def random_scene(seed: int) -> tuple[Simulation, PlainLattice, float]:
     dt = float(generator.choice([0.05, 0.2]))
     sim = Simulation(
         world, [_at(group, "target 0") for group in groups],
-        planning=PathPlans(cell=CELL, gamma=gamma), local=Lattice(cell=CELL, separation=separation), dt=dt, seed=seed,
+        planning=PathPlans(cell=CELL, gamma=gamma),
+        local=Lattice(cell=CELL, separation=separation, headway=headway, headway_spread=0.0), dt=dt, seed=seed,
     )  # fmt: skip
     sim.agents.goal[:] = generator.integers(0, 3, len(sim.agents))
     sim.agents.desired_speed[:] = generator.uniform(0.0, CELL / dt, len(sim.agents))
@@ -80,7 +81,7 @@ def random_scene(seed: int) -> tuple[Simulation, PlainLattice, float]:
         sim.ground.set_filter(f"filter {number}", each)
     lattice = PlainLattice(
         free=free, goals={k: [cell] for k, cell in enumerate(goals)}, gamma=gamma, separation=separation, cell=CELL,
-        filters=plain,
+        filters=plain, headway=headway, free_part=0.3,
     )  # fmt: skip
     return sim, lattice, dt
 
@@ -114,6 +115,37 @@ def test_every_step_is_one_that_the_rules_allow_and_demand(seed: int) -> None:
     sim, lattice, dt = random_scene(seed)
     for _ in range(5):
         check_step(lattice, one_step(sim), dt)
+
+
+@pytest.mark.filterwarnings("ignore:.*have no path to")
+@settings(max_examples=60)
+@given(seed=st.integers(0, 100_000), headway=st.sampled_from([0.05, 0.4, 1.3]))
+def test_every_step_keeps_the_headways_and_demands_nothing_more(seed: int, headway: float) -> None:
+    sim, lattice, dt = random_scene(seed, headway)
+    # All cells are open when the watch begins.
+    sim.all_layers()[-1].restore({"closed_cells": np.empty((0, 2), dtype=np.int64)})
+    closed = ClosedCells(lattice, dt)
+    for _ in range(8):
+        people = one_step(sim)
+        check_step(lattice, people, dt, shut=closed.surely(), perhaps=closed.perhaps())
+        closed.note(people)
+
+
+@pytest.mark.filterwarnings("ignore:.*have no path to")
+def test_in_the_random_scenes_people_wait_for_closed_cells() -> None:
+    """Otherwise the test above would prove nothing."""
+    waited = 0
+    for seed in range(20):
+        sim, lattice, dt = random_scene(seed, 1.3)
+        closed = ClosedCells(lattice, dt)
+        for _ in range(4):
+            people = one_step(sim)
+            occupied = {one.before for one in people}
+            for one in people:
+                best = lattice.best_cells(one.before, one.goal, one.group, occupied)
+                waited += bool(best) and best <= closed.surely()
+            closed.note(people)
+    assert waited > 50
 
 
 @pytest.mark.filterwarnings("ignore:.*have no path to")
@@ -176,7 +208,7 @@ def chambers(
     ]  # fmt: skip
     sim = Simulation(
         world, groups,
-        planning=PathPlans(cell=CELL), local=Lattice(cell=CELL, separation=1.0), dt=0.2, seed=seed,
+        planning=PathPlans(cell=CELL), local=Lattice(cell=CELL, separation=1.0, headway=0.0), dt=0.2, seed=seed,
     )  # fmt: skip
     return sim, np.array(who)
 
@@ -249,8 +281,8 @@ def test_the_own_cell_is_left_even_for_a_worse_one_and_kept_only_when_all_others
     world = World(shapely.box(0, 0, 5 * CELL, CELL), targets={"end": Target(position=centre((0, 4)), radius=0.05)})
     people = [centre((0, 2)), centre((0, 3)), centre((0, 4))]
     sim = Simulation(
-        world, Group("people", positions=people, goal="end"), planning=PathPlans(cell=CELL), local=Lattice(cell=CELL),
-        dt=0.1, seed=1,
+        world, Group("people", positions=people, goal="end"), planning=PathPlans(cell=CELL),
+        local=Lattice(cell=CELL, headway=0.0), dt=0.1, seed=1,
     )  # fmt: skip
     sim.agents.credit[:] = 1.0
     sim.step()

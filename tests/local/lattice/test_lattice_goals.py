@@ -14,7 +14,7 @@ CELL = 0.4
 
 
 def simulate(world: World, *groups: Group) -> Simulation:
-    return Simulation(world, list(groups), planning=PathPlans(), local=Lattice(), dt=0.1, seed=2)
+    return Simulation(world, list(groups), planning=PathPlans(), local=Lattice(headway=0.0), dt=0.1, seed=2)
 
 
 def hall(**parts: Any) -> World:

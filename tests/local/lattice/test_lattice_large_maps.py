@@ -15,7 +15,9 @@ CELL, STRAIGHT = 0.4, 2744210
 def corridor(cells: int, **plans: object) -> Simulation:
     world = World(shapely.box(0, 0, cells * CELL, 3 * CELL), targets={"end": Target(position=(0.2, 0.6), radius=0.1)})
     people = Group("people", count=cells // 4, goal="end", desired_speed=2.0)
-    return Simulation(world, people, planning=PathPlans(**plans), local=Lattice(separation=1.0), dt=0.2, seed=1)
+    return Simulation(
+        world, people, planning=PathPlans(**plans), local=Lattice(separation=1.0, headway=0.0), dt=0.2, seed=1
+    )
 
 
 def test_people_walk_on_where_the_lowest_32_bits_of_their_way_begin_anew() -> None:

@@ -182,7 +182,7 @@ def test_plans_that_were_repaired_are_those_of_a_plain_search(seed: int) -> None
 def test_who_is_deep_under_what_falls_stays_and_who_is_at_its_rim_walks_out() -> None:
     world = World(shapely.box(0, 0, 8, 4), targets={"there": Target(position=(7, 2))})
     people = Group("people", count=150, goal="there")
-    sim = Simulation(world, people, planning=PathPlans(), local=Lattice(), dt=0.2, seed=1)
+    sim = Simulation(world, people, planning=PathPlans(), local=Lattice(headway=0.0), dt=0.2, seed=1)
     sim.at(1.0, events.AddObstacle(name="rubble", position=(3, 2), radius=1.0))
     sim.run(until=1.0)
     away = np.linalg.norm(sim.agents.position - (3, 2), axis=1)

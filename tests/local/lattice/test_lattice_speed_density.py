@@ -1,4 +1,4 @@
-"""How speed falls with density in a corridor without an end: from its last cells people go on to the first ones."""
+"""How speed falls with density by the paper's rule, in a corridor whose last cells lead on to the first ones."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def endless_corridor(count: int, *, dt: float, separation: float = 0.5, seed: in
     world.set_exit("end", open=False)
     people = Group("people", count=count, goal="end", desired_speed=SPEED)
     return Simulation(
-        world, people, planning=PathPlans(), local=Lattice(separation=separation), dt=dt, seed=seed,
+        world, people, planning=PathPlans(), local=Lattice(separation=separation, headway=0.0), dt=dt, seed=seed,
         watch_collisions=False,
     )  # fmt: skip
 

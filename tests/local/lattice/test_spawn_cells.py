@@ -113,7 +113,7 @@ def test_groups_sources_and_newcomers_never_share_cells() -> None:
     sim = Simulation(
         world,
         [Group("a", count=30), Group("b", positions=[(1.0, 1.0)] * 9), Source("a", rate=30.0, region="in", total=80)],
-        planning=PathPlans(), local=Lattice(), dt=0.1, seed=1,
+        planning=PathPlans(), local=Lattice(headway=0.0), dt=0.1, seed=1,
     )  # fmt: skip
     for step in range(60):
         if step == 20:

@@ -41,7 +41,7 @@ def crowd(*places: tuple[int, int, int]) -> NDArray[np.uint8]:
     return occupied
 
 
-PLAIN = Congestion(high=20, low=8, scaled=False, area=4.0, every=1)
+PLAIN = Congestion(high=20, low=8, scaled=False, area=4.0, every=1, replan=False)
 
 
 def test_a_congestion_begins_above_the_high_threshold_and_ends_below_the_low_one() -> None:

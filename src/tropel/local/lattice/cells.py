@@ -139,6 +139,15 @@ class CellAgents(NamedTuple):
     velocity: NDArray[np.float64]
 
 
+class Headways(NamedTuple):
+    """How long cells stay empty after an agent has left them (`headways.py`)."""
+
+    #: (cells with a border,): the step from which a cell may be entered again; empty if none waits
+    closed_until: NDArray[np.int64]
+    seconds: NDArray[np.float64]  #: (cells,): how long a cell stays empty, on average [s]
+    spread: float  #: share of that time that is random
+
+
 @inlined_kernel
 def place_of(row, column):
     return (np.int64(row) << 32) | np.int64(column)

@@ -75,8 +75,8 @@ def _ask_for_ground(i, place, crowd, ground, occupied, claim):
 
 
 @kernel
-def _propose_some(rows, first, last, places, crowd, ground, walls, occupied, tiles, bonds, key, step, dt, claim, choice,
-                  out_velocity, out_credit):  # fmt: skip
+def _propose_some(rows, first, last, places, crowd, ground, walls, occupied, tiles, bonds, headways, key, step, dt,
+                  claim, choice, out_velocity, out_credit):  # fmt: skip
     decisions, arrived, hasty = 0, 0, 0
     for n in range(np.uint64(first), np.uint64(last)):
         if n + _FAR_AHEAD < np.uint64(rows.size):
@@ -115,6 +115,12 @@ def _propose_some(rows, first, last, places, crowd, ground, walls, occupied, til
         out_velocity[i, 1] = crowd.velocity[i, 1] if waits else 0.0
         goes = (bits != 0) & (not waits)
         here = np.uint64(padded(row, column, ground.columns))
+        if headways.closed_until.size > 0 and goes:
+            there = padded(row + MOVE_Y[m], column + MOVE_X[m], ground.columns)
+            if step < headways.closed_until[there]:
+                # It waits for this cell. Going elsewhere meanwhile would lead it out of the queue.
+                goes = False
+                out_credit[i] = min(credit, straight if m < 4 else math.sqrt(2.0) * straight)
         choice[n] = m if goes else STAYS
         claim[here] = m + 1 if goes else 0
     return decisions, arrived, hasty
@@ -196,9 +202,19 @@ def _ask_for_columns(i, crowd, out_position, out_velocity, out_heading, out_cred
     prefetch(out_heading, i + i)
 
 
+@inlined_kernel
+def _close(cell, until_free, i, cell_seconds, crowd, headways, key, step, dt):
+    """Close a cell until it is free [s] and its headway has passed. Random rounding keeps the mean for any dt."""
+    draws = words(key, crowd.id[i], step, 1)
+    random_part = -math.log((draws[0] + 0.5) * 2.0**-32)
+    seconds = until_free + cell_seconds * (1.0 - headways.spread + headways.spread * random_part)
+    steps = np.int64(math.floor(seconds / dt + draws[1] * 2.0**-32))
+    headways.closed_until[cell] = step + max(steps, 1)
+
+
 @kernel
-def _move_some(rows, first, last, places, crowd, ground, dt, claim, choice, goes, occupied, out_position, out_velocity,
-               out_heading, out_credit):  # fmt: skip
+def _move_some(rows, first, last, places, crowd, ground, headways, key, step, dt, claim, choice, goes, occupied,
+               out_position, out_velocity, out_heading, out_credit):  # fmt: skip
     moves = 0
     across = ground.columns + 2 * BORDER
     for n in range(np.uint64(first), np.uint64(last)):
@@ -223,6 +239,15 @@ def _move_some(rows, first, last, places, crowd, ground, dt, claim, choice, goes
         out_credit[i] = max(credit - cost, 0.0)
         occupied[np.uint64(here)] = 0
         occupied[np.uint64(here + dy * across + dx)] = 1
+        if headways.closed_until.size > 0:
+            cell = row * ground.columns + column
+            _close(here, 0.0, i, headways.seconds[cell], crowd, headways, key, step, dt)
+            cell += dy * ground.columns + dx
+            plan = ground.plan_of_goal[crowd.goal[i] - NO_GOAL]
+            if ground.lengths[np.uint64(length_at(plan, cell, ground))] == AT_GOAL:
+                # Agents disappear from exits. Those behind them must not get there faster for that.
+                there = here + dy * across + dx
+                _close(there, cost, i, headways.seconds[cell], crowd, headways, key, step, dt)
         places[n] = place_of(row + dy, column + dx)
         out_position[i, 0] = ground.x + (column + dx + 0.5) * ground.cell
         out_position[i, 1] = ground.y + (row + dy + 0.5) * ground.cell
@@ -232,8 +257,8 @@ def _move_some(rows, first, last, places, crowd, ground, dt, claim, choice, goes
 
 
 @parallel_kernel
-def step_on_cells(rows, places, crowd, ground, walls, occupied, tiles, bonds, key, step, dt, claim, lots, choice, goes,
-                  out_position, out_velocity, out_heading, out_credit):  # fmt: skip
+def step_on_cells(rows, places, crowd, ground, walls, occupied, tiles, bonds, headways, key, step, dt, claim, lots,
+                  choice, goes, out_position, out_velocity, out_heading, out_credit):  # fmt: skip
     """All agents decide and move. Returns how many decided, have arrived, moved, and are too fast for dt."""
     count = rows.size
     chunks = (count + CHUNK - 1) // CHUNK
@@ -241,7 +266,7 @@ def step_on_cells(rows, places, crowd, ground, walls, occupied, tiles, bonds, ke
     for chunk in numba.prange(chunks):
         decided, there, fast = _propose_some(
             rows, chunk * CHUNK, min((chunk + 1) * CHUNK, count), places, crowd, ground, walls, occupied, tiles,
-            bonds, key, step, dt, claim, choice, out_velocity, out_credit)  # fmt: skip
+            bonds, headways, key, step, dt, claim, choice, out_velocity, out_credit)  # fmt: skip
         decisions += decided
         arrived += there
         hasty += fast
@@ -254,6 +279,6 @@ def step_on_cells(rows, places, crowd, ground, walls, occupied, tiles, bonds, ke
                       goes)  # fmt: skip
     for chunk in numba.prange(chunks):
         moves += _move_some(
-            rows, chunk * CHUNK, min((chunk + 1) * CHUNK, count), places, crowd, ground, dt, claim, choice, goes,
-            occupied, out_position, out_velocity, out_heading, out_credit)  # fmt: skip
+            rows, chunk * CHUNK, min((chunk + 1) * CHUNK, count), places, crowd, ground, headways, key, step, dt, claim,
+            choice, goes, occupied, out_position, out_velocity, out_heading, out_credit)  # fmt: skip
     return decisions, arrived, moves, hasty

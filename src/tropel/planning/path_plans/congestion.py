@@ -8,6 +8,9 @@ clipped by walls) reaches as far as agents see. It is removed when the count fal
 Where two squares overlap, a queue at a narrow door raises a false alarm at the wide door next to it (figure 10). So
 thresholds here are persons per metre of the passage's width, as the paper proposes. For a passage wider than the
 square, they are per metre of the part inside it. Plain counts as in the paper are also possible (`scaled=False`).
+
+The paper's obstacle makes evacuations longer. So by default there is none: agents plan around the wait (`detours.py`),
+and only those in the queue count, not those who have passed it. `replan=False` is the paper's rule.
 """
 
 from __future__ import annotations
@@ -39,12 +42,18 @@ class Congestion:
     )
     low: float = quantities.number(5.0, low=0.0, about="a congestion ends below this (T_lo)")
     scaled: bool = True  #: thresholds are per metre of a bottleneck's width
+    replan: bool = True  #: agents plan around the wait; if false, they are repelled, as in the paper
+    flow: float = quantities.number(
+        1.9, above=0.0, unit="1/(m s)", about="people that pass a congested bottleneck, for the wait there"
+    )
     area: float = quantities.number(
         4.0, above=0.0, unit="m", about="side of the square that is monitored around each bottleneck"
     )
     every: int = quantities.number(10, whole=True, low=1, about="steps between two counts at the same bottleneck")
-    intensity: float = quantities.number(2.0, above=0.0, about="a in equation 4")
-    reach: float = quantities.number(8.0, above=1.0, about="ratio of outer to inner radius of a congestion")
+    intensity: float = quantities.number(2.0, above=0.0, about="a in equation 4; for replan = false")
+    reach: float = quantities.number(
+        8.0, above=1.0, about="ratio of outer to inner radius of a congestion; for replan = false"
+    )
 
     def __post_init__(self) -> None:
         if not self.low < self.high:
@@ -93,6 +102,8 @@ class CongestionWatch:
         self._counts = np.zeros(len(self._bottlenecks), dtype=np.int64)
         self._congested = np.zeros(len(self._bottlenecks), dtype=np.bool_)
         self._history: list[tuple[int, ...]] = []
+        #: The cells that are counted at each bottleneck, by number; None for those of its square.
+        self.queues: list[NDArray[np.int64]] | None = None
 
     # Queries ----------------------------------------------------------------------------------------------------
 
@@ -113,6 +124,12 @@ class CongestionWatch:
     def thresholds(self, bottleneck: Bottleneck) -> tuple[float, float]:
         """T_hi and T_lo [persons] at a bottleneck."""
         return self.parameters.thresholds(bottleneck.width)
+
+    def waits(self) -> list[int]:
+        """How long newcomers wait at each bottleneck [s]; zero where it is not congested."""
+        width = np.array([min(each.width, self.parameters.area) for each in self._bottlenecks])
+        waits = np.rint(self._counts / (self.parameters.flow * width)) * self._congested
+        return [int(wait) for wait in waits.tolist()]
 
     def looks(self, bottleneck: Bottleneck) -> Looks:
         """All counts at a bottleneck."""
@@ -164,10 +181,9 @@ class CongestionWatch:
         every = self.parameters.every
         for number in range(step % every, len(self._bottlenecks), every):
             bottleneck = self._bottlenecks[number]
-            square = _square(bottleneck, self.parameters.area, self._terrain.raster)
-            count = int(np.count_nonzero(occupied[square]))
+            count = self._count_at(number, occupied)
             if dead is not None:
-                count -= int(np.count_nonzero(dead[square]))
+                count -= self._count_at(number, dead)
             self._counts[number] = count
             high, low = self.thresholds(bottleneck)
             was = bool(self._congested[number])
@@ -178,12 +194,17 @@ class CongestionWatch:
             if self.keep_history:
                 self._history.append((step, *bottleneck.cell, count, int(now)))
 
+    def _count_at(self, number: int, cells: NDArray[Any]) -> int:
+        if self.queues is not None:
+            return int(np.count_nonzero(cells.reshape(-1)[self.queues[number]]))
+        return int(np.count_nonzero(cells[_square(self._bottlenecks[number], self.parameters.area, self._raster())]))
+
     def replan(self, terrain: Ground, bottlenecks: Sequence[Bottleneck]) -> None:
         """Switch to the bottlenecks of another plan. Those in the same cell stay as congested as they are."""
         known = {each.cell: number for number, each in enumerate(self._bottlenecks)}
         self._clear()
         before, counts, congested = [known.get(each.cell) for each in bottlenecks], self._counts, self._congested
-        self._terrain = terrain
+        self._terrain, self.queues = terrain, None
         self._bottlenecks = tuple(bottlenecks)
         self._counts = np.array([0 if k is None else counts[k] for k in before], dtype=np.int64)
         self._congested = np.array([k is not None and congested[k] for k in before], dtype=np.bool_)
@@ -235,6 +256,7 @@ class CongestionWatch:
         """Go back to what was read, and publish its congestions."""
         self._clear()
         self._bottlenecks, self._counts, self._congested, self._history = watched
+        self.queues = None
         self._show_all()
 
     # Filters ----------------------------------------------------------------------------------------------------
@@ -249,7 +271,7 @@ class CongestionWatch:
 
     def _show(self, number: int) -> None:
         bottleneck = self._bottlenecks[number]
-        if self._congested[number]:
+        if self._congested[number] and not self.parameters.replan:
             new = congestion_filter(bottleneck, self.parameters, self._terrain.raster)
             self._terrain.set_filter(filter_name(bottleneck), new)
         else:

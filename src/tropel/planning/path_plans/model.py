@@ -5,16 +5,13 @@ Banerjee, Abukmail & Kraemer, SIMULATION 85 (2009), sections 3 to 6. The cells a
 permanent hazards repair the plans; everything temporary is a filter on top (`world/ground.py`).
 
 Agents with other models may follow the same planner; for them it is a flow field on coarse cells.
-
-The file begins with the value maps that a planner publishes as filters (`PublishedMaps`); the planner follows.
 """
 
 from __future__ import annotations
 
-import inspect
-import json
 import warnings
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -26,151 +23,22 @@ from tropel.agents.state import AgentState
 from tropel.contracts import Guidance, Moment
 from tropel.contracts.layers import Behaviours
 from tropel.contracts.offers import OfferedBottlenecks
-from tropel.errors import CheckpointError, ParameterError, suggest
+from tropel.errors import ParameterError
 from tropel.foundation.arguments import Length, checked_arguments
 from tropel.foundation.renamed import warn
 from tropel.foundation.stored_arrays import taken
 from tropel.planning.fields.goals import goals_among
 from tropel.planning.flow.model import FlowField, TerrainFactor
-from tropel.planning.flow.path_plan import Discount
+from tropel.planning.flow.path_plan import Discount, PathPlan
 from tropel.planning.path_plans.bottlenecks import Bottleneck, find_bottlenecks
 from tropel.planning.path_plans.congestion import Congestion, CongestionWatch
+from tropel.planning.path_plans.detours import Detours
+from tropel.planning.path_plans.published_maps import PublishedMaps
 from tropel.world import World
 from tropel.world.ground import Ground
 from tropel.world.influence import HazardFilters
 from tropel.world.raster import Raster, cells_now
 from tropel.world.value_maps import ValueMap
-
-# Value maps become filters on the ground (`world/ground.py`). A filter is rebuilt only if its map has moved, its time
-# has come, or the cells have been redrawn.
-
-
-#: Prefix of the filters' names, so that they cannot clash with those of hazards and congestions.
-_PREFIX = "value map "
-
-
-class PublishedMaps:
-    """Value maps by name: those declared at the start, and those added and removed since."""
-
-    def __init__(self, declared: Mapping[str, ValueMap | Mapping[str, Any]]) -> None:
-        if not isinstance(declared, Mapping):
-            raise ParameterError(
-                f"value maps must be given by name, as {{name = {{values = …}}}}, not {declared!r:.40}"
-            )
-        self._declared = {name: _value_map(name, each) for name, each in declared.items()}
-        self.begin()
-
-    def begin(self) -> None:
-        """Start again with the declared maps."""
-        self._maps = dict(self._declared)
-        self._published: dict[str, tuple[ValueMap, tuple[float, ...]]] = {}
-        self._raster: Raster | None = None
-
-    @property
-    def names(self) -> list[str]:
-        return list(self._maps)
-
-    @property
-    def parameters(self) -> str:
-        return "; ".join(f"{name}: {value_map.parameters}" for name, value_map in self._declared.items())
-
-    def add(self, name: str, value_map: ValueMap) -> None:
-        if name in self._maps:
-            raise ParameterError(f"there is a value map '{name}' already; remove it first or choose another name")
-        self._maps[name] = _value_map(name, value_map)
-
-    def remove(self, name: str) -> None:
-        if name not in self._maps:
-            raise ParameterError(f"there is no value map '{name}'; {suggest(name, self._maps)}")
-        del self._maps[name]
-
-    def publish(self, ground: Ground, groups: Sequence[str], time: float, *, on: bool = True) -> None:
-        """Update the filters on the ground; there are none unless `on`."""
-        wanted = self._maps if on else {}
-        if ground.raster is not self._raster:
-            self._raster = ground.raster
-            self._published.clear()
-        for name in [name.removeprefix(_PREFIX) for name in ground.filters if name.startswith(_PREFIX)]:
-            if name not in wanted:
-                ground.drop_filter(_PREFIX + name)
-        self._published = {name: published for name, published in self._published.items() if name in wanted}
-        for name, value_map in wanted.items():
-            now = (value_map, value_map.moment(time))
-            if self._published.get(name) == now:
-                continue
-            new = value_map.filter(ground.raster, now[1], group=_number(value_map.group, groups, name), name=name)
-            if new is None:
-                ground.drop_filter(_PREFIX + name)
-            else:
-                ground.set_filter(_PREFIX + name, new)
-            self._published[name] = now
-
-    # Checkpoints ------------------------------------------------------------------------------------------------
-
-    def state(self) -> dict[str, NDArray[Any]]:
-        """The present maps: a mark for declared ones, plain data for others, and only the name for functions."""
-        stored = {name: self._stored(name, value_map) for name, value_map in self._maps.items()}
-        return {"value_maps": np.frombuffer(json.dumps(stored).encode(), dtype=np.uint8)}
-
-    def _stored(self, name: str, value_map: ValueMap) -> Any:
-        if self._declared.get(name) is value_map:
-            return "declared"
-        return {"function": value_map.parameters} if value_map.holds_function else value_map.stored()
-
-    def restore(self, stored: Mapping[str, NDArray[Any]]) -> None:
-        """Put back what `state` returned; if it cannot be read, nothing is changed."""
-        self.put_back(self.read(stored))
-
-    def read(self, stored: Mapping[str, NDArray[Any]]) -> dict[str, ValueMap]:
-        """The maps that `state` returned; functions are taken from the maps that the script has added."""
-        text = taken(stored, "value_maps", dtype="uint8", shape=(None,)).tobytes()
-        try:
-            told = json.loads(text)
-            return {name: self._read_map(name, entry) for name, entry in told.items()}
-        except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
-            raise CheckpointError(f"'value_maps' in it cannot be read ({type(error).__name__}: {error})") from error
-
-    def _read_map(self, name: str, entry: Any) -> ValueMap:
-        if entry == "declared":
-            return self._declared[name]
-        if "function" in entry:
-            if name not in self._maps or self._maps[name].parameters != entry["function"]:
-                raise ParameterError(
-                    f"value map '{name}' is or moves by a function that this script does not define; add the same "
-                    f"map before restoring"
-                )
-            return self._maps[name]
-        return _value_map(name, entry)
-
-    def put_back(self, maps: Mapping[str, ValueMap]) -> None:
-        self._maps = dict(maps)
-
-
-def _value_map(name: str, given: Any) -> ValueMap:
-    if isinstance(given, ValueMap):
-        return given
-    if not isinstance(given, Mapping):
-        raise ParameterError(f"value map '{name}' must be given as ValueMap(…), not {given!r}")
-    known = list(inspect.signature(ValueMap).parameters)
-    for key in given:
-        if key not in known:
-            raise ParameterError(f"value map '{name}' has no '{key}'; {suggest(key, known)}")
-    if "values" not in given:
-        raise ParameterError(f"value map '{name}': its values are missing; add them as values = …")
-    try:
-        return ValueMap(**given)
-    except ParameterError as error:
-        raise ParameterError(f"value map '{name}': {error}") from error
-
-
-def _number(group: str | None, groups: Sequence[str], name: str) -> int:
-    if group is None:
-        return -1
-    if group not in groups:
-        raise ParameterError(
-            f"value map '{name}' is for the group '{group}', which does not exist; {suggest(group, groups)}"
-        )
-    return list(groups).index(group)
 
 
 class PathPlans(FlowField):
@@ -209,6 +77,7 @@ class PathPlans(FlowField):
         self.keep_history = False  #: whether `watch` stores its counts
         self._maps = PublishedMaps(_maps_given(value_maps, layers))
         self._frame = 0
+        self._detours = None if self.congestion is None else Detours(area=self.congestion.area)
         self._stale = False  # whether plans may have changed while bottlenecks were not monitored
         self._published: tuple[object, ...] = ()  #: the raster and the plans that have been published
         self._ground: Ground | None = None
@@ -263,6 +132,7 @@ class PathPlans(FlowField):
             occupied = np.zeros(raster.shape, dtype=np.uint8)
             mark_points(state.position, members, raster.origin, raster.cell, occupied)
             self.watch.look(self._frame, occupied)
+        self._plan_detours()
         self._frame += 1
         out.ground = self._ground
 
@@ -277,21 +147,39 @@ class PathPlans(FlowField):
         if name == "congestion" and not on and self.watch is not None:
             self.watch.rest()
             self._stale = True
+            self._plan_detours()
 
     def _watches(self) -> bool:
         return self.behaviours.get("congestion", False)
 
     def _publish(self) -> Ground:
-        """Publish the plans: all in one array; each `PathPlan` repairs its own part of it."""
+        """Publish the plans that have changed, without detours, and watch their bottlenecks."""
+        if self._detours is not None:
+            self._detours.clear()
+        known = {id(plan) for plan in self._published}
+        changed = [row for row, plan in enumerate(self._plans.values()) if id(plan) not in known]
+        ground = self._write_plans(changed)
+        self._published = (self._raster, *self._plans.values())
+        if self._watches():
+            self._watch_bottlenecks(ground)
+        return ground
+
+    def _write_plans(self, changed: Sequence[int]) -> Ground:
+        """Put the plans on the ground: all in one array; each `PathPlan` repairs its own part of it.
+
+        Detours come after the others. `changed` are the rows whose lengths are other ones now.
+        """
         raster = self._known()[1]
-        plans = {goal: solved.field.solver for goal, solved in self._plans.items()}
+        plans = self._solvers()
+        detours = self._detours.plans if self._detours is not None else {}
+        all_plans = [*plans.values(), *detours.values()]
         ground = self._ground
-        longest_move = max((plan.longest_move for plan in plans.values()), default=DIAGONAL)
+        longest_move = max((plan.longest_move for plan in all_plans), default=DIAGONAL)
         same_units = ground is not None and ground.longest_move == longest_move
-        if ground is None or any(plan.units.base is not ground.units for plan in plans.values()):
+        if ground is None or any(plan.units.base is not ground.units for plan in all_plans):
             same_units = False
-            units = np.empty((len(plans), *raster.shape), dtype=np.int64)
-            for row, plan in enumerate(plans.values()):
+            units = np.empty((len(all_plans), *raster.shape), dtype=np.int64)
+            for row, plan in enumerate(all_plans):
                 units[row] = plan.units
                 plan.units = units[row]
             if ground is None:
@@ -301,23 +189,39 @@ class PathPlans(FlowField):
         ground.raster, ground.drawn, ground.longest_move = raster, self._drawn, longest_move
         for plan in plans.values():
             ground.moves = plan.moves
-        ground.plan_of_goal = {goal: row for row, goal in enumerate(plans)}
+        ground.plan_of_goal = {goal: row for row, goal in enumerate(plans, start=len(plans) if detours else 0)}
         self._ground = ground
-        known = {id(plan) for plan in self._published}
-        changed = [row for row, plan in enumerate(self._plans.values()) if id(plan) not in known]
         ground.renew_short_lengths(changed if same_units else None)
-        self._published = (self._raster, *self._plans.values())
-        if self._watches():
-            self._watch_bottlenecks(ground)
         return ground
+
+    def _solvers(self) -> dict[int, PathPlan]:
+        return {goal: solved.field.solver for goal, solved in self._plans.items()}
+
+    def _plan_detours(self) -> None:
+        """Let agents plan around the waits at congested bottlenecks, as they are now."""
+        if self.watch is None or self.watch.queues is None or self._detours is None:
+            return
+        changed, plans = self._detours.update(self.watch.waits()), len(self._plans)
+        # After a resume the ground may still show the detours of before.
+        shown = any(row >= plans for row in self._published_ground().plan_of_goal.values())
+        if changed or shown != bool(self._detours.plans):
+            self._write_plans(range(plans, plans + len(self._detours.plans)))
 
     def _watch_bottlenecks(self, ground: Ground) -> None:
         self._stale = False
-        bottlenecks = find_bottlenecks(ground)
+        bottlenecks = self._find_bottlenecks()
         if self.watch is None:
             self.watch = CongestionWatch(ground, bottlenecks, self.congestion, keep_history=self.keep_history)
         else:
             self.watch.replan(ground, bottlenecks)
+        if self.watch.parameters.replan and self._detours is not None:
+            raster = self._known()[1]
+            self._detours.begin(self._solvers(), bottlenecks, raster, self._terrain_factors(raster))
+            self.watch.queues = self._detours.queues()
+
+    def _terrain_factors(self, raster: Raster) -> NDArray[np.float64] | None:
+        factors = self._factors(raster)
+        return None if factors is None else np.asarray(factors, dtype=np.float64)
 
     def offers(self) -> tuple[object, ...]:
         places = OfferedBottlenecks(version=self._version_of_plans, find=self._find_bottlenecks)
@@ -325,11 +229,12 @@ class PathPlans(FlowField):
         return (*super().offers(), places, *watched)
 
     def _version_of_plans(self) -> object:
-        ground = self._published_ground()
-        return ground.drawn, tuple(sorted(ground.plan_of_goal.items()))
+        return self._published_ground().drawn, tuple(self._plans)
 
     def _find_bottlenecks(self) -> list[Bottleneck]:
-        return find_bottlenecks(self._published_ground())
+        """The bottlenecks of the plans without detours."""
+        without = {goal: row for row, goal in enumerate(self._plans)}
+        return find_bottlenecks(replace(self._published_ground(), plan_of_goal=without))
 
     def _published_ground(self) -> Ground:
         assert self._ground is not None
