@@ -19,14 +19,12 @@ ROOM = World(shapely.box(0, 0, 6, 4), exits={"out": shapely.box(5, 1, 6, 3)})
     ("world", "planner", "model"),
     [
         (ROOM, FlowField, Walk),
-        (World.box((0, 0), (9, 9), periodic=True), Direct, Seek),
+        (World.box((0, 0), (9, 9), open=True), Direct, Seek),
         (World.box((0, 0, 0), (5, 5, 5)), Direct, Seek),
         (World(bounds=(0, 0, 9, 9), walls=[[(1, 1), (2, 2)]]), FlowField, Walk),
     ],
 )
 def test_with_walls_people_find_their_way_and_walk(world: World, planner: type, model: type) -> None:
-    if world.is_periodic:
-        pytest.skip("solid bodies need a seam-free space")
     sim = Simulation(world, Group("a", count=1, goal="none"))
     assert [type(each) for each in sim.layers.planners] == [planner]
     assert [type(each) for each in sim.layers.models] == [model]

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-import pytest
 from scipy.spatial import cKDTree
 
 from tropel import bench
@@ -42,14 +41,3 @@ def test_agents_walk_towards_the_opposite_point() -> None:
         sim.step()
     towards = -start / np.linalg.norm(start, axis=1, keepdims=True)
     assert ((sim.agents.position - start) * towards).sum(axis=1).mean() > 4.0
-
-
-def test_rvo2_moves_the_same_agents_to_the_same_places() -> None:
-    pytest.importorskip("pyrvo", reason="the RVO2 library for Python is not installed")
-    start = orca.circle(60)
-    ours, theirs = orca.simulation(start), orca.Rvo2Crowd(start)
-    for _ in range(20):
-        ours.step()
-        theirs.choose()
-        theirs.step()
-    np.testing.assert_allclose(theirs.position, ours.agents.position, atol=0.05)

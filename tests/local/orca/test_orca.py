@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from pathlib import Path
 from typing import Any
@@ -13,10 +14,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from orca_reference import best_velocity, disc_line, wall_line
+from record_rvo2 import RECORDED, SEEDS, rvo2_crowd
 from scipy.spatial.distance import pdist
 
 from steered_once import PLAIN, model_in_a_file, moved, steered, turning
 from tropel import ORCA, Group, Obstacle, Planner, Simulation, Target, Waypoints, World
+from tropel.bench import orca
 from tropel.errors import ParameterError
 from tropel.testing import check_steering
 from two_threads import needs_two_threads
@@ -268,23 +271,20 @@ def test_agents_that_have_not_started_stand_still() -> None:
     assert sim.agents.position[1, 0] < 0.0
 
 
-def test_a_crowd_moves_as_in_rvo2() -> None:
-    pyrvo = pytest.importorskip("pyrvo", reason="the RVO2 library for Python is not installed")
-    # RVO2 calculates in single precision.
-    people = {name: np.float64(np.float32(values)) for name, values in crowd(2, count=150, side=20.0).items()}
-    wanted = people["desired_speed"][:, None] * people["directions"]
-    theirs = pyrvo.RVOSimulator()
-    theirs.set_time_step(0.1)
-    for i, place in enumerate(people["position"]):
-        reach, size, fastest = (float(people[name][i]) for name in ("sense_radius", "radius", "desired_speed"))
-        theirs.add_agent(tuple(place), reach, 10, 2.0, 0.5, size, 1.5 * fastest)
-        theirs.set_agent_velocity(i, tuple(people["velocity"][i]))
-        theirs.set_agent_pref_velocity(i, tuple(wanted[i]))
-    theirs.do_step()
-    moved = np.array([theirs.get_agent_velocity(i).to_tuple() for i in range(150)])
-    apart = np.linalg.norm(steered(ORCA(), **people).velocity - moved, axis=1)
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_crowd_moves_as_in_rvo2(seed: int) -> None:
+    theirs = np.array(json.loads(RECORDED.read_text(encoding="utf-8"))["velocities"][str(seed)])
+    apart = np.linalg.norm(steered(ORCA(), **rvo2_crowd(seed)).velocity - theirs, axis=1)
     assert np.median(apart) < 1e-6
     assert (apart < 1e-3).mean() > 0.97
+
+
+def test_a_circle_moves_as_in_rvo2() -> None:
+    theirs = np.array(json.loads(RECORDED.read_text(encoding="utf-8"))["circle"])
+    ours = orca.simulation(orca.circle(60))
+    for _ in range(20):
+        ours.step()
+    np.testing.assert_allclose(theirs, ours.agents.position, atol=0.05)
 
 
 # The promises ---------------------------------------------------------------------------------------------------------
