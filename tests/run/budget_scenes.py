@@ -38,7 +38,8 @@ class Juggling(Direct):
 
 def juggler() -> Simulation:
     world = World(shapely.box(0, 0, 2000, 4), exits={"out": shapely.box(1999, 0, 2000, 4)})
-    return Simulation(world, Group("people", positions=[(1.0, 1.0), (1.0, 3.0)]), planning=Juggling(), dt=0.1)
+    people = Group("people", positions=[(1.0, 1.0), (1.0, 3.0)])
+    return Simulation(world, people, planning=Juggling(), habits=[], dt=0.1)
 
 
 class Clock:

@@ -80,7 +80,7 @@ local = { model = "seek" }
 """
     sim = parse_scenario(text, source="two", folder=Path()).build()
     kinds = [type(layer).__name__ for layer in sim.all_layers()]
-    assert sorted(kinds[1:]) == ["FlowField", "Lattice", "PathPlans", "PathPlans", "Seek", "Seek"]
+    assert sorted(kinds[1:]) == ["AvoidHazards", "FlowField", "Lattice", "PathPlans", "PathPlans", "Seek", "Seek"]
     sim.run(until="empty", limit=60.0)
     assert len(sim.agents) == 0
 

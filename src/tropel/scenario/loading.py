@@ -149,7 +149,7 @@ def named_scenario(name: PathLike, *, allow_imports: Sequence[str] = ()) -> Scen
     known = str(name) in [*builtin_names(), *verification_names()]
     return (
         load_builtin(str(name))
-        if known and not Path(name).exists()
+        if known and not Path(name).is_file()
         else load_scenario(name, allow_imports=allow_imports)
     )
 

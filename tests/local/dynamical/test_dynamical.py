@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
-from tropel import Door, Group, Normal, Obstacle, Simulation, Target, Uniform, World
+from tropel import Direct, Door, Group, Normal, Obstacle, Simulation, Target, Uniform, World
 from tropel._kernels.compile import SMALL_RUN
 from tropel.errors import ParameterError, ScenarioError
 from tropel.figures.phase_portraits import TurnRateCurve, turn_rate_curve
@@ -89,7 +89,7 @@ class Crossing:
         personality = {"courage": self.courage, "agility": self.agility, "mass": self.mass}
         group = Group("a", positions=moved(self.places), goal="t", parameters=personality)
         model = Dynamical(**{"noise": 0.0, "solid_bodies": False, **parameters})
-        sim = Simulation(world, group, local=model, dt=0.05)
+        sim = Simulation(world, group, planning=Direct(), local=model, dt=0.05)
         sim.agents.heading[:] = self.headings @ turn.T
         for _ in range(steps):
             sim.step()
@@ -259,7 +259,8 @@ def test_stronger_and_further_reaching_repulsion_turns_more() -> None:
 def towards_a_wall(*, steps: int, **parameters: Any) -> Simulation:
     world = World(bounds=(-10, -10, 10, 10), walls=[[(4, -9), (4, 9)]], targets={"t": (9, 0)})
     local = Dynamical(**{**PAPERS, "walls": Repulsion(strength=0.0), **parameters})
-    sim = Simulation(world, Group("a", positions=[(0, 0)], goal="t", desired_speed=1.0), local=local, dt=0.05)
+    one = Group("a", positions=[(0, 0)], goal="t", desired_speed=1.0)
+    sim = Simulation(world, one, planning=Direct(), local=local, dt=0.05)
     for _ in range(steps):
         sim.step()
     return sim

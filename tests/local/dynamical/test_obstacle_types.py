@@ -110,7 +110,7 @@ def test_a_model_put_in_later_with_more_classes_is_refused() -> None:
     sim = passing()
     model = Dynamical(classes="apart")
     model.prepare(sim.moment())
-    sim.layers.phases = phases_of([model])
+    sim.layers.phases = phases_of([model], [()])
     with pytest.raises(ModelError, match="weights for 1 classes"):
         sim.step()
 

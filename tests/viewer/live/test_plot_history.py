@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from overlay_scenes import rooms, steps, walkers
 
-from tropel import Group, Hazard, Seek, Simulation, World
+from tropel import Direct, Group, Hazard, Seek, Simulation, World
 from tropel.viewer.live.plots_tab import History, evacuated, exit_flows, mean_speed, shown_exits
 
 
@@ -101,7 +101,7 @@ def test_many_exits_share_a_line() -> None:
     exits = {f"exit {k}": [(15.5, k), (16.0, k), (16.0, k + 0.8), (15.5, k + 0.8)] for k in range(8)}
     world = World([(0.0, 0.0), (16.0, 0.0), (16.0, 8.0), (0.0, 8.0)], exits=exits)
     people = Group("people", positions=[(15.3, k + 0.4) for k in range(8)], desired_speed=1.0)
-    sim = steps(Simulation(world, people, local=Seek(), dt=0.1, threads=1), 21)
+    sim = steps(Simulation(world, people, planning=Direct(), local=Seek(), dt=0.1, threads=1), 21)
     flows = exit_flows(sim, shown_exits(sim))
     assert list(flows.lines) == [*(f"exit {k}" for k in range(5)), "others"]
     assert 2.0 * flows.lines["others"].sum() == (sim.population.departures()["goal"] >= 5).sum() == 3

@@ -347,7 +347,7 @@ class AvoidHazards(Habit):
         courage = state.columns.get("courage", np.empty(0))
         hazards = self._hazards_of(moment.world)
         # The lists of walls around hazards must be complete as far as gaps for bodies are looked for.
-        widest = float(hazards.inner.max() + 2.0 * state.radius.max(initial=0.0) + _ROOM)
+        widest = float(hazards.inner.max()) + 2.0 * moment.reduce.largest(state.radius) + _ROOM
         turn_away(moment.members, state.position, state.radius, courage, moment.waiting, hazards,
                   moment.world.wall_grid(widest), self._strength, directions)  # fmt: skip
 
