@@ -2,13 +2,16 @@
 
 In a 2D world with walls people must find their way and walk like people: `FlowField` and `Walk`, which pass the
 standard tests of the field (docs/verification.md). In open space, in periodic space and in 3D there is nothing to find
-a way around: `Direct` and `Seek`. A model that follows the ground gets a planner that publishes one, `PathPlans`.
+a way around: `Direct` and `Seek`, in open 2D space with `KeepRight`, or people that meet would stand in each other's
+way. A model that follows the ground gets a planner that publishes one, `PathPlans`. Everybody avoids hazards, and
+families stay together.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from typing import Any
 
 import numpy as np
@@ -23,19 +26,26 @@ _CELL, _MOST_CELLS = 0.2, 4e6
 
 Planning = Planner | Mapping[str, Planner | None] | None
 Local = Model | Mapping[str, Model | None] | None
+Habits = Sequence[Habit] | Mapping[str, Sequence[Habit]] | None
 
 
 def with_defaults(
-    world: World, groups: Sequence[str], planning: Planning, local: Local
-) -> tuple[dict[str, Planner], dict[str, Model]]:
-    """The planner and the model of each group, with defaults where none is given. Groups share one default of a kind.
+    world: World,
+    groups: Sequence[str],
+    declared: Sequence[Group | Source],
+    planning: Planning,
+    local: Local,
+    habits: Habits,
+) -> tuple[dict[str, Planner], dict[str, Model], dict[str, Sequence[Habit]]]:
+    """The planner, model and habits of each group, with defaults where none are given. Groups share defaults of a kind.
 
-    Names and types of what is given are checked later (`run/group_layers.py`).
+    Names and types of given planners and models are checked later (`run/group_layers.py`).
     """
     models = _per_group(groups, local)
-    if None in models.values():
+    unchosen = {name for name, model in models.items() if model is None}
+    if unchosen:
         walking = default_model(world)
-        models = {name: walking if model is None else model for name, model in models.items()}
+        models |= dict.fromkeys(unchosen, walking)
     planners = _per_group(groups, planning)
     shared: dict[bool, Planner] = {}
     for name, given in planners.items():
@@ -43,7 +53,7 @@ def with_defaults(
         if given is None and on_ground not in shared:
             shared[on_ground] = default_planner(world, on_ground=on_ground)
         planners[name] = shared[on_ground] if given is None else given
-    return planners, models
+    return planners, models, _habits(world, groups, declared, models, unchosen, habits)
 
 
 def _per_group(groups: Sequence[str], given: Any) -> dict[str, Any]:
@@ -56,13 +66,18 @@ def _follows(model: Any) -> Follows | None:
     return declared.follows if isinstance(declared, ModelDeclaration) else None
 
 
-def habits_of(
+def _habits(
+    world: World,
     groups: Sequence[str],
     declared: Sequence[Group | Source],
     models: Mapping[str, Model],
-    given: Sequence[Habit] | Mapping[str, Sequence[Habit]] | None,
+    unchosen: AbstractSet[str],
+    given: Habits,
 ) -> dict[str, Sequence[Habit]]:
-    """The habits of each group: those given, else the default ones. Crowds that follow the ground have none."""
+    """The habits of each group: those given, else the default ones. Crowds that follow the ground have none.
+
+    `unchosen` are the groups with a default model.
+    """
     if isinstance(given, Mapping):
         for name in given:
             if name not in groups:
@@ -70,7 +85,10 @@ def habits_of(
     families = any(
         "family" in item.parameters or (isinstance(item, Group) and item.families is not None) for item in declared
     )
-    default = default_habits(families=families)
+    usual = default_habits(families=families)
+    # `Walk` keeps right by itself.
+    in_the_open = world.dim == 2 and not has_walls(world) and not world.is_periodic
+    default = {False: usual, True: (_keep_right(), *usual) if in_the_open and unchosen else usual}
     found: dict[str, Sequence[Habit]] = {}
     for name in groups:
         model = models.get(name)
@@ -84,7 +102,7 @@ def habits_of(
         for habit in own or ():
             if not isinstance(habit, Habit):
                 raise ParameterError(f"habits: {habit!r:.60} is not a habit; use objects such as KeepRight()")
-        found[name] = (default if own is None else tuple(own)) if directed else ()
+        found[name] = (default[name in unchosen] if own is None else tuple(own)) if directed else ()
     return found
 
 
@@ -95,6 +113,12 @@ def default_habits(*, families: bool) -> tuple[Habit, ...]:
     together = (StayTogether(),) if families else ()
     # Last, so that nobody is drawn into a fire.
     return (*together, AvoidHazards())
+
+
+def _keep_right() -> Habit:
+    from tropel.local.habits.keep_right import KeepRight
+
+    return KeepRight()
 
 
 def has_walls(world: World) -> bool:

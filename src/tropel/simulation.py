@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 
 from tropel._kernels.compile import use_threads
 from tropel.agents.groups import Group, Personal, Source
-from tropel.agents.leaving import arrived
 from tropel.agents.population import Population
 from tropel.agents.state import AgentState
 from tropel.broad_phase import CellGrid
@@ -29,7 +28,7 @@ from tropel.contact.collisions import CollisionLog, CollisionWatch
 from tropel.contact.walls import step_off
 from tropel.contracts import Environment, Habit, Model, Moment, Near, Planner
 from tropel.contracts.layers import Layer, ValueMaps
-from tropel.defaults import default_environment, habits_of, with_defaults
+from tropel.defaults import default_environment, with_defaults
 from tropel.errors import ModelError, ParameterError, TropelError
 from tropel.events import AddAgents
 from tropel.events.queue import EventLike, EventQueue, apply_event, due_step, event_json, is_news, repeated, schedule
@@ -63,10 +62,11 @@ STEP = Quantity(name="dt", above=0.0, high=1000.0, unit="s")
 class Simulation:
     """Agents in a world, a planner, an environment and a steering model, and a clock that runs in steps of dt [s].
 
-    `planning` and `local` may be one layer for all groups, or a mapping from group names to layers. What is left out is
-    chosen by `tropel.defaults`: in a 2D world with walls people find their way (`FlowField`) and walk (`Walk`), in open
-    space they go straight to their goal (`Direct`, `Seek`). `habits`, one list for all groups or one per group, change
-    the planned directions before the models steer; families stay together unless other habits are given.
+    `planning` and `local` may be one layer for all groups, or a mapping from group names to layers. What is left
+    out is chosen by `tropel.defaults`: in a 2D world with walls people find their way (`FlowField`) and walk
+    (`Walk`), in open space they go straight to their goal and keep right (`Direct`, `Seek`, `KeepRight`). `habits`,
+    one list for all groups or one per group, change the planned directions before the models steer; families stay
+    together unless other habits are given.
 
     The same seed gives the same bits on any number of threads. Collisions of bodies are watched for `collisions`, the
     summary of a run and the column `collided`. Set `watch_collisions` to false to turn that off; by default it is off
@@ -98,13 +98,13 @@ class Simulation:
         self.reduce = ONE_PROCESS  #: computes quantities of the whole crowd
         declared = [agents] if isinstance(agents, Group | Source) else list(agents)
         self.population = Population(world, declared, seed=self.seed)
-        planning, local = with_defaults(world, self.groups, planning, local)
+        planning, local, habits = with_defaults(world, self.groups, declared, planning, local, habits)
         self.layers = GroupLayers(
             self.groups,
             planning=planning,
             environment=default_environment() if environment is None else environment,
             local=local,
-            habits=habits_of(self.groups, declared, local, habits),
+            habits=habits,
             world=world,
         )
         for item in declared:
@@ -168,7 +168,7 @@ class Simulation:
             self.observers.deaths(self, died)
 
     def _let_out(self) -> None:
-        goals = arrived(self.agents, self.world)
+        goals = self.layers.leaving(self.agents, self.world, self.time)
         if goals is not None:
             self.population.let_out(goals, self.time)
 

@@ -122,11 +122,22 @@ def test_without_the_extra_it_is_named(run: Path, tmp_path: Path, options: list[
 
 def test_view_serves_a_page_until_it_is_interrupted(run: Path, tmp_path: Path) -> None:
     command = [sys.executable, "-m", "tropel.cli", "view", str(run), "--no-browser", "--port", "0"]
-    with subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True) as viewing:
-        assert viewing.stderr is not None
-        line = viewing.stderr.readline()
-        address = next(word.rstrip(";") for word in line.split() if word.startswith("http"))
-        assert urllib.request.urlopen(address).status == 200
-        viewing.send_signal(signal.SIGINT)
-        assert viewing.wait(60) == 0
-        assert viewing.stderr.read() == ""
+    with subprocess.Popen(
+        command,
+        cwd=tmp_path,
+        stderr=subprocess.PIPE,
+        text=True,
+        # What is started in the background of a shell has been told to ignore Ctrl-C.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    ) as viewing:
+        try:
+            assert viewing.stderr is not None
+            line = viewing.stderr.readline()
+            address = next(word.rstrip(";") for word in line.split() if word.startswith("http"))
+            assert urllib.request.urlopen(address).status == 200
+            viewing.send_signal(signal.SIGINT)
+            assert viewing.wait(60) == 0
+            assert viewing.stderr.read() == ""
+        finally:
+            # Or a page that does not end would keep the tests waiting forever.
+            viewing.kill()

@@ -1,4 +1,8 @@
-"""Agents that leave, at an open exit or an absorbing target, and agents that die, in a deadly hazard."""
+"""Agents that leave, at an open exit or an absorbing target, and agents that die, in a deadly hazard.
+
+Some models let agents walk on for a moment in an exit before they are gone (`ModelDeclaration.walk_on`), so that those
+behind them still find them in the way. Such agents have the columns of `LEAVING`.
+"""
 
 from __future__ import annotations
 
@@ -11,10 +15,22 @@ from numpy.typing import NDArray
 from tropel._kernels.cells import nearest_image
 from tropel._kernels.compile import inlined_kernel, kernel, parallel_kernel
 from tropel._kernels.predicates import inside_edges
-from tropel.agents.state import NEAREST_EXIT, NEAREST_TARGET, NO_GOAL, AgentState
+from tropel.agents.state import NEAREST_EXIT, NEAREST_TARGET, NO_GOAL, AgentState, Column, Floats
 from tropel.world import World
 
 STAYS = -1
+
+LEAVING = (
+    Column(
+        name="leaves_by",
+        dtype="int32",
+        default=STAYS,
+        low=STAYS,
+        kept=True,
+        about="number of the exit that it has reached and walks out by; -1 for none",
+    ),
+    Column(name="leaves_at", low=0.0, kept=True, unit="s", about="when it is gone, if it walks out"),
+)
 
 #: Agents per unit of parallel work.
 _CHUNK = 512
@@ -92,6 +108,28 @@ def arrived(state: AgentState, world: World) -> NDArray[np.int32] | None:
     out = np.empty(len(state), dtype=np.int32)
     box = np.empty((goals.is_exit.size, 4))
     return out if _arrived(state.position, state.goal, state.dead, goals, takes_out, box, out) else None
+
+
+def walked_out(
+    state: AgentState, world: World, goals: NDArray[np.int32] | None, walk_on: Floats, time: float
+) -> NDArray[np.int32] | None:
+    """What `arrived` found, with those that have walked on for long enough instead of those that reach an exit now.
+
+    `walk_on` is for how long each agent does that [s].
+    """
+    reached = np.empty(0, dtype=np.int64)
+    if goals is not None:
+        at_exit = world.goals().is_exit[np.maximum(goals, 0)] > 0
+        reached = np.flatnonzero((goals != STAYS) & at_exit & (walk_on > 0.0))
+        fresh = reached[state.leaves_by[reached] == STAYS]
+        state.leaves_by[fresh] = goals[fresh]
+        state.leaves_at[fresh] = time + walk_on[fresh]
+        goals[reached] = STAYS
+    gone = np.flatnonzero((state.leaves_by != STAYS) & (state.leaves_at <= time * (1.0 + 1e-12)) & (state.dead == 0))
+    if goals is None:
+        goals = np.full(len(state), STAYS, dtype=np.int32)
+    goals[gone] = state.leaves_by[gone]
+    return goals if np.count_nonzero(goals != STAYS) else None
 
 
 @kernel

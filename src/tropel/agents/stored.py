@@ -43,8 +43,9 @@ def read_people(
     groups = len(population.groups)
     if len(columns["group"]) and columns["group"].max() >= groups:
         raise CheckpointError(f"'agents/group' holds {columns['group'].max()}; there are {groups} groups")
-    if len(columns["goal"]) and columns["goal"].max() >= goals:
-        raise CheckpointError(f"'agents/goal' holds {columns['goal'].max()}; the world has {goals} goals")
+    for name in ("goal", "leaves_by"):
+        if name in columns and len(columns[name]) and columns[name].max() >= goals:
+            raise CheckpointError(f"'agents/{name}' holds {columns[name].max()}; the world has {goals} goals")
     _check_inside(population, columns["position"])
     # Times are multiples of dt, but rounded in different places.
     latest = time * (1.0 + 1e-9)

@@ -10,6 +10,7 @@ from tropel.agents.placing import ANYWHERE, Placing
 from tropel.agents.state import Column
 from tropel.errors import ParameterError, named_parameters
 from tropel.foundation.arguments import Length
+from tropel.foundation.quantities import number
 
 
 class Moves(IntEnum):
@@ -67,16 +68,21 @@ class ModelDeclaration(Declaration):
     alone_in_phase: bool = False  #: it cannot take into account moves that another model makes in the same phase
     solid_bodies: bool = False  #: its agents never move into other solid bodies
     bodies_may_overlap: bool = False  #: overlaps mean nothing; they are not checked if all models declare this
+    walk_on: float = number(0.0, low=0.0, high=60.0, unit="s")  #: how long its agents walk on in an exit, then are gone
     placing: Placing = ANYWHERE  #: where newcomers may stand, and how wide they are there
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.moves is Moves.NOT_NOW:
             raise ParameterError("ModelDeclaration: moves is how agents move; NOT_NOW is reserved for the engine")
+        if self.walk_on and self.follows is Follows.GROUND:
+            raise ParameterError("ModelDeclaration: walk_on is for agents that follow directions, not the ground")
 
 
 #: Declarations that are easily mistaken for attributes of the layer, where they would silently do nothing.
-_NOT_ATTRIBUTES = {"columns", "memory", "periodic_space", "solid_bodies", "bodies_may_overlap", "follows", "senses"}
+_NOT_ATTRIBUTES = {
+    "columns", "memory", "periodic_space", "solid_bodies", "bodies_may_overlap", "follows", "senses", "walk_on"
+}  # fmt: skip
 
 
 def check_declared(layer: Any, expected: type[Declaration], what: str) -> None:

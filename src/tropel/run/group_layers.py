@@ -11,8 +11,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tropel.agents.groups import Personal, check_has_bonds, parameter_named
+from tropel.agents.leaving import LEAVING, arrived, walked_out
 from tropel.agents.personality import check_has_traits
 from tropel.agents.placing import Placing
 from tropel.agents.state import AgentState, Column
@@ -84,6 +86,7 @@ class GroupLayers:
         self.somebody_may_collide = any(model.declares.moves is not Moves.EXACTLY for model in self.models)
         self.bodies_may_overlap = all(model.declares.bodies_may_overlap for model in self.models)
         self.told = [each for phase in self.phases for each in phase.models if each[0].is_told()]
+        self._walk_on = np.array([model.declares.walk_on for model in self.models])
 
     def all(self) -> list[Layer]:
         """Every layer once, in a fixed order."""
@@ -114,12 +117,25 @@ class GroupLayers:
     # What they declare ------------------------------------------------------------------------------------------
 
     def columns(self) -> list[Column]:
-        """Parameters and memory; only its layer sets a memory column."""
-        return [
+        """Parameters and memory, which only its layer sets, and what the engine needs for agents that walk out."""
+        declared = [
             replace(column, kept=True) if column.name in layer.memory_names else column
             for layer in self.all()
             for column in layer.all_columns
         ]
+        return [*declared, *LEAVING] if self.somebody_walks_on else declared
+
+    @property
+    def somebody_walks_on(self) -> bool:
+        """Whether agents of any group walk on in an exit before they are gone."""
+        return bool(self._walk_on.any())
+
+    def leaving(self, state: AgentState, world: World, time: float) -> NDArray[np.int32] | None:
+        """For each agent the number of the goal by which it is gone now, or STAYS; None if nobody is."""
+        goals = arrived(state, world)
+        if not self.somebody_walks_on:
+            return goals
+        return walked_out(state, world, goals, self._walk_on[state.group], time)
 
     def placing(self) -> list[Placing]:
         """Where newcomers of each group may stand."""

@@ -15,6 +15,7 @@ import numpy as np
 
 from tropel._kernels.arrays import clear
 from tropel._kernels.philox import random_key
+from tropel.agents.leaving import STAYS
 from tropel.agents.state import AgentState, Floats, Steered
 from tropel.contact.integrate import integrate
 from tropel.contracts import Guidance, Model, Moment, Moves, Near, Rows
@@ -134,6 +135,9 @@ class Stages:
         sim.agents.columns |= guidance.memory
         if sim.layers.somebody_is_directed and len(moment.waiting):
             guidance.directions[moment.waiting] = 0.0
+        if sim.layers.somebody_walks_on:
+            walking_out = sim.agents.leaves_by != STAYS
+            guidance.directions[walking_out] = sim.agents.heading[walking_out]
         return replace(moment, given=guidance)
 
     def _for_groups(self, moment: Moment, groups: tuple[int, ...]) -> Moment:

@@ -42,7 +42,8 @@ def reference(position: Floats, directions: Floats, heading: Floats, angle: floa
             offset = place - position[i]
             away = float(np.linalg.norm(offset))
             if i != j and away <= 3.0 and offset @ e > 0.0:
-                total += max(-2.0 * float(heading[j] @ e) - 1.0, 0.0) * math.exp(-away / 4.0)
+                aside = float(e[0] * offset[1] - e[1] * offset[0])
+                total += max(-2.0 * float(heading[j] @ e) - 1.0, 0.0) * math.exp(-away / 4.0 - (aside / 1.5) ** 2)
         turn = angle * math.tanh(total)
         c, s = math.cos(turn), math.sin(turn)
         out[i] = length * np.array([c * e[0] + s * e[1], c * e[1] - s * e[0]])

@@ -24,7 +24,8 @@ def keeps_right(i: int, e: Floats, people: dict[str, Floats], keep_right: float)
         offset = people["position"][j] - people["position"][i]
         against = 2.0 * float(-people["heading"][j] @ e) - 1.0
         if offset @ e > 0.0 and against > 0.0 and people["velocity"][j] @ e <= 0.0:
-            total += against * math.exp(-np.linalg.norm(offset) / 4.0)
+            aside = float(e[0] * offset[1] - e[1] * offset[0])
+            total += against * math.exp(-np.linalg.norm(offset) / 4.0 - (aside / 1.5) ** 2)
     return turned(e, keep_right * math.tanh(total)) if total > 0.0 else e
 
 
@@ -86,13 +87,14 @@ def velocity(i: int, people: dict[str, Floats], *, time_gap: float, look_ahead: 
         if (people["position"][j] - people["position"][i]) @ straight >= -contact[j]
     ]
     e = keeps_right(i, straight, people, 1.0)
+    path = 2.0 * horizon
     best, least = e, math.inf
     for angle in FAN:
         direction = turned(e, angle)
-        free = free_path(i, direction, speed, horizon, seen, people)
-        missed = horizon**2 + free**2 - 2.0 * horizon * free * math.cos(angle)
+        free = free_path(i, direction, speed, path, seen, people)
+        missed = path**2 + free**2 - 2.0 * path * free * math.cos(angle)
         if angle == 0.0:
-            if free >= horizon:
+            if free >= path:
                 break
             least = (1.0 - worth) * missed
         elif missed < least - 1e-12:

@@ -14,9 +14,11 @@ import numpy as np
 
 from tropel._kernels.compile import inlined_kernel
 from tropel._kernels.fast_math import fast_exp
+from tropel.local.habits.keep_right import goes_elsewhere
 from tropel.local.walk.sight import CONTACT, DX, DY, ROW
 
-#: Headings with a smaller cosine are opposed: neither of the two gets the right of way, both have to turn.
+#: People with different goals and headings with a smaller cosine are opposed: neither of the two gets the right of way,
+#: both have to turn.
 _OPPOSED = -0.5
 
 #: A gap of this many `time_gap`s at the desired speed is as good as free: tanh(3) = 0.995.
@@ -28,7 +30,7 @@ def _goes_first(i, crowd, row, ex, ey, ahead, contact):
     """Whether person i, which walks along e, has the right of way over one that is `ahead` metres in front."""
     j = np.uint64(row[ROW])
     hx, hy = crowd.heading[j, 0], crowd.heading[j, 1]
-    if hx * ex + hy * ey <= _OPPOSED:
+    if hx * ex + hy * ey <= _OPPOSED and goes_elsewhere(crowd.goal[i], crowd.goal[j]):
         return False
     in_front_of_other = -(row[DX] * hx + row[DY] * hy)
     if in_front_of_other <= 0.0:

@@ -16,11 +16,14 @@ from tropel._kernels.discs import disc_cell
 from tropel._kernels.neighbours import count_runs, run_of, view_of
 from tropel._kernels.simd import trailing_zeros
 from tropel._kernels.walls import cell_at, chord_blocked, free_of_walls, nearest_on_segment
-from tropel.local.habits.keep_right import oncoming
+from tropel.local.habits.keep_right import goes_elsewhere, oncoming
 
 # The columns of the list of what is ahead; ROW is the row of a person, and -1 for an obstacle.
 DX, DY, VX, VY, CONTACT, ROW = 0, 1, 2, 3, 4, 5
 COLUMNS = 6
+
+#: How far paths reach, as a multiple of how far people look for others and walls.
+PATH = 2.0
 
 _NONE, _ONE = np.uint64(0), np.uint64(1)
 
@@ -71,7 +74,9 @@ def list_people(i, crowd, ex, ey, horizon, margin, near, walls, walls_at, seen):
                 vx, vy = velocity[0, k], velocity[1, k]
                 ahead = dx * ex + dy * ey
                 # People that move along with this one are not oncoming, wherever they face.
-                comes = ahead > 0.0 and vx * ex + vy * ey <= 0.0
+                comes = (
+                    ahead > 0.0 and vx * ex + vy * ey <= 0.0 and goes_elsewhere(crowd.goal[i], crowd.goal[near.met[k]])
+                )
                 # People behind do not matter, but bodies in contact may stand slightly behind and still block a turn.
                 matters = away2 <= horizon * horizon and ahead >= -contact and near.met[k] != i
                 if not (comes or matters) or (
@@ -138,32 +143,41 @@ def _free_of_others(ex, ey, speed, most, seen, count):
 
 
 @inlined_kernel
+def _free_path(x, y, ex, ey, speed, path, radius, seen, count, walls, walls_to):
+    """How far a body gets along e; walls count if it would touch them within `walls_to`."""
+    free = _free_of_others(ex, ey, speed, path, seen, count)
+    if walls_to > 0.0:
+        most = min(free, walls_to)
+        before_wall = free_of_walls(x, y, ex, ey, radius, most, walls)
+        if before_wall < most:
+            return before_wall
+    return free
+
+
+@inlined_kernel
 def best_direction(x, y, ex, ey, speed, horizon, radius, seen, count, walls, walls_at, turns, worth):
     """The direction of the fan whose free path ends nearest to where the free path straight ahead would.
 
     A turn must be `worth` it: it must bring the end nearer by that share of the squared distance that is missing.
     """
     bx, by = ex, ey
-    walled = walls_at - radius < horizon
-    free = _free_of_others(ex, ey, speed, horizon, seen, count)
-    if walled:
-        free = free_of_walls(x, y, ex, ey, radius, free, walls)
-    if free >= horizon:
+    path = PATH * horizon
+    walls_to = horizon if walls_at - radius < horizon else 0.0
+    free = _free_path(x, y, ex, ey, speed, path, radius, seen, count, walls, walls_to)
+    if free >= path:
         return bx, by
-    least = (1.0 - worth) * (horizon - free) ** 2
+    least = (1.0 - worth) * (path - free) ** 2
     for turn in range(turns.shape[0]):
         cosine, sine = turns[turn, 0], turns[turn, 1]
         # Even if this angle and all wider ones were free, they would not end nearer than the best so far.
-        if horizon * horizon * (1.0 - cosine * cosine) >= least:
+        if path * path * (1.0 - cosine * cosine) >= least:
             break
         for side in range(2):
             # Right before left: where both are equally good, people pass on the right.
             sign = sine if side == 0 else -sine
             cx, cy = cosine * ex + sign * ey, cosine * ey - sign * ex
-            free = _free_of_others(cx, cy, speed, horizon, seen, count)
-            if walled:
-                free = free_of_walls(x, y, cx, cy, radius, free, walls)
-            missed = horizon * horizon + free * free - 2.0 * horizon * free * cosine
+            free = _free_path(x, y, cx, cy, speed, path, radius, seen, count, walls, walls_to)
+            missed = path * path + free * free - 2.0 * path * free * cosine
             if missed < least - 1e-12:
                 least, bx, by = missed, cx, cy
     return bx, by
