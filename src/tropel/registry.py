@@ -27,6 +27,7 @@ class Entry:
     name: str
     where: str  #: package.module:Class
     parameters: str = ""  #: the dataclass of its parameters, if it has one; empty: the constructor's parameters
+    presets: tuple[str, ...] = ()  #: sets of parameters that it knows by name, as `preset = "…"`
     warm_up: str = ""  #: the part of `tropel warmup` that compiles its kernels; empty: it has none
 
     def load(self) -> type[Any]:
@@ -154,6 +155,7 @@ MODELS = Kind(
             "dynamical",
             "tropel.local.dynamical.model:Dynamical",
             parameters="tropel.local.dynamical.parameters:DynamicalParameters",
+            presets=("pedestrian",),
             warm_up="competing behaviours",
         ),
         Entry(

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from tropel.contracts import Follows
+from tropel.contracts import Follows, Model
 from tropel.defaults import default_habits
 from tropel.registry import MODELS, PLANNERS
 from tropel.scenario import Scenario, load_builtin
@@ -22,13 +22,16 @@ from tropel.simulation import Simulation
 
 @dataclass(frozen=True)
 class Candidate:
-    """A steering model to judge, by the name that files use or as "package.module:Class"; None for what scenes get."""
+    """A steering model to judge, None for what scenes get.
+
+    Named as in files, with a preset as "dynamical:pedestrian", or as "package.module:Class".
+    """
 
     name: str | None = None
 
     def __post_init__(self) -> None:
         if self.name is not None:
-            _find(self.name)
+            self._made()
 
     @property
     def model(self) -> str:
@@ -38,7 +41,7 @@ class Candidate:
     @property
     def label(self) -> str:
         """How tables and files call it."""
-        return self.model.rpartition(":")[2]
+        return self.model.replace(":", "-") if _preset(self.model) else self.model.rpartition(":")[2]
 
     def build(self, scene: str, *, seed: int, changes: Mapping[str, Any] | None = None) -> Simulation:
         """A simulation of a built-in scene with this model.
@@ -56,7 +59,7 @@ class Candidate:
         if self.name is None:
             told.pop("local", None)
         else:
-            told["local"] = {"model": self.name}
+            told["local"] = _table(self.name)
         return Scenario(
             spec=ScenarioSpec.model_validate(told),
             source=given.source,
@@ -72,13 +75,18 @@ class Candidate:
         if self._follows_ground and planner is not None and not PLANNERS.find(planner).publishes_ground():
             return f"it follows a ground, which the planner of the scene ({planner}) does not publish"
         habits = () if self._follows_ground else default_habits(families=True)
-        known = {column.name for layer in (_find(self.model)(), *habits) for column in layer.declares.columns}
+        known = {column.name for layer in (self._made(), *habits) for column in layer.declares.columns}
         missing = sorted({name for group in told["groups"] for name in group.get("parameters", {})} - known)
         return f"its agents have no parameter {' or '.join(missing)}" if missing else ""
 
     @property
     def _follows_ground(self) -> bool:
-        return _find(self.model)().declares.follows is Follows.GROUND
+        return self._made().declares.follows is Follows.GROUND
+
+    def _made(self) -> Model:
+        # The caller names the class, not a file, so its package is allowed.
+        made: Model = MODELS.make(_table(self.model), allow_imports=[self.model.partition(":")[0]])
+        return made
 
 
 @functools.cache
@@ -88,14 +96,29 @@ def default_model() -> str:
     return MODELS.name_of(type(model)) or type(model).__name__
 
 
-def _find(name: str) -> type[Any]:
-    # The caller names the class, not a file, so its package is allowed.
-    return MODELS.find(name, allow_imports=[name.partition(":")[0]])
+def _preset(name: str) -> str:
+    """The preset that a name asks for; empty if none."""
+    model, _, preset = name.partition(":")
+    return preset if model in MODELS else ""
+
+
+def _table(name: str) -> dict[str, str]:
+    """The table of a scenario file for the model with this name."""
+    preset = _preset(name)
+    return {"model": name.removesuffix(f":{preset}"), "preset": preset} if preset else {"model": name}
 
 
 def pedestrian_models() -> list[str]:
-    """The models that scenario files know by a short name and whose bodies have room of their own: no flocks."""
-    return [name for name, entry in MODELS.items() if not entry.load()().declares.bodies_may_overlap]
+    """The models that scenario files know by a short name and whose bodies have room of their own: no flocks.
+
+    Presets of a model follow it.
+    """
+    return [
+        name
+        for model, entry in MODELS.items()
+        if not entry.load()().declares.bodies_may_overlap
+        for name in (model, *(f"{model}:{preset}" for preset in entry.presets))
+    ]
 
 
 def _change(told: Any, key: str, value: Any) -> None:

@@ -57,13 +57,14 @@ from tropel.agents.personality import (
     SLOWEST_TURN,
     filter_gain,
     perceived_distance,
-    safety_distance,
 )
 from tropel.agents.state import Column, Steered
 from tropel.contracts import Model, ModelDeclaration, Moment
 from tropel.errors import ModelError
+from tropel.local.dimensions import refuse_3d
 from tropel.local.dynamical.competition import fixed_point, fixed_point_of_one
-from tropel.local.dynamical.parameters import DynamicalParameters, rules_of
+from tropel.local.dynamical.parameters import TIME_GAP, DynamicalParameters, parameters_of, rules_of
+from tropel.local.dynamical.speed_laws import speed_behind_others, wanted_speed
 from tropel.local.dynamical.sums import (
     NEARNESS,
     SLOPE,
@@ -74,11 +75,10 @@ from tropel.local.dynamical.sums import (
     sum_over_obstacles,
     sum_over_walls,
 )
+from tropel.local.habits.keep_right import KeepRight, headed_for
 
 #: Agents per unit of parallel work; each unit has its own scratch memory.
 _CHUNK = 256
-
-_CONSTANT, _TIME_TO_CONTACT = 0, 1
 
 
 class AgentColumns(NamedTuple):
@@ -98,6 +98,7 @@ class AgentColumns(NamedTuple):
     turn_rate: NDArray[np.float64]
     weight_target: NDArray[np.float64]
     weights: NDArray[np.float64]
+    goal: NDArray[np.int32]
 
 
 class Fresh(NamedTuple):
@@ -213,17 +214,6 @@ def _turned(h, wx, wy, wz, dt, dim):
 
 
 @inlined_kernel
-def _wanted_speed(v0, gap, d1, slope, turn, rules):
-    """The three speed laws (GAME §2.2)."""
-    v = v0
-    if rules.law == _TIME_TO_CONTACT:
-        v = max(min(v0, (gap - d1) / rules.time_to_contact), -rules.retreat * v0)
-    elif rules.law != _CONSTANT:
-        v = v0 / (1.0 + max(0.0, slope) + abs(turn))
-    return v * rules.speed_factor
-
-
-@inlined_kernel
 def _steer_one(i, crowd, directions, near, discs, walls, rules, pace, step, desk, fresh):
     dim = crowd.position.shape[1]
     ex, ey = directions[i, 0], directions[i, 1]
@@ -288,9 +278,10 @@ def _steer_one(i, crowd, directions, near, discs, walls, rules, pace, step, desk
         wz = (1.0 - k) * crowd.turn_rate[i, 2] + k * wz
         fresh.turn_rate[i, 0], fresh.turn_rate[i, 1], fresh.turn_rate[i, 2] = wx, wy, wz
     h = _turned(h, wx, wy, wz, pace.dt, dim)
-    d1 = safety_distance(rules.safety, crowd.courage[i], v0, rules.time_to_contact)
-    turn = math.sqrt(wx * wx + wy * wy + wz * wz)
-    v = _wanted_speed(v0, gap, d1, slope, turn, rules)
+    if rules.law == TIME_GAP:
+        v = speed_behind_others(i, h[0], h[1], v0, crowd, near, walls, rules, pace.dt)
+    else:
+        v = wanted_speed(v0, gap, crowd.courage[i], slope, math.sqrt(wx * wx + wy * wy + wz * wz), rules)
     k = filter_gain(crowd.mass[i], SLOWEST_SPEED, pace.dt)
     v = (1.0 - k) * crowd.forward_speed[i] + k * v
     for axis in range(dim):
@@ -337,7 +328,8 @@ class Dynamical(Model):
     """Agents steered by competing attractors and repellers, with personality. Parameters: `DynamicalParameters`."""
 
     def __init__(self, **parameters: Any) -> None:
-        self.parameters = DynamicalParameters(**parameters)
+        self.parameters: DynamicalParameters = parameters_of(parameters)
+        self._keep_right = KeepRight(angle=self.parameters.keep_right)
         self._key = random_key(0, "dynamical")
         self._types: list[str] = []
         self._rules = rules_of(self.parameters, self._key)
@@ -350,10 +342,13 @@ class Dynamical(Model):
                 Column(name="weights", width=self._rules.classes, about="how far each obstacle class is switched on"),
             ),
             solid_bodies=self.parameters.solid_bodies,
+            walk_on=self.parameters.walk_on,
         )
 
     def prepare(self, moment: Moment) -> None:
-        """Read the seed and the obstacle types, once before the first step."""
+        """Check the dimensions, read the seed and the obstacle types, once before the first step."""
+        if self.parameters.speed_law == "time_gap" or self.parameters.keep_right:
+            refuse_3d(self, moment)
         self._key = random_key(moment.seed, "dynamical")
         self._types = moment.world.obstacles.types
         self._rules = rules_of(self.parameters, self._key, self._types)
@@ -371,12 +366,13 @@ class Dynamical(Model):
             )
         memory, noise = self.parameters.weight_memory, self.parameters.noise
         pace = Pace(float(dt), float(noise) / math.sqrt(dt), 1.0 - math.exp(-dt / memory) if memory > 0.0 else 1.0)
-        crowd = AgentColumns(*(state.columns[name] for name in AgentColumns._fields))
+        columns = state.columns | {"goal": headed_for(state, moment.world)}
+        crowd = AgentColumns(*(columns[name] for name in AgentColumns._fields))
         fresh = Fresh(out.velocity, out.heading, *(out.memory[name] for name in Fresh._fields[2:]))
         _steer_all(
             near.rows_by_cell(moment.members),
             crowd,
-            moment.directions,
+            self._directions(moment),
             near.neighbours(),
             near.obstacles,
             near.walls,
@@ -385,3 +381,11 @@ class Dynamical(Model):
             moment.step,
             fresh,
         )
+
+    def _directions(self, moment: Moment) -> NDArray[np.float64]:
+        """The planned directions, turned to the right before oncoming people."""
+        if not self.parameters.keep_right:
+            return moment.directions
+        directions = moment.directions.copy()
+        self._keep_right.adjust(moment, directions)
+        return directions

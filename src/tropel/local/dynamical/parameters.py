@@ -18,7 +18,8 @@ from tropel.foundation.quantities import number
 AGENTS, OBSTACLES, WALLS = 0, 1, 2
 _TYPES = ("agents", "obstacles", "walls")
 
-_LAWS = {"constant": 0, "time_to_contact": 1, "derivative": 2}
+CONSTANT, TIME_TO_CONTACT, DERIVATIVE, TIME_GAP = range(4)
+_LAWS = {"constant": CONSTANT, "time_to_contact": TIME_TO_CONTACT, "derivative": DERIVATIVE, "time_gap": TIME_GAP}
 
 
 @named_parameters
@@ -40,6 +41,7 @@ _Told = Annotated[Repulsion, CHECKED_ELSEWHERE]
 class DynamicalParameters:
     """Parameters of `Dynamical`; the defaults are the papers' values where they give any."""
 
+    preset: Literal["pedestrian"] | None = None  #: where the values that are not given come from
     attraction: float = number(1.0, above=0.0, unit="1/s", about="a of GAME eq. 2")
     d0_base: float = number(0.3, above=0.0, unit="m", about="distance at which obstacles start to repel, for courage ½")
     agents: _Told = field(default_factory=Repulsion)
@@ -53,7 +55,7 @@ class DynamicalParameters:
     crowding: Literal["ahead", "all"] = "ahead"  #: "all" is the sum of D as printed
     c1: float = number(1.0, above=0.0, about="c1 of GAME")
     c2: float = number(2.5, above=0.0, about="c2 of GAME")
-    speed_law: Literal["constant", "time_to_contact", "derivative"] = "time_to_contact"
+    speed_law: Literal["constant", "time_to_contact", "derivative", "time_gap"] = "time_to_contact"
     time_to_contact: float = number(1.0, above=0.0, unit="s", about="t2c, time kept to what is in front")
     front: float = number(1.0, above=0.0, about="width of what counts as in front, relative to both bodies")
     safety: float | None = number(
@@ -61,6 +63,16 @@ class DynamicalParameters:
     )
     speed_factor: float = number(1.0, low=0.0, about="factor on the result of the speed law (0.8 in GAME figure 6)")
     retreat: float = number(0.5, low=0.0, about="highest speed backwards, as a share of the desired speed")
+    time_gap: float = number(0.6, above=0.0, unit="s", about="time kept to people ahead, for courage ½ (time_gap)")
+    push: float = number(
+        0.1, low=0.0, high=1.0, about="how hard people without room push forward, as a share of v0 (time_gap)"
+    )
+    keep_right: float = number(
+        0.0, low=-1.5, high=1.5, unit="rad", about="turn to the right before oncoming people; negative keeps left"
+    )
+    walk_on: float = number(
+        0.0, low=0.0, high=10.0, unit="s", about="how long people that have reached an exit are still in the way"
+    )
     noise: float = number(0.05, low=0.0, unit="rad/√s", about="noise of the heading")
     anticipation: float = number(1.0, low=0.0, about="share of the others' velocity that is anticipated, 0 to 1")
     weight_memory: float = number(0.5, low=0.0, unit="s", about="how long weights take to follow the fixed point")
@@ -101,6 +113,27 @@ class DynamicalParameters:
         return [number[name] for name in self.all_types]
 
 
+#: Values by the name of a preset; docs/verification.md has the figures that they were chosen by.
+PRESETS: Mapping[str, Mapping[str, Any]] = {
+    "pedestrian": {
+        "attraction": 2.5,
+        "walls": Repulsion(reach=0.3),
+        "speed_law": "time_gap",
+        "time_gap": 0.6,
+        "push": 0.1,
+        "keep_right": 1.0,
+        "walk_on": 0.65,
+    }
+}
+
+
+def parameters_of(given: Mapping[str, Any]) -> DynamicalParameters:
+    """The parameters that are given, the others from the preset, if one is given, or else the defaults."""
+    name = given.get("preset")
+    preset = PRESETS[name] if isinstance(name, str) and name in PRESETS else {}  # other names are refused below
+    return DynamicalParameters(**{**preset, **given})
+
+
 def _repulsion(name: str, given: Any) -> Repulsion:
     """Turn a table of a scenario file, such as { strength = 2.0 }, into a `Repulsion`."""
     if isinstance(given, Repulsion):
@@ -133,6 +166,8 @@ class Rules(NamedTuple):
     brakes: float  #: agents do not slow down for anything farther away than this [m]
     speed_factor: float
     retreat: float
+    time_gap: float
+    push: float
     noise: float
     anticipation: float
     weight_memory: float
@@ -167,6 +202,8 @@ def rules_of(parameters: DynamicalParameters, key: np.uint64, types: Sequence[st
         brakes=max(safety, 0.0) if p.speed_law == "time_to_contact" else 0.0,
         speed_factor=float(p.speed_factor),
         retreat=float(p.retreat),
+        time_gap=float(p.time_gap),
+        push=float(p.push),
         noise=float(p.noise),
         anticipation=float(p.anticipation),
         weight_memory=float(p.weight_memory),

@@ -13,8 +13,8 @@ A person looks ahead, decides on a direction, then on a speed:
 
    which is g / T close by, as in the paper's rule 2, and falls short of v0 already at some distance, as measured
    speeds do.
-4. Give way. Of two people in each other's way, the one that is farther ahead goes first (`following.py`); it does not
-   slow down for the other. So of all people in front of a door one can always go.
+4. Give way. Of two people in each other's way, the one that is farther ahead goes first (`local/time_gap.py`); it does
+   not slow down for the other. So of all people in front of a door one can always go.
 
 People without any room push forward a little, which closes gaps in front of doors. Bodies are solid, and contact moves
 those that are pushed (`contact/solver.py`). People that have reached an exit walk on for a moment, because nobody
@@ -46,6 +46,7 @@ from tropel.errors import named_parameters
 from tropel.foundation.quantities import number
 from tropel.local.dimensions import refuse_3d
 from tropel.local.habits.keep_right import headed_for, turned_right
+from tropel.local.time_gap import personal_time_gap
 from tropel.local.walk.following import speed_behind
 from tropel.local.walk.sight import COLUMNS, best_direction, distance_to_walls, list_obstacles, list_people
 
@@ -83,7 +84,6 @@ class _Rules(NamedTuple):
     """Parameters as kernels read them."""
 
     time_gap: float
-    shortest_gap: float  #: smallest time gap that makes sense with the time step [s]
     keep_right: float
     look_ahead: float
     worth: float
@@ -153,8 +153,8 @@ def _steer_one(i, crowd, directions, near, walls, discs, rules, seen, out_veloci
         x, y, ex, ey, wanted, horizon, crowd.radius[i], seen, everything, walls, walls_at, rules.turns, rules.worth
     )
     ex, ey = _turned(i, crowd, ex, ey, rules.dt)
-    gap = max(rules.time_gap * (1.5 - crowd.courage[i]), rules.shortest_gap)
-    speed = speed_behind(i, crowd, ex, ey, wanted, gap, seen, people)
+    time_gap = personal_time_gap(rules.time_gap, crowd.courage[i], rules.dt)
+    speed = speed_behind(i, crowd, ex, ey, wanted, time_gap, seen, people)
     if speed < 1e-3 * wanted:
         speed = rules.push * wanted
     speed = _paced(i, crowd, ex, ey, speed, rules.dt)
@@ -206,8 +206,6 @@ class Walk(Model):
         given, state, near = self.parameters, moment.state, moment.near
         rules = _Rules(
             time_gap=given.time_gap,
-            # With less than two steps to spare, two people that walk towards each other would meet within one step.
-            shortest_gap=2.0 * moment.dt,
             keep_right=given.keep_right,
             look_ahead=given.look_ahead,
             worth=given.worth,
