@@ -14,7 +14,7 @@ from tropel.pictures import style
 from tropel.verification.candidate import Candidate
 from tropel.verification.case import Case, Outcome
 from tropel.verification.drawing import add_legend, draw_paths, draw_plan
-from tropel.verification.track import follow, passing_times
+from tropel.verification.track import follow
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -82,8 +82,7 @@ def measure_room(candidate: Candidate, seed: int, *, starts: int = STARTS) -> Ou
         # Numbers of runs are far apart, so that no two seeds share a start.
         track = follow(scenario.build(seed=1000 * seed + number, threads=1), limit=30.0)
         shortest = shapely.distance(line, shapely.Point(track.place[0, 0])) / track.desired_speed[0]
-        # Until the line where the shortest path ends: some models let people walk on for a moment in an exit.
-        needed = float(passing_times(track, x_from)[0])
+        needed = track.evacuation_time
         stuck += not math.isfinite(needed)
         late += not needed <= _DETOUR * shortest + _SECONDS
         worst = max(worst, needed - shortest)
