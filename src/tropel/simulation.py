@@ -168,9 +168,9 @@ class Simulation:
             self.observers.deaths(self, died)
 
     def _let_out(self) -> None:
-        goals = self.layers.leaving(self.agents, self.world, self.time)
+        goals, reached_at = self.layers.leaving(self.agents, self.world, self.time)
         if goals is not None:
-            self.population.let_out(goals, self.time)
+            self.population.let_out(goals, reached_at)
 
     # Current state ----------------------------------------------------------------------------------------------
 

@@ -142,7 +142,8 @@ def real_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("real") / "room.sqlite"
     world = tropel.World(shapely.box(0, 0, 12, 8), exits={"east": shapely.box(11, 3, 12, 5)})
     people = tropel.Group("people", count=40, region=shapely.box(0, 0, 8, 8), desired_speed=tropel.Normal(1.3, 0.2))
-    sim = tropel.Simulation(world, people, dt=0.1, seed=3)  # a frame every step, so that PedPy sees every one
+    # A frame every step, so that PedPy sees every one, and nobody is seen after having reached the exit.
+    sim = tropel.Simulation(world, people, local=tropel.Walk(walk_on=0.0), dt=0.1, seed=3)
     summary = sim.run(until="empty", limit=120.0, record=path)
     assert summary.evacuated == 40
     return path
@@ -188,7 +189,10 @@ def test_the_dead_of_a_fire_are_told_by_the_run_and_by_its_frames(tmp_path: Path
         hazards={"fire": tropel.Hazard(position=(2.0, 2.0), inner=1.0)},
     )
     sim = tropel.Simulation(
-        world, tropel.Group("people", positions=[(2.0, 1.5), (2.5, 2.0), (8.0, 2.0), (9.0, 1.0)]), seed=1
+        world,
+        tropel.Group("people", positions=[(2.0, 1.5), (2.5, 2.0), (8.0, 2.0), (9.0, 1.0)]),
+        local=tropel.Walk(walk_on=0.0),
+        seed=1,
     )
     sim.run(until="empty", limit=30, record=tmp_path / "fire.sqlite")
     if killed:

@@ -29,7 +29,7 @@ LEAVING = (
         kept=True,
         about="number of the exit that it has reached and walks out by; -1 for none",
     ),
-    Column(name="leaves_at", low=0.0, kept=True, unit="s", about="when it is gone, if it walks out"),
+    Column(name="left_at", low=0.0, kept=True, unit="s", about="when it reached that exit"),
 )
 
 #: Agents per unit of parallel work.
@@ -112,24 +112,25 @@ def arrived(state: AgentState, world: World) -> NDArray[np.int32] | None:
 
 def walked_out(
     state: AgentState, world: World, goals: NDArray[np.int32] | None, walk_on: Floats, time: float
-) -> NDArray[np.int32] | None:
+) -> tuple[NDArray[np.int32] | None, Floats | float]:
     """What `arrived` found, with those that have walked on for long enough instead of those that reach an exit now.
 
-    `walk_on` is for how long each agent does that [s].
+    `walk_on` is for how long each agent does that [s]. The second value is when agents have reached what they leave by.
     """
-    reached = np.empty(0, dtype=np.int64)
-    if goals is not None:
-        at_exit = world.goals().is_exit[np.maximum(goals, 0)] > 0
-        reached = np.flatnonzero((goals != STAYS) & at_exit & (walk_on > 0.0))
-        fresh = reached[state.leaves_by[reached] == STAYS]
-        state.leaves_by[fresh] = goals[fresh]
-        state.leaves_at[fresh] = time + walk_on[fresh]
-        goals[reached] = STAYS
-    gone = np.flatnonzero((state.leaves_by != STAYS) & (state.leaves_at <= time * (1.0 + 1e-12)) & (state.dead == 0))
     if goals is None:
         goals = np.full(len(state), STAYS, dtype=np.int32)
+    reached = np.flatnonzero((goals != STAYS) & (walk_on > 0.0))
+    reached = reached[world.goals().is_exit[goals[reached]] > 0]
+    fresh = reached[state.leaves_by[reached] == STAYS]
+    state.leaves_by[fresh] = goals[fresh]
+    state.left_at[fresh] = time
+    goals[reached] = STAYS
+    leaving = np.flatnonzero((state.leaves_by != STAYS) & (state.dead == 0))
+    gone = leaving[state.left_at[leaving] + walk_on[leaving] <= time * (1.0 + 1e-12)]
     goals[gone] = state.leaves_by[gone]
-    return goals if np.count_nonzero(goals != STAYS) else None
+    if not np.count_nonzero(goals != STAYS):
+        return None, time
+    return goals, np.where(state.leaves_by != STAYS, state.left_at, time)
 
 
 @kernel

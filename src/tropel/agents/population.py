@@ -275,23 +275,27 @@ class Population:
 
     # Leaving ----------------------------------------------------------------------------------------------------
 
-    def let_out(self, goals: NDArray[np.int32], time: float) -> None:
-        """Remove the agents with a goal number in `goals` (-1 stays), and record when and where they left."""
+    def let_out(self, goals: NDArray[np.int32], time: float | NDArray[np.float64]) -> None:
+        """Remove the agents with a goal number in `goals` (-1 stays), and record where they left, and at what time."""
         rows = np.flatnonzero(goals >= 0)
         by_id = rows[np.argsort(self.state.id[rows], kind="stable")]
+        times = np.broadcast_to(time, len(goals))
         self._left_id.append(self.state.id[by_id])
         self._left_goal.append(goals[by_id])
-        self._left_time.append(np.full(len(rows), time))
+        self._left_time.append(times[by_id])
         self.state.drop(rows)
         self._members.clear()
 
     def departures(self) -> dict[str, NDArray[Any]]:
         """All departures: `id`, `goal` (number) and `time` [s], by time and then by id."""
-        return {
+        left: dict[str, NDArray[Any]] = {
             "id": np.concatenate(self._left_id) if self._left_id else np.empty(0, dtype=np.int64),
             "goal": np.concatenate(self._left_goal) if self._left_goal else np.empty(0, dtype=np.int32),
             "time": np.concatenate(self._left_time) if self._left_time else np.empty(0),
         }
+        # Agents of some models are still there for a moment, so others may be gone sooner that have left later.
+        order = np.lexsort((left["id"], left["time"]))
+        return {name: values[order] for name, values in left.items()}
 
     @property
     def departed(self) -> int:

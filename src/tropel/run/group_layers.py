@@ -130,11 +130,13 @@ class GroupLayers:
         """Whether agents of any group walk on in an exit before they are gone."""
         return bool(self._walk_on.any())
 
-    def leaving(self, state: AgentState, world: World, time: float) -> NDArray[np.int32] | None:
-        """For each agent the number of the goal by which it is gone now, or STAYS; None if nobody is."""
+    def leaving(
+        self, state: AgentState, world: World, time: float
+    ) -> tuple[NDArray[np.int32] | None, NDArray[np.float64] | float]:
+        """For each agent the goal by which it is gone now, or STAYS, and when it reached it; None if nobody is gone."""
         goals = arrived(state, world)
         if not self.somebody_walks_on:
-            return goals
+            return goals, time
         return walked_out(state, world, goals, self._walk_on[state.group], time)
 
     def placing(self) -> list[Placing]:

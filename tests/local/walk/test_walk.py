@@ -14,6 +14,7 @@ from walk_reference import velocity
 from body_distances import deepest_overlap
 from steered_once import PLAIN, model_in_a_file, steered
 from tropel import Group, Normal, Obstacle, Simulation, Walk, World
+from tropel.agents.state import NO_GOAL
 from tropel.errors import ParameterError
 from tropel.testing import check_steering
 from two_threads import needs_two_threads
@@ -41,6 +42,7 @@ def crowd(seed: int, count: int = 50, side: float = 7.0) -> dict[str, Floats]:
         "desired_speed": draws.uniform(0.6, 1.8, count),
         "sense_radius": draws.uniform(1.5, 3.0, count),
         "courage": draws.uniform(0.0, 1.0, count),
+        "goal": draws.choice([NO_GOAL, 0, 1], count),
     }
 
 
@@ -49,7 +51,7 @@ def crowd(seed: int, count: int = 50, side: float = 7.0) -> dict[str, Floats]:
 def test_velocities_are_those_of_the_equations(seed: int, parameters: dict[str, float]) -> None:
     people = crowd(seed)
     out = steered(Walk(**parameters), world=PLAIN, dt=0.05, **people)
-    told = {"time_gap": 0.45, "look_ahead": 2.0, "worth": 0.2} | parameters
+    told = {"time_gap": 0.45, "look_ahead": 2.0, "worth": 0.1} | parameters
     expected = np.array([velocity(i, people, **told) for i in range(len(people["position"]))])
     np.testing.assert_allclose(out.velocity, expected, atol=1e-9)
 
@@ -87,7 +89,9 @@ def test_before_oncoming_people_one_turns_right_or_left_as_told() -> None:
         out = steered(Walk(keep_right=angle), places, directions, heading=directions, dt=0.05)
         assert np.sign(out.heading[0, 1]) == side
         assert np.sign(out.heading[1, 1]) == -side
-    # People that walk the same way, or that face each other but have a wall between them, do not turn.
+    # People that have the same goal, that walk the same way, or that have a wall between them, do not turn.
+    door = steered(Walk(), places, directions, heading=directions, goal=np.zeros(2, dtype=np.int32), dt=0.05)
+    np.testing.assert_allclose(door.heading, directions)
     same = steered(Walk(), places, [(1.0, 0.0)] * 2, heading=(1.0, 0.0), dt=0.05)
     np.testing.assert_allclose(same.heading, [(1.0, 0.0)] * 2)
     walled = World(bounds=(-60, -60, 60, 60), walls=[[(1.2, -50.0), (1.2, 50.0)]])

@@ -23,10 +23,14 @@ def keeps_right(i: int, e: Floats, people: dict[str, Floats], keep_right: float)
     for j in others(i, people, people["sense_radius"][i]):
         offset = people["position"][j] - people["position"][i]
         against = 2.0 * float(-people["heading"][j] @ e) - 1.0
-        if offset @ e > 0.0 and against > 0.0 and people["velocity"][j] @ e <= 0.0:
+        if offset @ e > 0.0 and against > 0.0 and people["velocity"][j] @ e <= 0.0 and not same_goal(i, j, people):
             aside = float(e[0] * offset[1] - e[1] * offset[0])
             total += against * math.exp(-np.linalg.norm(offset) / 4.0 - (aside / 1.5) ** 2)
     return turned(e, keep_right * math.tanh(total)) if total > 0.0 else e
+
+
+def same_goal(i: int, j: int, people: dict[str, Floats]) -> bool:
+    return bool(people["goal"][i] == people["goal"][j] != -3)
 
 
 def others(i: int, people: dict[str, Floats], within: float) -> list[int]:
@@ -65,7 +69,8 @@ def gap(i: int, e: Floats, seen: list[int], people: dict[str, Floats]) -> float:
         h = people["heading"][j]
         seen_ahead = float(-offset @ h)
         in_each_others_way = seen_ahead > 0.0 and abs(h[0] * offset[1] - h[1] * offset[0]) < contact
-        if h @ e > -0.5 and in_each_others_way and (ahead < seen_ahead or (ahead == seen_ahead and i < j)):
+        yields = h @ e > -0.5 or same_goal(i, j, people)
+        if yields and in_each_others_way and (ahead < seen_ahead or (ahead == seen_ahead and i < j)):
             continue
         free = min(free, max(ahead - math.sqrt(contact**2 - aside**2), 0.0))
     return free

@@ -15,14 +15,10 @@ In 3D (LAYERS §4.3) each contribution is an angular velocity along the normal o
 these vectors add up. Slopes are found by turning the heading about the normal of the target's plane. The same code runs
 in 2D, where all normals are the z axis.
 
-The forward speed follows one of three laws (GAME §2.2, LAYERS eq. 6), with d1 from the agent's courage:
-
-    constant          v = v0
-    time_to_contact   v = min(v0, (r_min - d1) / t2c)      r_min of what is in front; negative means retreat
-    derivative        v = v0 / (1 + max(0, slope) + |phi'|)  slope = d phi' / d phi: steep or repelling parts slow down
+The forward speed follows one of the papers' three laws (GAME §2.2, LAYERS eq. 6) or keeps a time gap (`speed_laws.py`).
 
 Personality (LAYERS §4.4, `agents/personality.py`): agility and mass filter turn rate and forward speed, and courage
-sets d0 and d1.
+sets d0 and d1, or the time gap.
 
 Added to the papers' model, each with a switch in `DynamicalParameters` (in brackets the papers' value):
 
@@ -37,6 +33,12 @@ Added to the papers' model, each with a switch in `DynamicalParameters` (in brac
   be switched on and off so fast that the heading never changes.
 * Objects farther away than six d0 have no effect (D < 2.5e-3).
 * `solid_bodies` (off): moves that would end inside another body are shortened (`contact/bodies.py`).
+* `speed_law="time_gap"`, `keep_right` (0) and `walk_on` (0), as in `Walk`. In 2D.
+
+The defaults are made for crowds that never touch: they keep 1 m/s at three people per square metre, where people walk
+at a third of that, and a wall repels so strongly that a person alone may miss an open door. `preset="pedestrian"` has
+other values, calibrated with experiments: speed over density after Weidmann (1993) and flow through doors after
+Seyfried et al. (2009). docs/verification.md has the figures.
 """
 
 from __future__ import annotations
@@ -325,7 +327,10 @@ _VIEW_ANGLE = Column(
 
 
 class Dynamical(Model):
-    """Agents steered by competing attractors and repellers, with personality. Parameters: `DynamicalParameters`."""
+    """Agents steered by competing attractors and repellers, with personality. Parameters: `DynamicalParameters`.
+
+    `preset="pedestrian"` walks as people do in experiments; parameters that are given as well override it.
+    """
 
     def __init__(self, **parameters: Any) -> None:
         self.parameters: DynamicalParameters = parameters_of(parameters)
@@ -384,7 +389,7 @@ class Dynamical(Model):
 
     def _directions(self, moment: Moment) -> NDArray[np.float64]:
         """The planned directions, turned to the right before oncoming people."""
-        if not self.parameters.keep_right:
+        if not self.parameters.keep_right or self._keep_right.is_idle(moment):
             return moment.directions
         directions = moment.directions.copy()
         self._keep_right.adjust(moment, directions)

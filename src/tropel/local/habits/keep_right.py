@@ -28,6 +28,7 @@ from tropel.contracts import Habit, Moment
 from tropel.errors import ParameterError
 from tropel.foundation.arguments import checked_arguments
 from tropel.foundation.quantities import Quantity
+from tropel.foundation.reductions import Reductions
 from tropel.world import World
 
 #: Distance over which an oncoming person counts less by e [m].
@@ -73,6 +74,12 @@ def headed_for(state: AgentState, world: World) -> NDArray[np.int32]:
     return goal
 
 
+def goals_differ(goal: NDArray[np.int32], reduce: Reductions) -> bool:
+    """Whether anybody in the whole crowd may be oncoming to anybody."""
+    highest = reduce.largest(goal, initial=NO_GOAL)
+    return highest == NO_GOAL or reduce.any(np.count_nonzero(goal != highest) > 0)
+
+
 @kernel
 def _oncoming_people(i, ex, ey, position, heading, goal, sense_radius, near, walls):
     """The sum over all oncoming people within the sense radius that no wall hides."""
@@ -116,11 +123,16 @@ class KeepRight(Habit):
         self.parameters = f"angle={angle!r}"
         self._angle = float(angle)
 
+    def prepare(self, moment: Moment) -> None:
+        if moment.state.dim != 2:
+            raise ParameterError("KeepRight is for 2D worlds: in 3D people can pass on any side; leave it out")
+
+    def is_idle(self, moment: Moment) -> bool:
+        return not goals_differ(headed_for(moment.state, moment.world), moment.reduce)
+
     def adjust(self, moment: Moment, directions: Floats) -> None:
         """Turn the directions of the members."""
         state, near = moment.state, moment.near
-        if state.dim != 2:
-            raise ParameterError("KeepRight is for 2D worlds: in 3D people can pass on any side; leave it out")
         # Others are read from headings, not from directions, so rows can be changed in place.
         _turn_all(moment.members, state.position, state.heading, headed_for(state, moment.world), state.sense_radius,
                   near.neighbours(), near.walls, self._angle, directions)  # fmt: skip

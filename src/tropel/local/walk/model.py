@@ -45,7 +45,7 @@ from tropel.contracts import Model, ModelDeclaration, Moment
 from tropel.errors import named_parameters
 from tropel.foundation.quantities import number
 from tropel.local.dimensions import refuse_3d
-from tropel.local.habits.keep_right import headed_for, turned_right
+from tropel.local.habits.keep_right import goals_differ, headed_for, turned_right
 from tropel.local.time_gap import personal_time_gap
 from tropel.local.walk.following import speed_behind
 from tropel.local.walk.sight import COLUMNS, best_direction, distance_to_walls, list_obstacles, list_people
@@ -143,7 +143,8 @@ def _steer_one(i, crowd, directions, near, walls, discs, rules, seen, out_veloci
     horizon = min(rules.look_ahead, crowd.sense_radius[i])
     x, y = crowd.position[i, 0], crowd.position[i, 1]
     walls_at = distance_to_walls(x, y, walls)
-    people, against = list_people(i, crowd, ex, ey, horizon, rules.margin, near, walls, walls_at, seen)
+    reach = crowd.sense_radius[i] if rules.keep_right != 0.0 else horizon
+    people, against = list_people(i, crowd, ex, ey, horizon, reach, rules.margin, near, walls, walls_at, seen)
     if people < 0:
         return -people
     if against > 0.0:
@@ -204,9 +205,11 @@ class Walk(Model):
     def steer(self, moment: Moment, out: Steered) -> None:
         """Write velocity and heading of the members into `out`."""
         given, state, near = self.parameters, moment.state, moment.near
+        goal = headed_for(state, moment.world)
         rules = _Rules(
             time_gap=given.time_gap,
-            keep_right=given.keep_right,
+            # Where all have the same goal nobody is oncoming, and nobody has to look for such people.
+            keep_right=given.keep_right if goals_differ(goal, moment.reduce) else 0.0,
             look_ahead=given.look_ahead,
             worth=given.worth,
             push=given.push,
@@ -214,7 +217,7 @@ class Walk(Model):
             turns=self._turns,
             dt=moment.dt,
         )
-        columns = state.columns | {"goal": headed_for(state, moment.world)}
+        columns = state.columns | {"goal": goal}
         crowd = _Crowd(*(columns[name] for name in _Crowd._fields))
         _walk(near.rows_by_cell(moment.members), crowd, moment.directions, near.neighbours(), near.walls,
               near.obstacles, rules, out.velocity, out.heading)  # fmt: skip

@@ -46,25 +46,25 @@ def distance_to_walls(x, y, walls):
 
 
 @inlined_kernel
-def list_people(i, crowd, ex, ey, horizon, margin, near, walls, walls_at, seen):
+def list_people(i, crowd, ex, ey, horizon, reach, margin, near, walls, walls_at, seen):
     """List the people within the horizon that are not behind the person and that no wall hides.
 
-    Returns their number, and the sum over all oncoming people within the sense radius. If the list is too short, it
-    returns the length that it needs, negative.
+    Returns their number, and the sum over all oncoming people within `reach`, which is no shorter. If the list is too
+    short, it returns the length that it needs, negative.
     """
     x, y = crowd.position[i, 0], crowd.position[i, 1]
-    radius, sense = crowd.radius[i] + margin, crowd.sense_radius[i]
+    radius = crowd.radius[i] + margin
     position, velocity = near.met_position, near.met_velocity
     against = 0.0
     count = np.uint64(0)
-    view = view_of(near, i, x, y, 0.0, sense)
+    view = view_of(near, i, x, y, 0.0, reach)
     for number in range(count_runs(near, view)):
         first, last, shift_x, shift_y, _ = run_of(near, view, number)
         own_x, own_y = x + shift_x, y + shift_y
         if count + (last - first) > seen.shape[0]:
             return -np.int64(count + (last - first)), 0.0
         for at in range(first, last, BLOCK):
-            bits = bits_within(position, at, last, own_x, own_y, 0.0, sense * sense)
+            bits = bits_within(position, at, last, own_x, own_y, 0.0, reach * reach)
             while bits != _NONE:
                 k = at + trailing_zeros(bits)
                 bits &= bits - _ONE

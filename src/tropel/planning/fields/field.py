@@ -249,7 +249,7 @@ class GridField:
         vectors = np.where((kind == REACHABLE)[..., None], self.vectors, np.float32(0.0)).astype(np.float32)
         return FieldArrays(
             kind=kind.reshape(shape),
-            wide=_free_all_around(self._plain).reshape(shape),
+            room=room_around(self._plain.reshape(shape), self.goal.reshape(shape)),
             vectors=vectors.reshape(*shape, self.raster.dim),
             value=np.ascontiguousarray(self.value, dtype=np.float64).reshape(shape),
             metres_per_value=float(self.metres_per_value),
@@ -350,17 +350,51 @@ def search_reach(raster: Raster) -> float:
     return 1.5 * raster.reach + 2.0 * raster.cell
 
 
-def _free_all_around(free: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Cells that are free and have only free cells around them; nothing beyond the border is free."""
-    wide = free.copy()
-    for axis in range(free.ndim):
-        before = np.moveaxis(wide, axis, 0)
-        after = before.copy()
-        after[1:] &= before[:-1]
-        after[:-1] &= before[1:]
-        after[[0, -1]] = False
-        wide = np.moveaxis(after, 0, axis)
-    return np.ascontiguousarray(wide)
+@kernel
+def _count_rings(padded, back):
+    """One pass of the distance transform, forwards or back: at most one more than the cells that were passed before.
+
+    `padded` (nz, ny, nx) has 0 in blocked cells and around the border.
+    """
+    nz, ny, nx = padded.shape
+    for n in range(1, nz - 1):
+        z = nz - 1 - n if back else n
+        before_z = z + 1 if back else z - 1
+        for m in range(1, ny - 1):
+            y = ny - 1 - m if back else m
+            before_y = y + 1 if back else y - 1
+            last = np.int64(padded[z, y, nx - 1 if back else 0])
+            for k in range(1, nx - 1):
+                x = nx - 1 - k if back else k
+                least = min(np.int64(padded[z, y, x]), last + 1)
+                for sx in range(-1, 2):
+                    least = min(least, padded[z, before_y, x + sx] + 1)
+                    for sy in range(-1, 2):
+                        least = min(least, padded[before_z, y + sy, x + sx] + 1)
+                padded[z, y, x] = last = least
+
+
+def _rings(free: NDArray[np.bool_]) -> NDArray[np.uint8]:
+    """How many steps, also diagonal ones, the nearest cell is away that is not free or beyond the border; at most 255.
+
+    Above and below a single slice all is free.
+    """
+    padded = np.pad(np.where(free, np.uint8(255), np.uint8(0)), 1)
+    if len(free) == 1:
+        padded[[0, -1]] = 255
+    _count_rings(padded, False)
+    _count_rings(padded, True)
+    return padded[1:-1, 1:-1, 1:-1]
+
+
+def room_around(free: NDArray[np.bool_], goal: NDArray[np.bool_]) -> NDArray[np.uint8]:
+    """How many cells one may go on from a cell (nz, ny, nx) and have only free cells around before that.
+
+    0 for cells that have blocked cells around them; nothing beyond the border is free. Nobody goes past a goal.
+    """
+    room = np.maximum(_rings(free & ~goal), 2) - 1
+    room[_rings(free) < 2] = 0
+    return room
 
 
 def _steps_around(raster: Raster) -> NDArray[np.int64]:

@@ -74,7 +74,7 @@ def line_is_clear(x, y, z, dx, dy, dz, field):
     """Whether the line from a point along (dx, dy, dz) is clear until it ends or enters a goal cell.
 
     Checks one point per cell. That is enough because all cells around must be free. Close to the ends of the line,
-    which may be at a wall, only the cells themselves must be free.
+    which may be at a wall, only the cells themselves must be free. In open space many points need no check.
     """
     nz, ny, nx = field.kind.shape
     distance = math.sqrt(dx * dx + dy * dy + dz * dz) * field.inverse_cell
@@ -83,15 +83,18 @@ def line_is_clear(x, y, z, dx, dy, dz, field):
     px = (x - field.origin[0]) * field.inverse_cell
     py = (y - field.origin[1]) * field.inverse_cell
     pz = (z - field.origin[2]) * field.inverse_cell
-    for k in range(1, looks + 1):
+    k = 1
+    while k <= looks:
         ix, iy, iz = math.floor(px + k * sx), math.floor(py + k * sy), math.floor(pz + k * sz)
         if ix < 0 or iy < 0 or iz < 0 or ix >= nx or iy >= ny or iz >= nz:
             return False
         jz, jy, jx = np.int64(iz), np.int64(iy), np.int64(ix)
         if field.kind[jz, jy, jx] == _GOAL:
             return True
-        if not field.wide[jz, jy, jx] and (1 < k < looks - 2 or field.kind[jz, jy, jx] < _FREE):
+        room = np.int64(field.room[jz, jy, jx])
+        if room == 0 and (1 < k < looks - 2 or field.kind[jz, jy, jx] < _FREE):
             return False
+        k += max(room, 1)
     return True
 
 
@@ -131,7 +134,7 @@ class FieldArrays(NamedTuple):
     """A field as kernels read it. Parallel loops only read it."""
 
     kind: NDArray[np.uint8]  #: (nz, ny, nx)
-    wide: NDArray[np.bool_]  #: (nz, ny, nx): whether a cell and all cells around it are free and plain ground
+    room: NDArray[np.uint8]  #: (nz, ny, nx): 0, or how many cells one may go on without a look; see `room_around`
     vectors: NDArray[np.float32]  #: (nz, ny, nx, dim): unit vectors, zero on the goal and where there is no path
     value: NDArray[np.float64]  #: (nz, ny, nx): larger is nearer to the goal
     metres_per_value: float  #: times the value, the path length [m]; 0 if that is not known
