@@ -29,7 +29,7 @@ def steered(
     state.add(len(position), {"position": position, **fields})
     moment = Moment.of(state, world, environment=Grid(), directions=np.asarray(directions, dtype=np.float64), dt=dt)
     model.prepare(moment)
-    out = Steered.like(state, ())
+    out = Steered.like(state, model.memory_names)
     model.steer(moment, out)
     return out
 

@@ -16,7 +16,7 @@ from PIL import Image
 from rich.console import Console
 from typer.testing import CliRunner
 
-from tropel import verification
+from tropel import Dynamical, verification
 from tropel.cli.commands import app
 from tropel.cli.options import InterruptedRunError
 from tropel.errors import ParameterError
@@ -86,6 +86,18 @@ def test_the_model_of_a_scene_is_replaced_and_single_values_of_it() -> None:
     assert doors.world().bounds[1, 0] == 31.0
 
 
+def test_a_preset_of_a_model_is_judged_like_a_model() -> None:
+    candidate = Candidate("dynamical:pedestrian")
+    (model,) = candidate.build("rimea_6", seed=0).layers.models
+    assert model.parameters == Dynamical(preset="pedestrian").parameters
+    assert candidate.label == "dynamical-pedestrian"
+    assert candidate.why_not("rimea_16") == ""
+    with pytest.raises(ParameterError, match=r"preset.*pedestrian"):
+        Candidate("dynamical:pedestrain")
+    with pytest.raises(ParameterError, match="no parameter 'preset'"):
+        Candidate("seek:pedestrian")
+
+
 def test_a_lattice_gets_the_planner_it_needs() -> None:
     sim = Candidate("lattice").build("rimea_6", seed=0)
     assert [type(planner).__name__ for planner in sim.layers.planners] == ["PathPlans"]
@@ -100,7 +112,8 @@ def test_a_model_that_cannot_run_a_scene_says_why() -> None:
 
 def test_flocks_are_no_pedestrians() -> None:
     models = verification.pedestrian_models()
-    assert {"seek", "collision_free_speed", "dynamical", "lattice"} <= set(models) < set(MODELS)
+    assert {"seek", "collision_free_speed", "dynamical", "dynamical:pedestrian", "lattice"} <= set(models)
+    assert {name.partition(":")[0] for name in models} < set(MODELS)
     assert not {"flocking", "sequential_flock"} & set(models)
     assert verification.default_model() in models
 

@@ -22,9 +22,9 @@ from tropel.simulation import Simulation
 
 @dataclass(frozen=True)
 class Candidate:
-    """A steering model to judge, None for what scenes get.
+    """A steering model to judge: its name in files, "dynamical:pedestrian" with a preset, or "package.module:Class".
 
-    Named as in files, with a preset as "dynamical:pedestrian", or as "package.module:Class".
+    None is what scenes get.
     """
 
     name: str | None = None
@@ -41,7 +41,8 @@ class Candidate:
     @property
     def label(self) -> str:
         """How tables and files call it."""
-        return self.model.replace(":", "-") if _preset(self.model) else self.model.rpartition(":")[2]
+        table = _table(self.model)
+        return "-".join(table.values()) if "preset" in table else self.model.rpartition(":")[2]
 
     def build(self, scene: str, *, seed: int, changes: Mapping[str, Any] | None = None) -> Simulation:
         """A simulation of a built-in scene with this model.
@@ -96,16 +97,10 @@ def default_model() -> str:
     return MODELS.name_of(type(model)) or type(model).__name__
 
 
-def _preset(name: str) -> str:
-    """The preset that a name asks for; empty if none."""
-    model, _, preset = name.partition(":")
-    return preset if model in MODELS else ""
-
-
 def _table(name: str) -> dict[str, str]:
     """The table of a scenario file for the model with this name."""
-    preset = _preset(name)
-    return {"model": name.removesuffix(f":{preset}"), "preset": preset} if preset else {"model": name}
+    model, _, preset = name.partition(":")
+    return {"model": model, "preset": preset} if preset and model in MODELS else {"model": name}
 
 
 def pedestrian_models() -> list[str]:

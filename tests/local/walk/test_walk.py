@@ -13,8 +13,8 @@ from walk_reference import velocity
 
 from body_distances import deepest_overlap
 from steered_once import PLAIN, model_in_a_file, steered
+from time_gap_reference import crowd
 from tropel import Group, Normal, Obstacle, Simulation, Walk, World
-from tropel.agents.state import NO_GOAL
 from tropel.errors import ParameterError
 from tropel.testing import check_steering
 from two_threads import needs_two_threads
@@ -26,24 +26,6 @@ PEOPLE = Normal(1.34, 0.26, low=0.5)
 
 
 # The equations --------------------------------------------------------------------------------------------------------
-
-
-def crowd(seed: int, count: int = 50, side: float = 7.0) -> dict[str, Floats]:
-    """People of all kinds, some of them in contact, some of them oncoming."""
-    draws = np.random.default_rng(seed)
-    angle, faces = draws.uniform(0, 2 * math.pi, count), draws.uniform(0, 2 * math.pi, count)
-    heading = np.column_stack([np.cos(faces), np.sin(faces)])
-    return {
-        "position": draws.uniform(0, side, (count, 2)),
-        "directions": np.column_stack([np.cos(angle), np.sin(angle)]) * draws.choice([0.6, 1.0], count)[:, None],
-        "velocity": heading * draws.uniform(0.0, 1.5, count)[:, None],
-        "heading": heading,
-        "radius": draws.uniform(0.15, 0.25, count),
-        "desired_speed": draws.uniform(0.6, 1.8, count),
-        "sense_radius": draws.uniform(1.5, 3.0, count),
-        "courage": draws.uniform(0.0, 1.0, count),
-        "goal": draws.choice([NO_GOAL, 0, 1], count),
-    }
 
 
 @pytest.mark.parametrize("seed", range(8))

@@ -7,6 +7,8 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from time_gap_reference import others, pace, same_goal
+
 Floats = NDArray[np.float64]
 
 FAN = (0.0, 0.3, -0.3, 0.6, -0.6, 0.9, -0.9, 1.2, -1.2, 1.5, -1.5)  #: turns to the right, in order of preference
@@ -29,15 +31,6 @@ def keeps_right(i: int, e: Floats, people: dict[str, Floats], keep_right: float)
     return turned(e, keep_right * math.tanh(total)) if total > 0.0 else e
 
 
-def same_goal(i: int, j: int, people: dict[str, Floats]) -> bool:
-    return bool(people["goal"][i] == people["goal"][j] != -3)
-
-
-def others(i: int, people: dict[str, Floats], within: float) -> list[int]:
-    away = np.linalg.norm(people["position"] - people["position"][i], axis=1)
-    return [j for j in range(len(away)) if j != i and away[j] <= within]
-
-
 def free_path(i: int, e: Floats, speed: float, horizon: float, seen: list[int], people: dict[str, Floats]) -> float:
     """How far one gets at this speed before touching somebody, if all others keep their velocity."""
     free = horizon
@@ -53,26 +46,6 @@ def free_path(i: int, e: Floats, speed: float, horizon: float, seen: list[int], 
         roots = np.roots([relative @ relative, 2.0 * offset @ relative, offset @ offset - contact**2])
         if np.isreal(roots).all():
             free = min(free, speed * float(roots.real.min()))
-    return free
-
-
-def gap(i: int, e: Floats, seen: list[int], people: dict[str, Floats]) -> float:
-    """Free distance to the nearest person in front with the right of way."""
-    free = math.inf
-    for j in seen:
-        offset = people["position"][j] - people["position"][i]
-        contact = people["radius"][i] + people["radius"][j] + 0.02
-        ahead = float(offset @ e)
-        aside = abs(e[0] * offset[1] - e[1] * offset[0])
-        if ahead <= 0.0 or aside >= contact:
-            continue
-        h = people["heading"][j]
-        seen_ahead = float(-offset @ h)
-        in_each_others_way = seen_ahead > 0.0 and abs(h[0] * offset[1] - h[1] * offset[0]) < contact
-        yields = h @ e > -0.5 or same_goal(i, j, people)
-        if yields and in_each_others_way and (ahead < seen_ahead or (ahead == seen_ahead and i < j)):
-            continue
-        free = min(free, max(ahead - math.sqrt(contact**2 - aside**2), 0.0))
     return free
 
 
@@ -104,7 +77,4 @@ def velocity(i: int, people: dict[str, Floats], *, time_gap: float, look_ahead: 
             least = (1.0 - worth) * missed
         elif missed < least - 1e-12:
             best, least = direction, missed
-    own = time_gap * (1.5 - float(people["courage"][i]))
-    free = gap(i, best, seen, people)
-    pace = speed if free >= 3.0 * speed * own else speed * math.tanh(free / (speed * own))
-    return (pace if pace >= 1e-3 * speed else 0.1 * speed) * best
+    return pace(i, best, speed, seen, people, time_gap=time_gap, push=0.1, room=0.02) * best
