@@ -117,11 +117,11 @@ class DynamicalParameters:
 PRESETS: Mapping[str, Mapping[str, Any]] = {
     "pedestrian": {
         "attraction": 8.0,  # a turn to the planned direction takes an eighth of a second
-        "agents": Repulsion(strength=4.0),  # people fill the gaps beside those ahead of them
+        "agents": Repulsion(strength=8.0),  # people fill the gaps beside those ahead of them
         "walls": Repulsion(reach=0.02),  # the planner leads around walls; repelled by them, people circle before doors
         "anticipation": 0.9,
         "speed_law": "time_gap",
-        "time_gap": 0.43,
+        "time_gap": 0.45,
         "push": 0.05,
         "keep_right": 1.0,
         "walk_on": 0.65,
