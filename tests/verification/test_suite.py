@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from PIL import Image
 from rich.console import Console
@@ -155,6 +156,14 @@ def test_plain_data_has_no_infinities() -> None:
     data = verdict_of(CASES["rimea_1"], Candidate("seek"), endless).json()
     assert data["measured"] == [{"time_s": None, "all": [None, 1.0]}]
     json.dumps(data, allow_nan=False)
+
+
+def test_numbers_of_numpy_become_plain_data() -> None:
+    measured = {"stuck": np.int64(2), "all": [np.bool_(True), np.float32(0.5)]}
+    found = [Outcome(passed=np.bool_(True), said="", measured=measured)]  # type: ignore[arg-type]
+    data = json.loads(json.dumps(verdict_of(CASES["rimea_1"], Candidate("seek"), found).json()))
+    assert data["passed"] is True
+    assert data["measured"] == [{"stuck": 2, "all": [True, 0.5]}]
 
 
 def test_an_error_of_the_engine_is_a_failure_that_says_so() -> None:

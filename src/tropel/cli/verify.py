@@ -21,7 +21,10 @@ _EVERY = "all"
 def verify(
     model: Annotated[
         list[str] | None,
-        typer.Option(help="A steering model by name, package.module:Class, or all; by default what scenes get."),
+        typer.Option(
+            help="A steering model by name, with a preset (dynamical:pedestrian), package.module:Class, or all; "
+            "by default what scenes get."
+        ),
     ] = None,
     every: Annotated[bool, typer.Option("--all", help="The default and all models for pedestrians.")] = False,
     test: Annotated[list[str] | None, typer.Option(help="A case such as rimea_9; all by default.")] = None,

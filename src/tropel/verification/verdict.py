@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from tropel.verification.candidate import Candidate
 from tropel.verification.case import Case, Outcome
 
@@ -111,7 +113,7 @@ def _verdict(
         criterion=case.criterion,
         required=case.share,
         seeds=tuple(range(len(outcomes))),
-        passes=tuple(outcome.passed for outcome in outcomes),
+        passes=tuple(bool(outcome.passed) for outcome in outcomes),
         measured=[outcome.measured for outcome in outcomes],
         said=said,
         reason=reason,
@@ -119,7 +121,9 @@ def _verdict(
 
 
 def _plain(value: Any) -> Any:
-    """Data that JSON can hold: numbers that are not finite become null."""
+    """Data that JSON can hold: numbers that are not finite become null, and those of NumPy plain ones."""
+    if isinstance(value, np.generic):
+        value = value.item()
     if isinstance(value, dict):
         return {key: _plain(each) for key, each in value.items()}
     if isinstance(value, list | tuple):
