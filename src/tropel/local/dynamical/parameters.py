@@ -116,14 +116,14 @@ class DynamicalParameters:
 #: Values by the name of a preset; docs/verification.md has the figures that they were chosen by.
 PRESETS: Mapping[str, Mapping[str, Any]] = {
     "pedestrian": {
-        "attraction": 8.0,  # a turn to the planned direction takes an eighth of a second
-        "agents": Repulsion(strength=8.0),  # people fill the gaps beside those ahead of them
+        "attraction": 8.0,  # people turn to the planned direction in about an eighth of a second
+        "agents": Repulsion(strength=8.0),  # they fill the gaps beside those ahead of them, so wide doors flow
         "walls": Repulsion(reach=0.02),  # the planner leads around walls; repelled by them, people circle before doors
         "anticipation": 0.9,
         "speed_law": "time_gap",
-        "time_gap": 0.45,
-        "push": 0.05,
-        "keep_right": 1.0,
+        "time_gap": 0.44,
+        "push": 0.1,
+        "keep_right": 0.8,
         "walk_on": 0.65,
     }
 }
