@@ -11,16 +11,15 @@ import shapely
 
 from body_distances import deepest_overlap
 from steered_once import model_in_a_file, steered
-from tropel import Dynamical, Group, Normal, Simulation, World
+from tropel import Dynamical, Group, Simulation, World
 from tropel.errors import ParameterError
 from tropel.local.dynamical.parameters import PRESETS, DynamicalParameters
 from tropel.registry import MODELS
 from tropel.testing import check_steering
 from tropel.verification import Candidate
 from tropel.verification.cases import diagrams
+from two_streams import PEOPLE, counterflow
 from two_threads import needs_two_threads
-
-PEOPLE = Normal(1.34, 0.26, low=0.5)
 
 
 def pedestrian(**parameters: Any) -> Dynamical:
@@ -117,24 +116,10 @@ def test_no_crowd_stops_for_good_in_a_door(width: float) -> None:
         assert deepest < 1e-6
 
 
-def last_through(against: int, *, seed: int, **parameters: Any) -> float:
-    """When the last of 40 people has gone through a corridor of 2 m against others; 200 if somebody never does."""
-    area = shapely.union_all([shapely.box(0, 0, 8, 8), shapely.box(8, 3, 16, 5), shapely.box(16, 0, 24, 8)])
-    world = World(area, exits={"east": shapely.box(23, 0, 24, 8), "west": shapely.box(0, 0, 1, 8)})
-    groups = [Group("right", count=40, region=shapely.box(1.2, 0, 7.8, 8), goal="east", desired_speed=PEOPLE)]
-    if against:
-        west = shapely.box(16.2, 0, 22.8, 8)
-        groups.append(Group("left", count=against, region=west, goal="west", desired_speed=PEOPLE))
-    sim = Simulation(world, groups, local=pedestrian(**parameters), seed=seed, threads=1)
-    while (sim.agents.group == 0).any() and sim.time < 200.0:
-        sim.step()
-    return sim.time
-
-
 def test_two_streams_pass_each_other_and_the_more_there_are_the_longer_it_takes() -> None:
     for seed in range(3):
-        alone, few, many = (last_through(against, seed=seed) for against in (0, 10, 40))
-        assert alone < few < many < 150.0
+        alone, few, many = (counterflow(against, seed=seed, local=pedestrian())[0] for against in (0, 10, 50))
+        assert alone < few < many < 200.0
 
 
 def test_personality_changes_how_closely_quickly_and_suddenly_people_walk() -> None:

@@ -14,16 +14,14 @@ from walk_reference import velocity
 from body_distances import deepest_overlap
 from steered_once import PLAIN, model_in_a_file, steered
 from time_gap_reference import crowd
-from tropel import Group, Normal, Obstacle, Simulation, Walk, World
+from tropel import Group, Obstacle, Simulation, Walk, World
 from tropel.errors import ParameterError
 from tropel.testing import check_steering
+from two_streams import PEOPLE, counterflow
 from two_threads import needs_two_threads
 from wall_crossings import closed_lines, crossing_rows
 
 Floats = NDArray[np.float64]
-
-PEOPLE = Normal(1.34, 0.26, low=0.5)
-
 
 # The equations --------------------------------------------------------------------------------------------------------
 
@@ -160,20 +158,6 @@ def test_no_crowd_stops_for_good_in_a_door(width: float, passage: float) -> None
         assert len(sim.agents) == 0, f"seed {seed}: {len(sim.agents)} people are stuck"
         assert deepest < 1e-6
         assert outside == 0
-
-
-def counterflow(against: int, *, seed: int, local: Any = None) -> tuple[float, int]:
-    """When the last of 50 people has crossed a corridor of 2 m against others, and how many of all never arrive."""
-    area = shapely.union_all([shapely.box(0, 0, 8, 8), shapely.box(8, 3, 18, 5), shapely.box(18, 0, 26, 8)])
-    world = World(area, exits={"east": shapely.box(25, 0, 26, 8), "west": shapely.box(0, 0, 1, 8)})
-    groups = [Group("right", count=50, region=shapely.box(1.2, 0, 7.8, 8), goal="east", desired_speed=PEOPLE)]
-    if against:
-        west = shapely.box(18.2, 0, 24.8, 8)
-        groups.append(Group("left", count=against, region=west, goal="west", desired_speed=PEOPLE))
-    sim = Simulation(world, groups, local=local, seed=seed, threads=1)
-    while (sim.agents.group == 0).any() and sim.time < 240.0:
-        sim.step()
-    return sim.time, len(sim.agents)
 
 
 def test_two_streams_pass_each_other_and_the_more_there_are_the_longer_it_takes() -> None:
