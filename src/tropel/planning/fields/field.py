@@ -28,7 +28,7 @@ from tropel.planning.fields.following import (
     follow_field,
 )
 from tropel.planning.fields.straight import follow_straightened, steps_uphill, straighten_all
-from tropel.planning.fields.streams import SMOOTHING, Slowed, follow_streams, smooth_streams
+from tropel.planning.fields.streams import SMOOTHING, Slowed, follow_streams, smoothed
 from tropel.world import GoalArrays, World
 from tropel.world.raster import Raster
 
@@ -124,10 +124,8 @@ class GridField:
 
     @cached_property
     def _streams(self) -> NDArray[np.float32]:
-        """Unit vectors that agents follow in a crowd."""
-        streams = np.zeros(self.vectors.shape, dtype=np.float32)
-        smooth_streams(self.arrays.kind[0], self.vectors, SMOOTHING / self.raster.cell, streams)
-        return streams
+        """Vectors that agents follow in a crowd."""
+        return smoothed(self.arrays.kind[0], self.arrays.vectors[0], SMOOTHING / self.raster.cell)
 
     @cached_property
     def _steps(self) -> NDArray[np.int32]:
