@@ -65,6 +65,7 @@ class FieldPlanner(Planner):
         self.clearance = float(clearance)
         self.line_of_sight = bool(line_of_sight)
         self.cache = bool(cache)
+        self.streams = False  #: whether people in a crowd walk around corners side by side; in 2D
         self._world: World | None = None
         self._raster: Raster | None = None
         self._plans: dict[int, _Plan] = {}
@@ -130,6 +131,8 @@ class FieldPlanner(Planner):
                 out.directions[rows] = 0.0
                 continue
             plan.field.follow(state.position, rows, world, world.goals(), plan.numbers, plan.sight, out.directions)
+            if self.streams:
+                plan.field.follow_streams(state, rows, out.directions)
 
     # Queries ----------------------------------------------------------------------------------------------------
 

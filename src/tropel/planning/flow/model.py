@@ -42,7 +42,8 @@ class FlowField(FieldPlanner):
     diagonal moves like straight ones (MDP instead of semi-MDP), `corner_cutting` allows them past a blocked cell.
     `terrain` makes paths longer: a factor of at least 1 per cell, or a function of points; agents then do not leave the
     field for a goal in sight. Paths near hazards that planners avoid (`replan`) count as longer too: where the value of
-    the ground is x, from 0 at the inner radius to 1 at the outer, 1 + `hazard_cost` (1/x - 1) times their length.
+    the ground is x, from 0 at the inner radius to 1 at the outer, 1 + `hazard_cost` (1/x - 1) times their length. With
+    `streams`, people that others slow down walk around corners side by side instead of all aiming at the corner.
     Solving is faster than reading from disk, so the cache is off by default.
     """
 
@@ -59,6 +60,7 @@ class FlowField(FieldPlanner):
         corner_cutting: bool = False,
         terrain: TerrainFactor | None = None,
         hazard_cost: Annotated[float, HAZARD_COST] = 4.0,
+        streams: bool = False,
     ) -> None:
         super().__init__(cell=cell, clearance=clearance, line_of_sight=line_of_sight, cache=cache)
         self.gamma = float(gamma)
@@ -73,6 +75,7 @@ class FlowField(FieldPlanner):
             )
         self.terrain = terrain
         self.hazard_cost = float(hazard_cost)
+        self.streams = bool(streams)
         if cache and callable(terrain):
             raise ParameterError("FlowField: a function of terrain cannot be recognised on disk; use cache = false")
 
@@ -84,12 +87,12 @@ class FlowField(FieldPlanner):
         return (
             f"{super().parameters}, gamma={self.gamma!r}, equal_moves={self.equal_moves!r}, "
             f"corner_cutting={self.corner_cutting!r}, terrain={'function' if callable(ground) else ground}, "
-            f"hazard_cost={self.hazard_cost!r}"
+            f"hazard_cost={self.hazard_cost!r}, streams={self.streams!r}"
         )
 
     def bytes_per_cell(self, dim: int) -> float:
-        # The field, the memory for straightening it, and the plan that it is repaired from.
-        return super().bytes_per_cell(dim) + 12.0 + 26.0
+        # The field, the memory for straightening it, the plan that it is repaired from, and the streams.
+        return super().bytes_per_cell(dim) + 12.0 + 26.0 + (16.0 if self.streams else 0.0)
 
     def goes_straight(self, field: GridField) -> bool:
         return self.line_of_sight and self.terrain is None
