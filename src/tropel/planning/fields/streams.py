@@ -14,7 +14,7 @@ An agent with the velocity w follows
 
     (1 - c) d + c v / |v|,    c = min(max((1 - |w| / v0) / 0.1, 0), 1)
 
-where d is the shortest path. So people that walk as fast as they like take that. So do those that are held for half a
+where d is the shortest path. So people that walk as fast as they like take that. So do those that are held for a fifth of a
 second: in front of a door, where they have to come together, not all can keep their lane. Streams that lead away from
 the goal, by more than 80° from d, are not followed.
 """
@@ -38,7 +38,7 @@ _SWEEPS, _OVER, _SHORT = 24, 1.5, 3.0
 #: Above this share of the desired speed people take the shortest path, and this much below it they follow the stream.
 _FREE, _SLOWER = 1.0, 0.1
 #: People that others hold for longer than this take the shortest path too [s].
-_PATIENCE = 0.5
+_PATIENCE = 0.2
 _FORWARD = math.cos(math.radians(80.0))
 _CHUNK = 256
 
