@@ -14,9 +14,9 @@ An agent with the velocity w follows
 
     (1 - c) d + c v / |v|,    c = min(max((1 - |w| / v0) / 0.1, 0), 1)
 
-where d is the shortest path. So people that walk as fast as they like take that. So do those that are held for a fifth of a
-second: in front of a door, where they have to come together, not all can keep their lane. Streams that lead away from
-the goal, by more than 80° from d, are not followed.
+where d is the shortest path. So people that walk as fast as they like take that. So do those that are held for a fifth
+of a second: in front of a door, where they have to come together, not all can keep their lane. Streams that lead away
+from the goal, by more than 80° from d, are not followed.
 """
 
 from __future__ import annotations
