@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy.spatial.distance import pdist
 
-from tropel import Group, Obstacle, Simulation, Target, Uniform, World
+from tropel import FlowField, Group, Obstacle, Simulation, Target, Uniform, World
 from tropel.agents.state import AgentState, Steered
 from tropel.contracts import Moment
 from tropel.environment.grid import Grid
@@ -370,7 +370,7 @@ def test_a_crowd_walks_as_in_jupedsim() -> None:
     room = shapely.box(0, 0, 30, 12)
     group = Group("a", count=120, region=shapely.box(0.6, 0.6, 14, 11.4), goal="t", desired_speed=Uniform(0.8, 1.6))
     world = World(room, targets={"t": Target(position=(28.0, 6.0), radius=0.01)})
-    ours = Simulation(world, group, local=CollisionFreeSpeed(), dt=0.05, seed=4)
+    ours = Simulation(world, group, planning=FlowField(), local=CollisionFreeSpeed(), dt=0.05, seed=4)
     theirs = jupedsim.Simulation(model=jupedsim.CollisionFreeSpeedModel(), geometry=room, dt=0.05)
     stage = theirs.add_direct_steering_stage()
     journey = theirs.add_journey(jupedsim.JourneyDescription([stage]))

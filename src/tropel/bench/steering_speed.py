@@ -28,6 +28,7 @@ from tropel.local.collision_free_speed import CollisionFreeSpeed
 from tropel.local.dynamical.model import Dynamical
 from tropel.local.orca.model import ORCA
 from tropel.local.social_force import SocialForce
+from tropel.planning.flow.model import FlowField
 from tropel.simulation import Simulation
 from tropel.world import Target, World
 
@@ -295,7 +296,15 @@ def crowd_in(place: Place, model: str, *, agents: int, threads: int = 1) -> Simu
         desired_speed=usual_speeds(),
     )
     sim = Simulation(
-        world, crowd, local=MODELS[model](), dt=_DT, seed=1, threads=threads, watch_collisions=False, title=model
+        world,
+        crowd,
+        planning=FlowField(),  # the shortest paths, which JuPedSim takes too
+        local=MODELS[model](),
+        dt=_DT,
+        seed=1,
+        threads=threads,
+        watch_collisions=False,
+        title=model,
     )
     sim.agents.heading[:] = (1.0, 0.0)
     return sim

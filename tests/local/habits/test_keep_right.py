@@ -10,7 +10,7 @@ import pytest
 import shapely
 from numpy.typing import NDArray
 
-from tropel import Grid, Group, KeepRight, Lattice, Normal, Seek, Simulation, World
+from tropel import FlowField, Grid, Group, KeepRight, Lattice, Normal, Seek, Simulation, World
 from tropel.agents.state import AgentState
 from tropel.contracts import Moment
 from tropel.errors import ParameterError
@@ -78,7 +78,7 @@ def crossed(local: Any, habits: Any, *, seed: int) -> bool:
         Group("right", count=30, region=shapely.box(1.2, 0, 5.8, 6), goal="east", desired_speed=speed),
         Group("left", count=30, region=shapely.box(14.2, 0, 18.8, 6), goal="west", desired_speed=speed),
     ]
-    sim = Simulation(world, groups, local=local, habits=habits, seed=seed, threads=1)
+    sim = Simulation(world, groups, planning=FlowField(), local=local, habits=habits, seed=seed, threads=1)
     sim.run(until="empty", limit=180.0)
     return len(sim.agents) == 0
 

@@ -131,7 +131,8 @@ class FieldPlanner(Planner):
                 out.directions[rows] = 0.0
                 continue
             plan.field.follow(state.position, rows, world, world.goals(), plan.numbers, plan.sight, out.directions)
-            if self.streams:
+            # Streams would wash away what keeps paths from hazards.
+            if self.streams and plan.field.raster.cost is None:
                 plan.field.follow_streams(state, rows, out.directions)
 
     # Queries ----------------------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ so the solution is not exact: people do not walk exactly along streams either.
 
 An agent with the velocity w follows
 
-    (1 - c) d + c v / |v|,    c = min(max((1 - |w| / v0) / 0.1, 0), 1)
+    (1 - c) d + c v / |v|,    c = min(max((0.999 - |w| / v0) / 0.1, 0), 1)
 
 where d is the shortest path. So people that walk as fast as they like take that. So do those that are held for a fifth
 of a second: in front of a door, where they have to come together, not all can keep their lane. Streams that lead away
@@ -36,7 +36,7 @@ SMOOTHING = 20.0
 #: Sweeps on each raster, over-relaxation, and the smoothing in cells below which there is no coarser raster.
 _SWEEPS, _OVER, _SHORT = 24, 1.5, 3.0
 #: Above this share of the desired speed people take the shortest path, and this much below it they follow the stream.
-_FREE, _SLOWER = 1.0, 0.1
+_FREE, _SLOWER = 0.999, 0.1
 #: People that others hold for longer than this take the shortest path too [s].
 _PATIENCE = 0.2
 _FORWARD = math.cos(math.radians(80.0))
