@@ -1,6 +1,6 @@
 """What a simulation gets without choosing: planner, habits and steering model of groups that name none.
 
-In a 2D world with walls people must find their way and walk like people: `FlowField` and `Walk`, which pass the
+In a 2D world with walls people must find their way and walk like people: `FlowField` and `Walk`, measured by the
 standard tests of the field (docs/verification.md). In open space, in periodic space and in 3D there is nothing to find
 a way around: `Direct` and `Seek`, in open 2D space with `KeepRight`, or people that meet would stand in each other's
 way. A model that follows the ground gets a planner that publishes one, `PathPlans`. Everybody avoids hazards, and
