@@ -149,4 +149,4 @@ def default_planner(world: World, *, on_ground: bool = False) -> Planner:
     if not has_walls(world):
         return Direct()
     area = float(np.prod(world.bounds[1] - world.bounds[0]))
-    return FlowField(cell=max(_CELL, math.sqrt(area / _MOST_CELLS)), streams=True)
+    return FlowField(cell=max(_CELL, math.sqrt(area / _MOST_CELLS)))
