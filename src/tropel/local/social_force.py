@@ -47,7 +47,7 @@ from tropel._kernels.neighbours import count_runs, run_of, view_of
 from tropel._kernels.walls import cell_at, nearest_on_wall
 from tropel.agents.state import Steered
 from tropel.contracts import Model, ModelDeclaration, Moment
-from tropel.errors import named_parameters
+from tropel.errors import ParameterError, named_parameters
 from tropel.foundation.quantities import number
 from tropel.local.dimensions import refuse_3d
 from tropel.local.members import started
@@ -56,6 +56,8 @@ from tropel.local.members import started
 _CHUNK = 64
 #: Agents slower than this share of their largest speed keep the direction that they face.
 _STANDING = 1e-6
+#: A time step is divided into at most so many parts: more would only be reached by parameters far from any crowd.
+_MOST_PARTS = 1000
 
 
 @named_parameters
@@ -279,8 +281,13 @@ class SocialForce(Model):
         return min(limits)
 
     def prepare(self, moment: Moment) -> None:
-        """Check the dimensions, once before the first step."""
+        """Check dimensions and time step, once before the first step."""
         refuse_3d(self, moment)
+        if moment.dt > _MOST_PARTS * self.longest_part:
+            raise ParameterError(
+                f"SocialForce needs steps of {self.longest_part:.3g} s for these forces, and dt is {moment.dt:g} s; lower "
+                "neighbour_strength or wall_strength, or raise neighbour_range, wall_range or relaxation_time"
+            )
 
     def steer(self, moment: Moment, out: Steered) -> None:
         """Write velocity and heading of the members into `out`."""
