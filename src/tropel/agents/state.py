@@ -77,6 +77,16 @@ SENSE_RADIUS = Column(
     about="others are near when their centres are within it",
 )
 
+#: Memory of planners that choose between exits for agents whose goal is the nearest one.
+CHOSEN_EXIT = Column(
+    name="chosen_exit",
+    dtype="int32",
+    default=-1,
+    low=-1,
+    kept=True,
+    about="number of the exit that an agent to the nearest exit has chosen; -1 for none",
+)
+
 CORE_COLUMNS = (
     Column(name="id", dtype="int64", kept=True, about="stable, never reused"),
     Column(name="group", dtype="int32", low=0, kept=True, about="number of the group"),

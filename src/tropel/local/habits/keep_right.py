@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from tropel._kernels.compile import inlined_kernel, kernel, parallel_kernel
 from tropel._kernels.neighbours import count_runs, run_of, view_of
 from tropel._kernels.walls import chord_blocked
-from tropel.agents.state import NEAREST_EXIT, NEAREST_TARGET, NO_GOAL, AgentState, Floats
+from tropel.agents.state import CHOSEN_EXIT, NEAREST_EXIT, NEAREST_TARGET, NO_GOAL, AgentState, Floats
 from tropel.contracts import Habit, Moment
 from tropel.errors import ParameterError
 from tropel.foundation.arguments import checked_arguments
@@ -66,8 +66,11 @@ def goes_elsewhere(own, other):
 
 
 def headed_for(state: AgentState, world: World) -> NDArray[np.int32]:
-    """The goals of all agents; those with a goal that the world does not have count as having none."""
+    """The goals of all agents, or the exits that they have chosen; a goal that the world does not have is none."""
     goal = state.goal
+    chosen = state.columns.get(CHOSEN_EXIT.name)
+    if chosen is not None:
+        goal = np.where((goal == NEAREST_EXIT) & (chosen >= 0), chosen, goal)
     for anything, there in ((NEAREST_EXIT, len(world.exits)), (NEAREST_TARGET, len(world.targets))):
         if not there:
             goal = np.where(goal == anything, np.int32(NO_GOAL), goal)

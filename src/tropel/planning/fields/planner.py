@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tropel.agents.groups import goal_number
-from tropel.agents.state import NEAREST_EXIT, NO_GOAL
-from tropel.contracts import Guidance, Moment, Planner
+from tropel.agents.state import CHOSEN_EXIT, NEAREST_EXIT, NO_GOAL, AgentState, Floats
+from tropel.contracts import Guidance, Moment, Planner, Rows
 from tropel.contracts.offers import OfferedField
 from tropel.errors import GeometryError, ParameterError
 from tropel.foundation.arguments import LARGEST_LENGTH, Length, checked_arguments
@@ -27,10 +27,14 @@ from tropel.foundation.long_work import report
 from tropel.foundation.memory import require_memory
 from tropel.foundation.quantities import Quantity
 from tropel.planning.fields import cache as plan_cache
+from tropel.planning.fields.exit_choice import NONE, ExitChoice
 from tropel.planning.fields.field import GridField, Unreachable
 from tropel.planning.fields.goals import goal_cells, goals_among, numbers_of, room_for_error, spec_of
 from tropel.world import World
 from tropel.world.raster import Raster, larger_cells, planned_hazards, rasterise, what_is_drawn, with_hazards
+
+#: Memory for fields to single exits, besides the one to the nearest; where they need more, the nearest is taken [bytes].
+_MOST_BYTES = 1e9
 
 #: The distance to walls that the centre of a body keeps.
 Clearance = Annotated[float, Quantity(name="clearance", low=0.0, high=LARGEST_LENGTH, unit="m")]
@@ -65,6 +69,7 @@ class FieldPlanner(Planner):
         self.clearance = float(clearance)
         self.line_of_sight = bool(line_of_sight)
         self.cache = bool(cache)
+        self._exit_choice = ExitChoice()
         self.streams = False  #: whether people in a crowd walk around corners side by side; in 2D
         self._world: World | None = None
         self._raster: Raster | None = None
@@ -126,14 +131,37 @@ class FieldPlanner(Planner):
         self._add_plans(present)
         for goal in present:
             rows = members if len(present) == 1 else members[state.goal[members] == goal]
-            plan = self._plans.get(goal)
-            if plan is None:
-                out.directions[rows] = 0.0
-                continue
-            plan.field.follow(state.position, rows, world, world.goals(), plan.numbers, plan.sight, out.directions)
-            # Streams would wash away what keeps paths from hazards.
-            if self.streams and plan.field.raster.cost is None:
-                plan.field.follow_streams(state, rows, out.directions)
+            if goal == NEAREST_EXIT:
+                rows = self._choose_exits(moment, rows, out)
+            self._follow(goal, rows, state, out.directions)
+
+    def _follow(self, goal: int, rows: Rows, state: AgentState, directions: Floats) -> None:
+        plan, world = self._plans.get(goal), self._known()[0]
+        if plan is None:
+            directions[rows] = 0.0
+            return
+        plan.field.follow(state.position, rows, world, world.goals(), plan.numbers, plan.sight, directions)
+        # Streams would wash away what keeps paths from hazards.
+        if self.streams and plan.field.raster.cost is None:
+            plan.field.follow_streams(state, rows, directions)
+
+    def _choose_exits(self, moment: Moment, rows: Rows, out: Guidance) -> Rows:
+        """Let people choose between exits and direct them there. Returns the others, which go to the nearest."""
+        world = self._known()[0]
+        exits = numbers_of(NEAREST_EXIT, world).tolist()
+        chosen = out.memory.get(CHOSEN_EXIT.name)
+        if chosen is None or not 2 <= len(exits) <= self._most_exits():
+            return rows
+        self._add_plans(exits)
+        self._exit_choice.choose(moment, rows, {number: self._plans[number].field for number in exits}, chosen)
+        for number in exits:
+            self._follow(number, rows[chosen[rows] == number], moment.state, out.directions)
+        return rows[chosen[rows] == NONE]
+
+    def _most_exits(self) -> int:
+        """People choose between so many exits, each of which needs a field of its own."""
+        raster = self._known()[1]
+        return int(_MOST_BYTES / (raster.free.size * self.bytes_per_cell(raster.dim)))
 
     # Queries ----------------------------------------------------------------------------------------------------
 

@@ -14,6 +14,8 @@ from typing import Annotated
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from tropel.agents.state import CHOSEN_EXIT
+from tropel.contracts import Declaration
 from tropel.errors import ParameterError
 from tropel.foundation.arguments import Length, checked_arguments, numbers_in
 from tropel.foundation.quantities import Quantity
@@ -43,7 +45,8 @@ class FlowField(FieldPlanner):
     `terrain` makes paths longer: a factor of at least 1 per cell, or a function of points; agents then do not leave the
     field for a goal in sight. Paths near hazards that planners avoid (`replan`) count as longer too: where the value of
     the ground is x, from 0 at the inner radius to 1 at the outer, 1 + `hazard_cost` (1/x - 1) times their length. With
-    `streams`, people that others slow down walk around corners side by side instead of all aiming at the corner.
+    `streams`, people that others slow down walk around corners side by side instead of all aiming at the corner. With
+    `choose_exits`, people to the nearest exit take another one when that is sooner, for the queue before the nearest.
     Solving is faster than reading from disk, so the cache is off by default.
     """
 
@@ -61,6 +64,7 @@ class FlowField(FieldPlanner):
         terrain: TerrainFactor | None = None,
         hazard_cost: Annotated[float, HAZARD_COST] = 4.0,
         streams: bool = False,
+        choose_exits: bool = True,
     ) -> None:
         super().__init__(cell=cell, clearance=clearance, line_of_sight=line_of_sight, cache=cache)
         self.gamma = float(gamma)
@@ -76,6 +80,9 @@ class FlowField(FieldPlanner):
         self.terrain = terrain
         self.hazard_cost = float(hazard_cost)
         self.streams = bool(streams)
+        self.choose_exits = bool(choose_exits)
+        if choose_exits:
+            self.declares = Declaration(memory=(CHOSEN_EXIT,))
         if cache and callable(terrain):
             raise ParameterError("FlowField: a function of terrain cannot be recognised on disk; use cache = false")
 
@@ -87,7 +94,7 @@ class FlowField(FieldPlanner):
         return (
             f"{super().parameters}, gamma={self.gamma!r}, equal_moves={self.equal_moves!r}, "
             f"corner_cutting={self.corner_cutting!r}, terrain={'function' if callable(ground) else ground}, "
-            f"hazard_cost={self.hazard_cost!r}, streams={self.streams!r}"
+            f"hazard_cost={self.hazard_cost!r}, streams={self.streams!r}, choose_exits={self.choose_exits!r}"
         )
 
     def bytes_per_cell(self, dim: int) -> float:

@@ -71,6 +71,7 @@ class PathPlans(FlowField):
             equal_moves=equal_moves,
             corner_cutting=corner_cutting,
             terrain=terrain,
+            choose_exits=False,
         )
         self.congestion = _congestion(congestion)
         self.watch: CongestionWatch | None = None  #: counts agents at bottlenecks, if congestion is avoided
