@@ -28,7 +28,7 @@ from tropel.planning.fields.following import (
     follow_field,
 )
 from tropel.planning.fields.straight import follow_straightened, steps_uphill, straighten_all
-from tropel.planning.fields.streams import SMOOTHING, Slowed, follow_streams, smoothed
+from tropel.planning.fields.streams import RANGE, Slowed, follow_streams, streams_of
 from tropel.world import GoalArrays, World
 from tropel.world.raster import Raster
 
@@ -125,7 +125,7 @@ class GridField:
     @cached_property
     def _streams(self) -> NDArray[np.float32]:
         """Vectors that agents follow in a crowd."""
-        return smoothed(self.arrays.kind[0], self.arrays.vectors[0], SMOOTHING / self.raster.cell)
+        return streams_of(self.arrays.kind[0], RANGE / self.raster.cell)
 
     @cached_property
     def _steps(self) -> NDArray[np.int32]:

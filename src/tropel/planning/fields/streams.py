@@ -2,13 +2,13 @@
 
 The shortest paths around a corner all touch it, so everybody in a wide corridor aims at one point. Someone alone should
 do that. In a crowd that would be a bottleneck as wide as one person. So people that others slow down follow a stream
-that fills the width of the corridor. It is the field's vectors e, made smooth like the flow of a fluid that slides
-along walls:
+that fills the width of the corridor and closes in on doors, like the flow of a fluid:
 
-    v = e + l² ∇²v,    no flow through walls, no friction along them
+    v = ∇u,    ∇²u = u / l²,    u = 1 at the goal, no flow through walls
 
-solved on the raster by over-relaxation, which starts from the solution on a coarser one. The number of sweeps is fixed,
-so the solution is not exact: people do not walk exactly along streams either.
+It is solved in two steps. First, cells that are joined within a block of 4 x 4 cells get one value, exact for flows
+between blocks; walls never leak, however thin. Then a fixed number of sweeps over single cells evens out the steps
+between blocks.
 
 An agent with the velocity w follows
 
@@ -28,19 +28,21 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from tropel._kernels.compile import inlined_kernel, kernel, parallel_kernel
-from tropel.planning.fields.following import BLOCKED, GOAL, REACHABLE, own_cell
+from tropel._kernels.compile import allocating_kernel, inlined_kernel, kernel, parallel_kernel
+from tropel.planning.fields.following import GOAL, REACHABLE, own_cell
 
-#: l: how far streams are smoothed [m].
-SMOOTHING = 20.0
-#: Sweeps on each raster, over-relaxation, and the smoothing in cells below which there is no coarser raster.
-_SWEEPS, _OVER, _SHORT = 24, 1.5, 3.0
+#: l: streams are those of people that come from about as far away [m].
+RANGE = 20.0
+#: Edge of a block in cells, sweeps over single cells, and their over-relaxation.
+_BLOCK, _SWEEPS, _OVER = 4, 24, 1.5
 #: Above this share of the desired speed people take the shortest path, and this much below it they follow the stream.
 _FREE, _SLOWER = 0.999, 0.1
 #: People that others hold for longer than this take the shortest path too [s].
 _PATIENCE = 0.2
 _FORWARD = math.cos(math.radians(80.0))
 _CHUNK = 256
+#: Labels of cells that are goals, and of those that are neither goals nor reachable.
+_AT_GOAL, _CLOSED = -1, -2
 
 
 class Slowed(NamedTuple):
@@ -52,24 +54,81 @@ class Slowed(NamedTuple):
     held: NDArray[np.float64]
 
 
+@allocating_kernel
+def _label_parts(kind, labels):
+    """Number the parts of blocks whose cells are joined. Returns how many there are."""
+    ny, nx = kind.shape
+    for y in range(ny):
+        for x in range(nx):
+            is_goal = kind[y, x] == GOAL
+            labels[y, x] = _AT_GOAL if is_goal else _CLOSED
+    count = 0
+    waiting = np.empty((_BLOCK * _BLOCK, 2), dtype=np.int64)
+    for y in range(ny):
+        for x in range(nx):
+            if kind[y, x] != REACHABLE or labels[y, x] >= 0:
+                continue
+            labels[y, x] = count
+            waiting[0, 0], waiting[0, 1] = y, x
+            found = 1
+            while found > 0:
+                found -= 1
+                j, i = waiting[found, 0], waiting[found, 1]
+                for m in range(4):
+                    b, a = j + (m == 0) - (m == 1), i + (m == 2) - (m == 3)
+                    if a < 0 or b < 0 or a >= nx or b >= ny or a // _BLOCK != x // _BLOCK or b // _BLOCK != y // _BLOCK:
+                        continue
+                    if kind[b, a] == REACHABLE and labels[b, a] < 0:
+                        labels[b, a] = count
+                        waiting[found, 0], waiting[found, 1] = b, a
+                        found += 1
+            count += 1
+    return count
+
+
+def _of_parts(labels: NDArray[np.int64], count: int, loss: float) -> NDArray[np.float64]:
+    """u of each part."""
+    from scipy.sparse import coo_array
+    from scipy.sparse.linalg import splu
+
+    beside = np.concatenate(
+        [
+            np.stack([labels[:, :-1].ravel(), labels[:, 1:].ravel()]),
+            np.stack([labels[:-1].ravel(), labels[1:].ravel()]),
+        ],
+        axis=1,
+    )
+    beside = np.concatenate([beside, beside[::-1]], axis=1)
+    own, other = beside[:, (beside[0] >= 0) & (beside[1] != _CLOSED) & (beside[0] != beside[1])]
+    into_goal = other == _AT_GOAL
+    # Flow per cell of width: the middles of blocks are 4 cells apart, goals begin about 2 cells from them.
+    between, to_goal = 1.0 / _BLOCK, 2.0 / _BLOCK
+    joined = coo_array((np.full(int((~into_goal).sum()), -between), (own[~into_goal], other[~into_goal])),
+                       shape=(count, count))  # fmt: skip
+    sources = to_goal * np.bincount(own[into_goal], minlength=count)
+    cells = np.bincount(labels[labels >= 0], minlength=count)
+    diagonal = between * np.bincount(own[~into_goal], minlength=count) + sources + loss * cells
+    here = np.arange(count)
+    matrix = joined.tocsc() + coo_array((diagonal, (here, here)), shape=(count, count)).tocsc()
+    factors = splu(
+        matrix, permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options={"SymmetricMode": True, "Equil": False}
+    )
+    return np.asarray(factors.solve(sources))
+
+
 @inlined_kernel
-def _beside(kind, out, y, x, px, py, through_x, through_y):
-    """The vector of the cell (y, x) beside one with the vector p; it is on its left or right if `through_x` is 0."""
+def _beside(kind, u, y, x, own):
+    """u of the cell (y, x) beside one with u = own, and whether anything flows between them."""
     ny, nx = kind.shape
     if x < 0 or y < 0 or x >= nx or y >= ny or kind[y, x] < REACHABLE:
-        # A wall: nothing flows through it, and what flows along it is not slowed down.
-        return through_x * px, through_y * py
-    if kind[y, x] == REACHABLE:
-        return np.float64(out[y, x, 0]), np.float64(out[y, x, 1])
-    # The goal takes in whatever comes.
-    return px, py
+        return own, 0
+    return u[y, x], 1
 
 
 @kernel
-def relax(kind, vectors, smoothing, sweeps, out):
-    """Bring `out` (ny, nx, 2) nearer to the solution for the vectors of a field, with its kinds of cells (ny, nx)."""
+def relax(kind, loss, sweeps, u):
+    """Bring u (ny, nx), which is 1 in goals, nearer to the solution."""
     ny, nx = kind.shape
-    tie = 1.0 / (smoothing * smoothing)
     for sweep in range(sweeps):
         for m in range(ny):
             y = m if sweep % 2 == 0 else ny - 1 - m
@@ -77,52 +136,42 @@ def relax(kind, vectors, smoothing, sweeps, out):
                 x = n if sweep % 2 == 0 else nx - 1 - n
                 if kind[y, x] != REACHABLE:
                     continue
-                px, py = np.float64(out[y, x, 0]), np.float64(out[y, x, 1])
-                ax, ay = _beside(kind, out, y, x - 1, px, py, 0.0, 1.0)
-                bx, by = _beside(kind, out, y, x + 1, px, py, 0.0, 1.0)
-                cx, cy = _beside(kind, out, y - 1, x, px, py, 1.0, 0.0)
-                dx, dy = _beside(kind, out, y + 1, x, px, py, 1.0, 0.0)
-                wx = (ax + bx + cx + dx + tie * vectors[y, x, 0]) / (4.0 + tie)
-                wy = (ay + by + cy + dy + tie * vectors[y, x, 1]) / (4.0 + tie)
-                out[y, x, 0], out[y, x, 1] = px + _OVER * (wx - px), py + _OVER * (wy - py)
+                own = u[y, x]
+                total, count = 0.0, 0
+                for step in range(4):
+                    other, there = _beside(kind, u, y + (step == 0) - (step == 1), x + (step == 2) - (step == 3), own)
+                    total += other * there
+                    count += there
+                u[y, x] = own + _OVER * (total / (count + loss) - own)
 
 
 @kernel
-def _coarsen(kind, vectors, coarse_kind, coarse_vectors):
-    """Blocks of 2 x 2 cells: what most of their cells are, and the mean of their vectors."""
-    ny, nx = kind.shape
-    for y in range(coarse_kind.shape[0]):
-        for x in range(coarse_kind.shape[1]):
-            reachable = goal = 0
-            sx = sy = 0.0
-            for m in range(4):
-                j, i = 2 * y + m // 2, 2 * x + m % 2
-                if j < ny and i < nx:
-                    goal += kind[j, i] == GOAL
-                    if kind[j, i] == REACHABLE:
-                        reachable += 1
-                        sx += vectors[j, i, 0]
-                        sy += vectors[j, i, 1]
-            coarse_kind[y, x] = GOAL if goal > 1 else REACHABLE if reachable > 1 else BLOCKED
-            share = 1.0 / max(reachable, 1)
-            coarse_vectors[y, x, 0], coarse_vectors[y, x, 1] = share * sx, share * sy
+def _uphill(kind, u, out):
+    """Write the unit vectors along ∇u (ny, nx, 2), zero in goals and where there is no path."""
+    for y in range(kind.shape[0]):
+        for x in range(kind.shape[1]):
+            if kind[y, x] != REACHABLE:
+                continue
+            own = u[y, x]
+            gx = _beside(kind, u, y, x + 1, own)[0] - _beside(kind, u, y, x - 1, own)[0]
+            gy = _beside(kind, u, y + 1, x, own)[0] - _beside(kind, u, y - 1, x, own)[0]
+            length = math.sqrt(gx * gx + gy * gy)
+            if length > 0.0:
+                out[y, x, 0], out[y, x, 1] = gx / length, gy / length
 
 
-def smoothed(kind: NDArray[np.uint8], vectors: NDArray[np.float32], smoothing: float) -> NDArray[np.float32]:
-    """The streams of a field: kind (ny, nx), vectors (ny, nx, 2); `smoothing` in cells.
-
-    Starts from the streams of a raster with cells twice as wide, so that few sweeps are enough.
-    """
-    out = vectors.copy()
-    if smoothing > _SHORT and min(kind.shape) > 2:
-        half = (kind.shape[0] + 1) // 2, (kind.shape[1] + 1) // 2
-        coarse_kind, coarse_vectors = np.empty(half, dtype=np.uint8), np.empty((*half, 2), dtype=np.float32)
-        _coarsen(kind, vectors, coarse_kind, coarse_vectors)
-        wide = smoothed(coarse_kind, coarse_vectors, 0.5 * smoothing)
-        wide = wide.repeat(2, axis=0).repeat(2, axis=1)[: kind.shape[0], : kind.shape[1]]
-        start = (kind == REACHABLE) & (np.abs(wide).sum(axis=2) > 0.0)
-        out[start] = wide[start]
-    relax(kind, vectors, smoothing, _SWEEPS, out)
+def streams_of(kind: NDArray[np.uint8], reach: float) -> NDArray[np.float32]:
+    """Unit vectors (ny, nx, 2) of the streams on cells of these kinds (ny, nx); `reach` is l in cells."""
+    out = np.zeros((*kind.shape, 2), dtype=np.float32)
+    labels = np.empty(kind.shape, dtype=np.int64)
+    count = _label_parts(kind, labels)
+    if not count:
+        return out
+    loss = 1.0 / reach**2
+    values = np.append(_of_parts(labels, count, loss), [0.0, 1.0])  # the last ones are those of the labels -2 and -1
+    u = values[labels]
+    relax(kind, loss, _SWEEPS, u)
+    _uphill(kind, u, out)
     return out
 
 

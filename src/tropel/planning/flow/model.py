@@ -63,7 +63,7 @@ class FlowField(FieldPlanner):
         corner_cutting: bool = False,
         terrain: TerrainFactor | None = None,
         hazard_cost: Annotated[float, HAZARD_COST] = 4.0,
-        streams: bool = False,
+        streams: bool = True,
         choose_exits: bool = True,
     ) -> None:
         super().__init__(cell=cell, clearance=clearance, line_of_sight=line_of_sight, cache=cache)

@@ -71,6 +71,7 @@ class PathPlans(FlowField):
             equal_moves=equal_moves,
             corner_cutting=corner_cutting,
             terrain=terrain,
+            streams=False,
             choose_exits=False,
         )
         self.congestion = _congestion(congestion)
