@@ -9,9 +9,10 @@ leave at C per second, while the person walks. Those who are nearly there count 
 far back may gain a lot. The capacity C is that of a door (see `verification/published.py`) as wide as the narrowest
 place of the last ten metres before the exit, w: the length of the curve of equal path lengths, counted in cells.
 
-Everybody thinks about it every four seconds, a quarter of the crowd at a time, so that not all leave one queue for
-another at once. They change their minds only if they gain 2 s and a tenth of the time. People count those at exits that
-they cannot see: in buildings with wardens or announcements they would be told.
+People look at the queues once a second. They change their minds only if they gain 2 s and a tenth of the time, and of
+those with the same exit only the ones that gain most, 80 % of the largest gain or more. So the last of a queue leave it
+first, and the others see where they have gone before they follow: not all run to the other exit and back. People count
+those at exits that they cannot see: in buildings with wardens or announcements they would be told.
 
 All counts are whole numbers, so they do not depend on the order of agents.
 """
@@ -33,10 +34,11 @@ from tropel.planning.fields.field import GridField, search_reach
 from tropel.planning.fields.following import BLOCKED, own_cell, path_back
 from tropel.world import World
 
-#: Time between two looks at the queues [s], and the share of people that think about them at each.
-_LOOK_EVERY, _PARTS = 1.0, 4
-#: What people must gain to change their minds: seconds, and a share of the time that their exit takes.
-_LEAST_GAIN, _LEAST_SHARE = 2.0, 0.1
+#: Time between two looks at the queues [s].
+_LOOK_EVERY = 1.0
+#: What people must gain to change their minds: seconds, a share of the time that their exit takes, and a share of the
+#: most that anybody with the same exit gains.
+_LEAST_GAIN, _LEAST_SHARE, _OF_LARGEST = 2.0, 0.1, 0.8
 #: Flow through a door [1/s]: per metre of its width, and less this much.
 _FLOW, _LOST = 1.92, 0.07
 #: The narrowest doors let this many people through [1/s].
@@ -56,12 +58,12 @@ def narrowest(field: GridField) -> float:
     raster = field.raster
     length = field.length
     assert length is not None
-    cells = length[field.reachable & ~field.goal] / raster.cell
-    last = int(_BEFORE / raster.cell / _THICK)
-    curve = np.bincount((cells[cells < last * _THICK] / _THICK).astype(np.int64), minlength=1)
-    # The curve ends where all paths are shorter.
-    there = curve[: int(np.argmin(curve > 0)) or len(curve)]
-    return float(there.min()) * raster.cell / _THICK + 2.0 * raster.clearance
+    # The first cells are one cell away from the goal.
+    steps = length[field.reachable & ~field.goal] / raster.cell - 0.5
+    curves = np.bincount((steps[steps < _BEFORE / raster.cell] / _THICK).astype(np.int64))
+    # The last curve is not complete, nor are those beyond which there is nothing.
+    complete = curves[:-1] if len(curves) > 1 else np.array([0])
+    return float(complete.min()) * raster.cell / _THICK + 2.0 * raster.clearance
 
 
 def capacity(width: float) -> float:
@@ -111,26 +113,35 @@ class ExitChoice:
             chosen[lost] = np.where(np.isfinite(lengths.min(axis=0)), nearest, np.int32(NONE))
         every = max(round(_LOOK_EVERY / moment.dt), 1)
         if moment.step % every == 0:
-            turn = (moment.state.id[rows] + moment.step // every) % _PARTS == 0
-            self._reconsider(moment, rows[turn & (chosen[rows] != NONE)], fields, chosen)
+            self._reconsider(moment, rows, fields, chosen)
 
     def _reconsider(
         self, moment: Moment, rows: Rows, fields: Mapping[int, GridField], chosen: NDArray[np.int32]
     ) -> None:
-        speed = np.maximum(moment.state.desired_speed[rows], _SLOWEST)
-        times = np.empty((len(fields), len(rows)))
+        """Let these rows change their minds, who compare what they gain with what all others gain."""
+        state, exits = moment.state, np.array(list(fields), dtype=np.int32)
+        before = state.columns[CHOSEN_EXIT.name]
+        people = np.flatnonzero((state.goal == NEAREST_EXIT) & np.isin(before, exits))
+        speed = np.maximum(state.desired_speed[people], _SLOWEST)
+        times = np.empty((len(fields), len(people)))
         for own, (number, field) in zip(times, fields.items(), strict=True):
-            length = path_lengths(field, moment.state, rows, moment.world)
+            length = path_lengths(field, state, people, moment.world)
             place = self._exit(number, field)
             own[:] = np.maximum(length / speed, self._ahead(moment, number, place, length) / place.capacity)
         # Where there is no path the time is infinite, and infinite times cannot be subtracted.
         times = np.minimum(times, np.finfo(np.float64).max)
-        exits, each = np.array(list(fields), dtype=np.int32), np.arange(len(rows))
+        each = np.arange(len(people))
         best = times.argmin(axis=0)
-        now = times[np.searchsorted(exits, chosen[rows]), each]
+        now = times[np.searchsorted(exits, before[people]), each]
         gain = now - times[best, each]
         better = gain > np.maximum(_LEAST_GAIN, _LEAST_SHARE * now)
-        chosen[rows[better]] = exits[best[better]]
+        own_people = np.zeros(len(state), dtype=np.bool_)
+        own_people[rows] = True
+        for number in fields:
+            there = np.flatnonzero(better & (before[people] == number))
+            there = there[gain[there] >= _OF_LARGEST * moment.reduce.largest(gain[there])]
+            there = there[own_people[people[there]]]
+            chosen[people[there]] = exits[best[there]]
 
     def _ahead(self, moment: Moment, number: int, place: _Exit, length: NDArray[np.float64]) -> NDArray[np.int64]:
         """How many of those on their way to an exit are nearer to it than each of these lengths."""

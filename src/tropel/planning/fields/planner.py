@@ -150,7 +150,10 @@ class FieldPlanner(Planner):
         world = self._known()[0]
         exits = numbers_of(NEAREST_EXIT, world).tolist()
         chosen = out.memory.get(CHOSEN_EXIT.name)
-        if chosen is None or not 2 <= len(exits) <= self._most_exits():
+        if chosen is None:
+            return rows
+        if not 2 <= len(exits) <= self._most_exits():
+            chosen[rows] = NONE
             return rows
         self._add_plans(exits)
         self._exit_choice.choose(moment, rows, {number: self._plans[number].field for number in exits}, chosen)
