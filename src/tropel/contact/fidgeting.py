@@ -2,7 +2,8 @@
 
 An agent that makes no headway for a while (column `held`) fidgets: in about every second moment it steps in a random
 direction instead, for as long as the moment lasts. This breaks up the arches in front of doors that contact forces
-alone leave standing.
+alone leave standing. The longer it has been held, the more its wish weighs, so that it also moves the many behind it
+that press on the arch; no move becomes longer by that.
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ from tropel._kernels.philox import uniform, uniform_pair
 _HELD, _PATIENCE = 0.2, 0.25
 #: How long a fidget lasts [s], and the probability that a held agent fidgets in a given moment.
 _MOMENT, _OFTEN = 0.5, 0.5
+#: How much more a fidget weighs per second that the agent has been held [1/s], and at most.
+_INSISTENCE, _STRONGEST = 4.0, 40.0
 
 
 def moment_at(time: float) -> int:
@@ -50,13 +53,14 @@ def fidgets(agent, key, moment):
 
 
 @inlined_kernel
-def turn_wish(i, contacts, key, moment, wish):
-    """Replace the wanted end of agent i's move by one in a random direction."""
+def turn_wish(i, contacts, key, moment, time_held, wish):
+    """Replace the wanted end of agent i's move by one in a random direction, and the more insistent the longer it is held."""
     position = contacts.position
     dim = position.shape[1]
     wx, wy = wish[i, 0] - position[i, 0], wish[i, 1] - position[i, 1]
     wz = wish[i, 2] - position[i, 2] if dim == 3 else 0.0
-    fx, fy, fz = _random_move(wx, wy, wz, dim, key, contacts.id[i], moment)
+    more = min(max(_INSISTENCE * time_held, 1.0), _STRONGEST)
+    fx, fy, fz = _random_move(more * wx, more * wy, more * wz, dim, key, contacts.id[i], moment)
     wish[i, 0], wish[i, 1] = position[i, 0] + fx, position[i, 1] + fy
     if dim == 3:
         wish[i, 2] = position[i, 2] + fz

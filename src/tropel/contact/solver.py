@@ -232,7 +232,7 @@ def fidget_round(contacts, table, held, key, moment, size, number):
         for k in range(contacts.how_many[i]):
             pressed += table.pressure[table.begin[i] + k]
         if pressed > 0.0 and fidgets(contacts.id[i], key, moment):
-            turn_wish(i, contacts, key, moment, table.wish)
+            turn_wish(i, contacts, key, moment, held[i], table.wish)
             table.moved[i] = True
             found = _ask(i, contacts, table.stamp, number, table.active, found)
     return found
