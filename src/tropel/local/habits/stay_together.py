@@ -1,16 +1,20 @@
 """Stay together: the members of a family wait for each other and do not part at a fork.
 
-Families are numbers in the column `family`, as for crowds on cells (`local/lattice/bonds.py`). Let c be the centroid of
-a family of n, d the distance of a member from it, and u the direction to it. The planned direction e of the member
-becomes
+Families are numbers in the column `family`, as for crowds on cells (`local/lattice/bonds.py`). A member of a family of n
+looks for the last one: the member farthest behind, at a distance g, that no wall hides. The room that the family takes
+up is 0.5 sqrt(n) m. The planned direction of the member, and with it the speed, becomes shorter:
 
-    (1 - s) e + s u,    s = min(max((d - room) / reach, 0), 1),    room = 0.5 sqrt(n) m
+    g up to the room              1
+    g = room + reach              the desired speed of the last one over that of the member, at most 1
+    g = room + 2 reach, or more   0.02
 
-which is shorter than 1 for members that are ahead: they go slower, stand, and in the end turn back. Members that are
-behind keep their pace. The member with the lowest id leads. It never stands still for the others, or two that wait for
-each other would wait for ever: it slows down to 0.3 e. Members whose planned direction points against that of the
-leader walk towards the leader: a family whose members are nearer to different exits takes the leader's. Nobody is drawn
-through a wall: members that do not see the centroid follow their plan.
+and linear in between. So those ahead walk as fast as the last one, whom nobody slows down, and wait where that one is
+held up. Who counts as behind must see the member ahead by its own plan too, or two that go around a pillar on both
+sides would wait for each other; and since nobody stands still for good, no three do either.
+
+Members whose planned direction points against that of the leader, the member with the lowest id, walk towards the
+leader: a family whose members are nearer to different exits takes the leader's. Nobody is drawn through a wall: members
+that do not see the leader follow their plan.
 """
 
 from __future__ import annotations
@@ -19,9 +23,8 @@ import math
 from typing import Annotated
 
 import numpy as np
-from numpy.typing import NDArray
 
-from tropel._kernels.compile import kernel
+from tropel._kernels.compile import inlined_kernel, kernel
 from tropel._kernels.walls import chord_blocked
 from tropel.agents.state import Column, Floats
 from tropel.contracts import Declaration, Habit, Moment
@@ -29,17 +32,15 @@ from tropel.errors import ParameterError
 from tropel.foundation.arguments import checked_arguments
 from tropel.foundation.quantities import Quantity
 
-#: The speed below which a leader does not slow down, as a share of the planned one.
-_LEADER_SLOWEST = 0.3
+#: Those who wait walk on at this share of the planned speed.
+_SLOWEST = 0.02
 #: Room of a family of one [m]; it grows with the square root of the number of members.
 _ROOM = 0.5
-#: Steps per metre in which positions are summed: sums of integers are the same in any order.
-_STEPS_PER_METRE = 2.0**20
 #: No family.
 _NONE = -1
 
 REACH = Quantity(
-    name="reach", above=0.0, high=1e6, unit="m", about="distance beyond the family's room at which members turn back"
+    name="reach", above=0.0, high=1e6, unit="m", about="how far beyond the family's room members walk as slowly as the last; at twice that they wait"
 )
 
 FAMILY = Column(
@@ -51,33 +52,57 @@ FAMILY = Column(
 )
 
 
+@inlined_kernel
+def _share_of_speed(behind, room, reach, pace):
+    """How much of their speed members keep when the last one is so far behind, whose speed over theirs is `pace`."""
+    far = (behind - room) / reach
+    if far <= 1.0:
+        return 1.0 - (1.0 - pace) * max(far, 0.0)
+    return max(pace * (2.0 - far), _SLOWEST)
+
+
 @kernel
-def _adjust(rows, family, position, centre, count, leader, walls, reach, directions, out):
-    """Write the directions of the rows into `out`; `family` has the number of each row's family from 0."""
+def _last_one(i, others, position, directions, walls):
+    """Row of the member farthest behind i that no wall hides, and its distance; i itself if there is none."""
+    last, farthest = i, 0.0
+    x, y = position[i, 0], position[i, 1]
+    for m in range(others.size):
+        j = others[m]
+        dx, dy = position[j, 0] - x, position[j, 1] - y
+        away = math.sqrt(dx * dx + dy * dy)
+        behind = dx * directions[i, 0] + dy * directions[i, 1] < 0.0
+        ahead = dx * directions[j, 0] + dy * directions[j, 1] <= 0.0
+        if behind and ahead and away > farthest and not chord_blocked(x, y, position[j, 0], position[j, 1], walls):
+            last, farthest = j, away
+    return last, farthest
+
+
+@kernel
+def _adjust(rows, family, start, order, position, speed, leader, walls, reach, directions, out):
+    """Write the directions of the rows into `out`. `family` has the number of each row's family from 0.
+
+    The members of family f are the rows `order[start[f] : start[f + 1]]`.
+    """
     for n in range(rows.size):
         i, f = rows[n], family[n]
         ex, ey = directions[i, 0], directions[i, 1]
-        if count[f] < 2 or (ex == 0.0 and ey == 0.0):
+        others = order[start[f] : start[f + 1]]
+        if others.size < 2 or (ex == 0.0 and ey == 0.0) or speed[i] == 0.0:
             continue
         first = leader[f]
-        tx, ty = centre[f, 0], centre[f, 1]
-        opposed = i != first and directions[first, 0] * ex + directions[first, 1] * ey < 0.0
-        if opposed:
-            tx, ty = position[first, 0], position[first, 1]
-        dx, dy = tx - position[i, 0], ty - position[i, 1]
-        away = math.sqrt(dx * dx + dy * dy)
-        if away == 0.0 or chord_blocked(position[i, 0], position[i, 1], tx, ty, walls):
+        if i != first and directions[first, 0] * ex + directions[first, 1] * ey < 0.0:
+            dx, dy = position[first, 0] - position[i, 0], position[first, 1] - position[i, 1]
+            away = math.sqrt(dx * dx + dy * dy)
+            if away > 0.0 and not chord_blocked(
+                position[i, 0], position[i, 1], position[first, 0], position[first, 1], walls
+            ):
+                length = math.sqrt(ex * ex + ey * ey)
+                out[i, 0], out[i, 1] = length * dx / away, length * dy / away
             continue
-        pull = min(max((away - _ROOM * math.sqrt(count[f])) / reach, 0.0), 1.0)
-        if i == first:
-            slower = max(1.0 - pull, _LEADER_SLOWEST) if dx * ex + dy * ey < 0.0 else 1.0
-            out[i, 0], out[i, 1] = slower * ex, slower * ey
-            continue
-        if opposed:
-            pull = 1.0
-        speed = math.sqrt(ex * ex + ey * ey)
-        out[i, 0] = (1.0 - pull) * ex + pull * speed * dx / away
-        out[i, 1] = (1.0 - pull) * ey + pull * speed * dy / away
+        last, behind = _last_one(i, others, position, directions, walls)
+        pace = min(speed[last] / speed[i], 1.0)
+        share = _share_of_speed(behind, _ROOM * math.sqrt(others.size), reach, pace)
+        out[i, 0], out[i, 1] = share * ex, share * ey
 
 
 class StayTogether(Habit):
@@ -86,7 +111,7 @@ class StayTogether(Habit):
     declares = Declaration(columns=(FAMILY,))
 
     @checked_arguments
-    def __init__(self, *, reach: Annotated[float, REACH] = 1.0) -> None:
+    def __init__(self, *, reach: Annotated[float, REACH] = 2.0) -> None:
         self.parameters = f"reach={reach!r}"
         self._reach = float(reach)
 
@@ -105,18 +130,9 @@ class StayTogether(Habit):
         if not len(rows) or not len(alive):
             return
         numbers, of_alive = np.unique(state.family[alive], return_inverse=True)
-        count = np.bincount(of_alive, minlength=len(numbers))
-        steps = np.floor(state.position[alive] * _STEPS_PER_METRE + 0.5).astype(np.int64)
-        total = np.zeros((len(numbers), 2), dtype=np.int64)
-        np.add.at(total, of_alive, steps)
-        leader = _lowest_ids(state.id[alive], of_alive, len(numbers))
-        _adjust(rows, np.searchsorted(numbers, state.family[rows]), state.position,
-                total / (count * _STEPS_PER_METRE)[:, None], count, alive[leader], moment.near.walls, self._reach,
+        # By family, then by id: the first of each family leads it.
+        order = np.lexsort((state.id[alive], of_alive))
+        start = np.searchsorted(of_alive[order], np.arange(len(numbers) + 1))
+        _adjust(rows, np.searchsorted(numbers, state.family[rows]), start, alive[order], state.position,
+                state.desired_speed, alive[order[start[:-1]]], moment.near.walls, self._reach,
                 moment.guidance.directions.copy(), directions)  # fmt: skip
-
-
-def _lowest_ids(ids: NDArray[np.int64], family: NDArray[np.int64], families: int) -> NDArray[np.int64]:
-    """For each family the index of its member with the lowest id."""
-    order = np.lexsort((ids, family))
-    first = np.searchsorted(family[order], np.arange(families))
-    return np.asarray(order[first])
