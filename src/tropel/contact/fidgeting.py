@@ -54,7 +54,7 @@ def fidgets(agent, key, moment):
 
 @inlined_kernel
 def turn_wish(i, contacts, key, moment, time_held, wish):
-    """Replace the wanted end of agent i's move by one in a random direction, and the more insistent the longer it is held."""
+    """Replace the wanted end of agent i's move by one in a random direction."""
     position = contacts.position
     dim = position.shape[1]
     wx, wy = wish[i, 0] - position[i, 0], wish[i, 1] - position[i, 1]

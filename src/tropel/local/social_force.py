@@ -285,8 +285,8 @@ class SocialForce(Model):
         refuse_3d(self, moment)
         if moment.dt > _MOST_PARTS * self.longest_part:
             raise ParameterError(
-                f"SocialForce needs steps of {self.longest_part:.3g} s for these forces, and dt is {moment.dt:g} s; lower "
-                "neighbour_strength or wall_strength, or raise neighbour_range, wall_range or relaxation_time"
+                f"SocialForce needs steps of {self.longest_part:.3g} s for these forces, and dt is {moment.dt:g} s; "
+                "lower neighbour_strength or wall_strength, or raise neighbour_range, wall_range or relaxation_time"
             )
 
     def steer(self, moment: Moment, out: Steered) -> None:

@@ -1,8 +1,8 @@
 """Stay together: the members of a family wait for each other and do not part at a fork.
 
-Families are numbers in the column `family`, as for crowds on cells (`local/lattice/bonds.py`). A member of a family of n
-looks for the last one: the member farthest behind, at a distance g, that no wall hides. The room that the family takes
-up is 0.5 sqrt(n) m. The planned direction of the member, and with it the speed, becomes shorter:
+Families are numbers in the column `family`, as for crowds on cells (`local/lattice/bonds.py`). A member of a family of
+n looks for the last one: the member farthest behind, at a distance g, that no wall hides. The room that the family
+takes up is 0.5 sqrt(n) m. The planned direction of the member, and with it the speed, becomes shorter:
 
     g up to the room              1
     g = room + reach              the desired speed of the last one over that of the member, at most 1
@@ -40,7 +40,11 @@ _ROOM = 0.5
 _NONE = -1
 
 REACH = Quantity(
-    name="reach", above=0.0, high=1e6, unit="m", about="how far beyond the family's room members walk as slowly as the last; at twice that they wait"
+    name="reach",
+    above=0.0,
+    high=1e6,
+    unit="m",
+    about="how far beyond the family's room members are as slow as the last one; at twice that they wait",
 )
 
 FAMILY = Column(

@@ -4,10 +4,11 @@ A newcomer takes the exit with the shortest path. Later, people compare how long
 
     T = max(L / v, N / C),    C = 1.92 w - 0.07
 
-L is the length of the path, v the desired speed and N the number of people on their way to k that are nearer to it: they
-leave at C per second, while the person walks. Those who are nearly there count few people ahead of them and stay, those
-far back may gain a lot. The capacity C is that of a door (see `verification/published.py`) as wide as the narrowest
-place of the last ten metres before the exit, w: the length of the curve of equal path lengths, counted in cells.
+L is the length of the path, v the desired speed and N the number of people on their way to k that are nearer to it:
+they leave at C per second, while the person walks. Those who are nearly there count few people ahead of them and stay,
+those far back may gain a lot. C is the flow through a door (see `verification/published.py`) as wide as the narrowest
+place in the last ten metres before the exit. That width, w, is the length of the shortest curve of equal path lengths,
+counted in cells.
 
 People look at the queues once a second. They change their minds only if they gain 2 s and a tenth of the time, and of
 those with the same exit only the ones that gain most, 80 % of the largest gain or more. So the last of a queue leave it

@@ -33,7 +33,7 @@ from tropel.planning.fields.goals import goal_cells, goals_among, numbers_of, ro
 from tropel.world import World
 from tropel.world.raster import Raster, larger_cells, planned_hazards, rasterise, what_is_drawn, with_hazards
 
-#: Memory for fields to single exits, besides the one to the nearest; where they need more, the nearest is taken [bytes].
+#: Memory for fields to single exits [bytes]; where they need more, people take the nearest.
 _MOST_BYTES = 1e9
 
 #: The distance to walls that the centre of a body keeps.
