@@ -183,6 +183,10 @@ def _model(kind: type[Any], /, **base: Any) -> Call:
     return _made(kind.__name__, kind, base, lambda model: three_steps(_simulation(local=model)))
 
 
+def _habit(kind: type[Any], /, **base: Any) -> Call:
+    return _made(kind.__name__, kind, base, lambda habit: three_steps(_simulation(habits=[habit])))
+
+
 def _planner(kind: type[Any], /, **base: Any) -> Call:
     return _made(kind.__name__, kind, base, lambda planner: three_steps(_simulation(planning=planner)))
 
@@ -274,7 +278,8 @@ _PEOPLE = [
 
 _FIELD = {"cell": 0.4, "clearance": 0.2, "line_of_sight": True, "cache": False}
 _LAYERS = [
-    _planner(tropel.FlowField, **_FIELD, gamma=0.6, equal_moves=False, corner_cutting=False, terrain=None),
+    _planner(tropel.FlowField, **_FIELD, gamma=0.6, equal_moves=False, corner_cutting=False, terrain=None, hazard_cost=4.0,
+             streams=True, choose_exits=True),
     _planner(tropel.Harmonic, **_FIELD, walls="reflecting", decay_length=5.0),
     _made("PathPlans", tropel.PathPlans,
           {"cell": 0.4, "gamma": 0.6, "equal_moves": False, "corner_cutting": False, "terrain": None,
@@ -331,6 +336,11 @@ _LAYERS = [
            solid_bodies=False),
     _model(tropel.SocialForce, relaxation_time=0.5, neighbour_strength=2.1, neighbour_range=0.3, wall_strength=10.0,
            wall_range=0.2, step_ahead=2.0, field_of_view=200.0, weight_behind=0.5, speed_limit=1.3, solid_bodies=False),
+    _model(tropel.Walk, time_gap=0.45, keep_right=1.0, look_ahead=2.0, worth=0.1, push=0.1, margin=0.02, walk_on=0.65,
+           solid_bodies=True),
+    _habit(tropel.KeepRight, angle=1.0),
+    _habit(tropel.StayTogether, reach=2.0),
+    _habit(tropel.AvoidHazards, strength=3.0),
     _made("Budget", tropel.Budget,
           {"steps_per_second": 60.0, "window": 2, "settle": 0, "room": 0.1, "patience": 1, "order": None},
           lambda it: _lattice().run(until=0.2, budget=it)),
