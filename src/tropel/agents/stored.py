@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from numpy.typing import NDArray
 
+from tropel.agents.state import CHOSEN_EXIT
 from tropel.errors import CheckpointError
 from tropel.foundation.stored_arrays import taken
 from tropel.world.shapes import FARTHEST
@@ -43,7 +44,7 @@ def read_people(
     groups = len(population.groups)
     if len(columns["group"]) and columns["group"].max() >= groups:
         raise CheckpointError(f"'agents/group' holds {columns['group'].max()}; there are {groups} groups")
-    for name in ("goal", "leaves_by"):
+    for name in ("goal", "leaves_by", CHOSEN_EXIT.name):
         if name in columns and len(columns[name]) and columns[name].max() >= goals:
             raise CheckpointError(f"'agents/{name}' holds {columns[name].max()}; the world has {goals} goals")
     _check_inside(population, columns["position"])

@@ -298,7 +298,7 @@ def crowd_in(place: Place, model: str, *, agents: int, threads: int = 1) -> Simu
     sim = Simulation(
         world,
         crowd,
-        planning=FlowField(),  # the shortest paths, which JuPedSim takes too
+        planning=FlowField(streams=False),  # the shortest paths, which JuPedSim takes too
         local=MODELS[model](),
         dt=_DT,
         seed=1,

@@ -48,6 +48,7 @@ class _Plan:
     spec: Any
     field: GridField
     sight: NDArray[np.int16] | None
+    moves: bool  #: whether the goal moves by itself
 
 
 class FieldPlanner(Planner):
@@ -141,17 +142,15 @@ class FieldPlanner(Planner):
             directions[rows] = 0.0
             return
         plan.field.follow(state.position, rows, world, world.goals(), plan.numbers, plan.sight, directions)
-        # Streams would wash away what keeps paths from hazards.
-        if self.streams and plan.field.raster.cost is None:
+        # Streams would wash away what keeps paths from hazards, and take long to find for a goal that moves.
+        if self.streams and plan.field.raster.cost is None and not plan.moves:
             plan.field.follow_streams(state, rows, directions)
 
     def _choose_exits(self, moment: Moment, rows: Rows, out: Guidance) -> Rows:
         """Let people choose between exits and direct them there. Returns the others, which go to the nearest."""
-        world = self._known()[0]
-        exits = numbers_of(NEAREST_EXIT, world).tolist()
-        chosen = out.memory.get(CHOSEN_EXIT.name)
-        if chosen is None:
+        if CHOSEN_EXIT not in self.declares.memory:
             return rows
+        exits, chosen = numbers_of(NEAREST_EXIT, self._known()[0]).tolist(), out.memory[CHOSEN_EXIT.name]
         if not 2 <= len(exits) <= self._most_exits():
             chosen[rows] = NONE
             return rows
@@ -263,7 +262,9 @@ class FieldPlanner(Planner):
 
     def _plan(self, numbers: NDArray[np.int64], spec: Any, field: GridField) -> _Plan:
         sight = field.new_sight() if self.goes_straight(field) else None
-        return _Plan(numbers=numbers, spec=spec, field=field, sight=sight)
+        targets = self._known()[0].targets
+        moves = any(targets[name].motion is not None for name in map(self._name, numbers.tolist()) if name in targets)
+        return _Plan(numbers=numbers, spec=spec, field=field, sight=sight, moves=moves)
 
     def _solved(self, raster: Raster, cells: Sequence[NDArray[np.bool_]]) -> list[GridField]:
         """Fields from the cache on disk if it has them, the others solved together."""
