@@ -148,9 +148,10 @@ class FieldPlanner(Planner):
 
     def _choose_exits(self, moment: Moment, rows: Rows, out: Guidance) -> Rows:
         """Let people choose between exits and direct them there. Returns the others, which go to the nearest."""
-        if CHOSEN_EXIT not in self.declares.memory:
-            return rows
-        exits, chosen = numbers_of(NEAREST_EXIT, self._known()[0]).tolist(), out.memory[CHOSEN_EXIT.name]
+        chosen = out.memory.get(CHOSEN_EXIT.name)
+        if CHOSEN_EXIT not in self.declares.memory or chosen is None:
+            return rows  # outside of simulations nobody has any memory
+        exits = numbers_of(NEAREST_EXIT, self._known()[0]).tolist()
         if not 2 <= len(exits) <= self._most_exits():
             chosen[rows] = NONE
             return rows
