@@ -28,6 +28,7 @@ from tropel.local.collision_free_speed import CollisionFreeSpeed
 from tropel.local.dynamical.model import Dynamical
 from tropel.local.orca.model import ORCA
 from tropel.local.social_force import SocialForce
+from tropel.local.walk.model import Walk
 from tropel.planning.flow.model import FlowField
 from tropel.simulation import Simulation
 from tropel.world import Target, World
@@ -39,6 +40,7 @@ PAPERS = "dynamical as in the papers"
 SAME_MODEL = "CFSM"
 RECIPROCAL = "ORCA"
 FORCES = "social force"
+WALKING = "walk"
 
 
 def _as_in_the_papers() -> Dynamical:
@@ -53,9 +55,10 @@ MODELS: dict[str, Callable[[], Model]] = {
     SAME_MODEL: CollisionFreeSpeed,
     RECIPROCAL: ORCA,
     FORCES: SocialForce,
+    WALKING: Walk,
 }
 #: Those whose steps are timed.
-TIMED = (OURS, SAME_MODEL, RECIPROCAL, FORCES)
+TIMED = (OURS, SAME_MODEL, RECIPROCAL, FORCES, WALKING)
 
 
 # JuPedSim is an optional extra: `pip install 'tropel[bench]'`.
@@ -298,7 +301,8 @@ def crowd_in(place: Place, model: str, *, agents: int, threads: int = 1) -> Simu
     sim = Simulation(
         world,
         crowd,
-        planning=FlowField(streams=False),  # the shortest paths, which JuPedSim takes too
+        # The shortest paths, which JuPedSim takes too; `Walk` is timed as people get it without choosing.
+        planning=FlowField(streams=model == WALKING),
         local=MODELS[model](),
         dt=_DT,
         seed=1,

@@ -13,7 +13,7 @@ from scipy import ndimage
 from tropel import FlowField, Group, Normal, Simulation, World
 from tropel.planning.fields.field import GridField, room_around
 from tropel.planning.fields.following import line_is_clear
-from tropel.planning.fields.streams import relax, streams_of
+from tropel.planning.fields.streams import relax, streams_of, unit_vectors
 from two_threads import needs_two_threads
 
 BLOCKED, REACHABLE, GOAL = 0, 2, 3
@@ -61,7 +61,7 @@ def test_streams_come_close_to_the_solution_behind_thin_walls_too() -> None:
         kind[:, x] = BLOCKED
         kind[gap, x] = REACHABLE
     kind[18:22, 40:] = GOAL
-    u, streams = exact(kind, 100.0), streams_of(kind, 100.0)
+    u, streams = exact(kind, 100.0), unit_vectors(streams_of(kind, 100.0))
     gy, gx = np.gradient(u)
     inside = ndimage.binary_erosion(kind == REACHABLE, np.ones((3, 3)))
     uphill = np.stack([gx, gy], axis=-1)[inside]
@@ -92,7 +92,7 @@ def field_of(sim: Simulation) -> GridField:
 
 def test_streams_follow_the_corridor() -> None:
     field = field_of(corner(1))
-    streams = streams_of(field.arrays.kind[0], 100.0)
+    streams = unit_vectors(streams_of(field.arrays.kind[0], 100.0))
     for place, way in (((6.0, 3.0), (1.0, 0.0)), ((18.0, -8.0), (0.0, -1.0))):
         y, x = field.raster.index_of(np.array(place))
         assert streams[y, x] @ way > 0.99

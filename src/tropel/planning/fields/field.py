@@ -123,8 +123,8 @@ class GridField:
         return straight
 
     @cached_property
-    def _streams(self) -> NDArray[np.float32]:
-        """Vectors that agents follow in a crowd."""
+    def _streams(self) -> NDArray[np.uint8]:
+        """Streams that agents follow in a crowd."""
         return streams_of(self.arrays.kind[0], RANGE / self.raster.cell)
 
     @cached_property

@@ -88,12 +88,15 @@ def line_is_clear(x, y, z, dx, dy, dz, field):
         ix, iy, iz = math.floor(px + k * sx), math.floor(py + k * sy), math.floor(pz + k * sz)
         if ix < 0 or iy < 0 or iz < 0 or ix >= nx or iy >= ny or iz >= nz:
             return False
-        jz, jy, jx = np.int64(iz), np.int64(iy), np.int64(ix)
-        if field.kind[jz, jy, jx] == _GOAL:
-            return True
+        jz, jy, jx = np.uint64(iz), np.uint64(iy), np.uint64(ix)
         room = np.int64(field.room[jz, jy, jx])
-        if room == 0 and (1 < k < looks - 2 or field.kind[jz, jy, jx] < _FREE):
-            return False
+        # Cells of the goal have no more room than 1, so that most looks read one array only.
+        if room <= 1:
+            kind = field.kind[jz, jy, jx]
+            if kind == _GOAL:
+                return True
+            if room == 0 and (1 < k < looks - 2 or kind < _FREE):
+                return False
         k += max(room, 1)
     return True
 
@@ -326,18 +329,22 @@ def follow_chunk(position, rows, first, last, field, walls, goals, numbers, sigh
         x, y = position[i, 0], position[i, 1]
         z = position[i, 2] if dim == 3 else 0.0
         plain = False
+        goal = np.int64(NOTHING_IN_SIGHT)
         if dim == 2:
-            # Nearly all agents are on a cell with a vector, which only cells with a path to the goal have. This check
-            # alone saves the other lookups.
+            # Nearly all agents are on a cell from which the goal is seen, or with a vector, which only cells with a
+            # path to the goal have. These checks alone save the other lookups.
             _, iy, ix = own_cell(x, y, z, field)
-            vx, vy = (
-                field.vectors[0, np.uint64(iy), np.uint64(ix), 0],
-                field.vectors[0, np.uint64(iy), np.uint64(ix), 1],
-            )
-            plain = (vx != 0.0) | (vy != 0.0)
-            if look and plain:
-                plain = sight[0, np.uint64(iy), np.uint64(ix)] == NOTHING_IN_SIGHT
-        if plain:
+            if look:
+                goal = np.int64(sight[0, np.uint64(iy), np.uint64(ix)])
+            if goal == NOTHING_IN_SIGHT:
+                vx, vy = (
+                    field.vectors[0, np.uint64(iy), np.uint64(ix), 0],
+                    field.vectors[0, np.uint64(iy), np.uint64(ix), 1],
+                )
+                plain = (vx != 0.0) | (vy != 0.0)
+        if goal >= 0:
+            vx, vy, vz = aim_at(x, y, z, goal, goals)
+        elif plain:
             vx, vy, vz = _between(x, y, z, 0, iy, ix, field)
         else:
             vx, vy, vz = _direction(x, y, z, field, walls, goals, numbers, sight, look)

@@ -41,6 +41,9 @@ _FREE, _SLOWER = 0.999, 0.1
 _PATIENCE = 0.2
 _FORWARD = math.cos(math.radians(80.0))
 _CHUNK = 256
+#: Streams are stored as one of so many angles, in one byte: more would only cost time, for memory to be read.
+_ANGLES = 255
+_UNIT = np.array([(0.0, 0.0)] + [(math.cos(a), math.sin(a)) for a in 2.0 * math.pi / _ANGLES * np.arange(_ANGLES)])
 #: Labels of cells that are goals, and of those that are neither goals nor reachable.
 _AT_GOAL, _CLOSED = -1, -2
 
@@ -147,7 +150,7 @@ def relax(kind, loss, sweeps, u):
 
 @kernel
 def _uphill(kind, u, out):
-    """Write the unit vectors along ∇u (ny, nx, 2), zero in goals and where there is no path."""
+    """Write the numbers of the angles of ∇u (ny, nx), from 1; 0 in goals and where there is no path."""
     for y in range(kind.shape[0]):
         for x in range(kind.shape[1]):
             if kind[y, x] != REACHABLE:
@@ -155,14 +158,14 @@ def _uphill(kind, u, out):
             own = u[y, x]
             gx = _beside(kind, u, y, x + 1, own)[0] - _beside(kind, u, y, x - 1, own)[0]
             gy = _beside(kind, u, y + 1, x, own)[0] - _beside(kind, u, y - 1, x, own)[0]
-            length = math.sqrt(gx * gx + gy * gy)
-            if length > 0.0:
-                out[y, x, 0], out[y, x, 1] = gx / length, gy / length
+            if gx != 0.0 or gy != 0.0:
+                turns = math.atan2(gy, gx) / (2.0 * math.pi)
+                out[y, x] = 1 + np.int64((turns + 1.0) * _ANGLES + 0.5) % _ANGLES
 
 
-def streams_of(kind: NDArray[np.uint8], reach: float) -> NDArray[np.float32]:
-    """Unit vectors (ny, nx, 2) of the streams on cells of these kinds (ny, nx); `reach` is l in cells."""
-    out = np.zeros((*kind.shape, 2), dtype=np.float32)
+def streams_of(kind: NDArray[np.uint8], reach: float) -> NDArray[np.uint8]:
+    """Streams on cells of these kinds (ny, nx), as numbers of angles (see `unit_vectors`); `reach` is l in cells."""
+    out = np.zeros(kind.shape, dtype=np.uint8)
     labels = np.empty(kind.shape, dtype=np.int64)
     count = _label_parts(kind, labels)
     if not count:
@@ -173,6 +176,11 @@ def streams_of(kind: NDArray[np.uint8], reach: float) -> NDArray[np.float32]:
     relax(kind, loss, _SWEEPS, u)
     _uphill(kind, u, out)
     return out
+
+
+def unit_vectors(streams: NDArray[np.uint8]) -> NDArray[np.float64]:
+    """Streams as vectors (ny, nx, 2), zero where there are none."""
+    return np.asarray(_UNIT[streams])
 
 
 @inlined_kernel
@@ -191,13 +199,10 @@ def _keep_some(rows, first, last, crowd, field, streams, out):
         share = _slowed(i, crowd)
         if share == 0.0:
             continue
-        iz, iy, ix = own_cell(crowd.position[i, 0], crowd.position[i, 1], 0.0, field)
-        sx, sy = np.float64(streams[iy, ix, 0]), np.float64(streams[iy, ix, 1])
-        strength = math.sqrt(sx * sx + sy * sy)
-        if strength < 1e-6:
-            continue
-        sx, sy = sx / strength, sy / strength
-        if field.kind[iz, iy, ix] != REACHABLE or sx * out[i, 0] + sy * out[i, 1] < _FORWARD:
+        _, iy, ix = own_cell(crowd.position[i, 0], crowd.position[i, 1], 0.0, field)
+        angle = streams[iy, ix]
+        sx, sy = _UNIT[angle, 0], _UNIT[angle, 1]
+        if sx * out[i, 0] + sy * out[i, 1] < _FORWARD:
             continue
         vx, vy = (1.0 - share) * out[i, 0] + share * sx, (1.0 - share) * out[i, 1] + share * sy
         length = math.sqrt(vx * vx + vy * vy)
@@ -206,7 +211,7 @@ def _keep_some(rows, first, last, crowd, field, streams, out):
 
 @parallel_kernel
 def follow_streams(rows, crowd, field, streams, out):
-    """Turn the directions of agents that are slowed down towards the streams (ny, nx, 2)."""
+    """Turn the directions of agents that are slowed down towards the streams (ny, nx)."""
     for chunk in numba.prange((rows.size + _CHUNK - 1) // _CHUNK):
         first = chunk * _CHUNK
         last = min(first + _CHUNK, rows.size)

@@ -99,7 +99,7 @@ class FlowField(FieldPlanner):
 
     def bytes_per_cell(self, dim: int) -> float:
         # The field, the memory for straightening it, the plan that it is repaired from, and the streams.
-        return super().bytes_per_cell(dim) + 12.0 + 26.0 + (16.0 if self.streams else 0.0)
+        return super().bytes_per_cell(dim) + 12.0 + 26.0 + (1.0 if self.streams else 0.0)
 
     def goes_straight(self, field: GridField) -> bool:
         return self.line_of_sight and self.terrain is None
