@@ -278,8 +278,8 @@ _PEOPLE = [
 
 _FIELD = {"cell": 0.4, "clearance": 0.2, "line_of_sight": True, "cache": False}
 _LAYERS = [
-    _planner(tropel.FlowField, **_FIELD, gamma=0.6, equal_moves=False, corner_cutting=False, terrain=None, hazard_cost=4.0,
-             streams=True, choose_exits=True),
+    _planner(tropel.FlowField, **_FIELD, gamma=0.6, equal_moves=False, corner_cutting=False, terrain=None,
+             hazard_cost=4.0, streams=True, choose_exits=True),
     _planner(tropel.Harmonic, **_FIELD, walls="reflecting", decay_length=5.0),
     _made("PathPlans", tropel.PathPlans,
           {"cell": 0.4, "gamma": 0.6, "equal_moves": False, "corner_cutting": False, "terrain": None,
