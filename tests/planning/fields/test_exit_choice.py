@@ -155,6 +155,14 @@ def test_the_narrowest_place_before_an_exit(width: float) -> None:
     assert narrowest(field_to(sim, "left")) == pytest.approx(width, abs=0.2)
 
 
+@pytest.mark.parametrize("width", [1.0, 2.0, 4.0])
+def test_far_corners_of_a_small_room_are_not_narrow(width: float) -> None:
+    area = shapely.union_all([shapely.box(0, 0, 4, 4), shapely.box(4, 2 - width / 2, 5.4, 2 + width / 2)])
+    world = World(area, exits={"out": shapely.box(5, 2 - width / 2, 5.4, 2 + width / 2)})
+    sim = Simulation(world, Group("p", count=1, region=shapely.box(0, 0, 3, 4)), planning=FlowField(), threads=1)
+    assert narrowest(field_to(sim, "out")) == pytest.approx(width, abs=0.2)
+
+
 def test_the_flow_of_a_door_is_the_published_one() -> None:
     assert capacity(2.0) == pytest.approx(1.92 * 2.0 - 0.07)
     assert capacity(0.0) > 0.0

@@ -7,8 +7,8 @@ A newcomer takes the exit with the shortest path. Later, people compare how long
 L is the length of the path, v the desired speed and N the number of people on their way to k that are nearer to it:
 they leave at C per second, while the person walks. Those who are nearly there count few people ahead of them and stay,
 those far back may gain a lot. C is the flow through a door (see `verification/published.py`) as wide as the narrowest
-place in the last ten metres before the exit. That width, w, is the length of the shortest curve of equal path lengths,
-counted in cells.
+place in the last ten metres before the exit. That width, w, is the length of the shortest curve of equal path lengths
+with a quarter of the area or more beyond it, counted in cells.
 
 People look at the queues once a second. They change their minds only if they gain 2 s and a tenth of the time, and of
 those with the same exit only the ones that gain most, 80 % of the largest gain or more. So the last of a queue leave it
@@ -46,6 +46,8 @@ _FLOW, _LOST = 1.92, 0.07
 _LEAST_FLOW = 0.5
 #: How far before an exit its narrowest place is looked for [m], and how thick curves of equal lengths are in cells.
 _BEFORE, _THICK = 10.0, 2
+#: And beyond it there must be this share of the whole area.
+_MANY = 0.25
 #: People are counted by path lengths of this step [m].
 _STEP = 0.5
 #: Slower people count as this fast [m/s].
@@ -61,10 +63,11 @@ def narrowest(field: GridField) -> float:
     assert length is not None
     # The first cells are one cell away from the goal.
     steps = length[field.reachable & ~field.goal] / raster.cell - 0.5
-    curves = np.bincount((steps[steps < _BEFORE / raster.cell] / _THICK).astype(np.int64))
-    # The last curve is not complete, nor are those beyond which there is nothing.
-    complete = curves[:-1] if len(curves) > 1 else np.array([0])
-    return float(complete.min()) * raster.cell / _THICK + 2.0 * raster.clearance
+    curves = np.bincount((steps / _THICK).astype(np.int64), minlength=1)
+    # In the far corners of a room curves are short, but nobody has to pass them.
+    passed = curves.sum() - np.cumsum(curves) >= _MANY * curves.sum()
+    last = int(_BEFORE / raster.cell / _THICK)
+    return float(curves[:last][passed[:last]].min(initial=curves[0])) * raster.cell / _THICK + 2.0 * raster.clearance
 
 
 def capacity(width: float) -> float:
@@ -122,7 +125,7 @@ class ExitChoice:
         """Let these rows change their minds, who compare what they gain with what all others gain."""
         state, exits = moment.state, np.array(list(fields), dtype=np.int32)
         before = state.columns[CHOSEN_EXIT.name]
-        people = np.flatnonzero((state.goal == NEAREST_EXIT) & np.isin(before, exits))
+        people = np.flatnonzero((state.goal == NEAREST_EXIT) & np.isin(before, exits) & (state.dead == 0))
         speed = np.maximum(state.desired_speed[people], _SLOWEST)
         times = np.empty((len(fields), len(people)))
         for own, (number, field) in zip(times, fields.items(), strict=True):
@@ -148,7 +151,7 @@ class ExitChoice:
         """How many of those on their way to an exit are nearer to it than each of these lengths."""
         state = moment.state
         towards = (state.goal == number) | ((state.goal == NEAREST_EXIT) & (state.columns[CHOSEN_EXIT.name] == number))
-        theirs = path_lengths(place.field, state, np.flatnonzero(towards), moment.world)
+        theirs = path_lengths(place.field, state, np.flatnonzero(towards & (state.dead == 0)), moment.world)
         steps = (theirs[np.isfinite(theirs)] / _STEP).astype(np.int64)
         counts = moment.reduce.counts(np.bincount(steps, minlength=place.steps)[: place.steps])
         before = np.concatenate([[0], np.cumsum(counts)])

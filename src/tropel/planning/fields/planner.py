@@ -71,6 +71,7 @@ class FieldPlanner(Planner):
         self.line_of_sight = bool(line_of_sight)
         self.cache = bool(cache)
         self._exit_choice = ExitChoice()
+        self._choices: set[int] = set()  #: exits with a field that nobody has as a goal
         self.streams = False  #: whether people in a crowd walk around corners side by side; in 2D
         self._world: World | None = None
         self._raster: Raster | None = None
@@ -117,12 +118,16 @@ class FieldPlanner(Planner):
         """Rasterise the world and solve the field of every goal that agents have."""
         world = self._world = moment.world
         self._plans = {}
+        self._choices = set()
         self._kept_up_with = ()
         self._drawn = self.what_is_drawn(world)
         self._raster = self.draw(world)
         if not self._raster.free.any():
             raise GeometryError(f"{type(self).__name__}: {room_for_error(self._raster)}")
-        self._add_plans(np.unique(moment.state.goal).tolist())
+        goals = np.unique(moment.state.goal).tolist()
+        self._add_plans(goals)
+        if NEAREST_EXIT in goals:
+            self._add_choices(self._exits_to_choose())
 
     def direct(self, moment: Moment, out: Guidance) -> None:
         """Write a unit vector (or zero) for each member."""
@@ -151,20 +156,29 @@ class FieldPlanner(Planner):
         chosen = out.memory.get(CHOSEN_EXIT.name)
         if CHOSEN_EXIT not in self.declares.memory or chosen is None:
             return rows  # outside of simulations nobody has any memory
-        exits = numbers_of(NEAREST_EXIT, self._known()[0]).tolist()
-        if not 2 <= len(exits) <= self._most_exits():
+        exits = self._exits_to_choose()
+        if not exits:
             chosen[rows] = NONE
             return rows
-        self._add_plans(exits)
+        self._add_choices(exits)
         self._exit_choice.choose(moment, rows, {number: self._plans[number].field for number in exits}, chosen)
         for number in exits:
             self._follow(number, rows[chosen[rows] == number], moment.state, out.directions)
         return rows[chosen[rows] == NONE]
 
-    def _most_exits(self) -> int:
-        """People choose between so many exits, each of which needs a field of its own."""
-        raster = self._known()[1]
-        return int(_MOST_BYTES / (raster.free.size * self.bytes_per_cell(raster.dim)))
+    def _add_choices(self, exits: Sequence[int]) -> None:
+        """Make sure that each of these exits has a plan."""
+        self._choices.update(number for number in exits if number not in self._plans)
+        self._make_plans(exits)
+
+    def _exits_to_choose(self) -> list[int]:
+        """The open exits, if there are several and not too many: each needs a field of its own."""
+        if CHOSEN_EXIT not in self.declares.memory:
+            return []
+        world, raster = self._known()
+        exits = numbers_of(NEAREST_EXIT, world).tolist()
+        most = _MOST_BYTES / (raster.free.size * self.bytes_per_cell(raster.dim))
+        return exits if 2 <= len(exits) <= most else []
 
     # Queries ----------------------------------------------------------------------------------------------------
 
@@ -199,7 +213,7 @@ class FieldPlanner(Planner):
     def goals(self) -> tuple[str, ...]:
         """Names of the goals that have a field."""
         self._keep_up()
-        return tuple(self._name(goal) for goal in self._plans)
+        return tuple(self._name(goal) for goal in self._shown())
 
     def offers(self) -> tuple[object, ...]:
         return (OfferedField(planner=self, goals=self.goals, field=self.field, draw=self.draw),)
@@ -207,7 +221,11 @@ class FieldPlanner(Planner):
     def unreachable(self) -> dict[str, Unreachable]:
         """For each goal with a field, the places from which no path leads to it."""
         self._keep_up()
-        return {self._name(goal): plan.field.unreachable() for goal, plan in self._plans.items()}
+        return {self._name(goal): self._plans[goal].field.unreachable() for goal in self._shown()}
+
+    def _shown(self) -> list[int]:
+        """Goals with a field, without exits that are only there to be chosen: "nearest exit" stands for them."""
+        return [goal for goal in self._plans if goal not in self._choices]
 
     # Keeping up with the world ----------------------------------------------------------------------------------
 
@@ -238,6 +256,10 @@ class FieldPlanner(Planner):
 
     def _add_plans(self, goals: Sequence[int]) -> None:
         """Make sure that each of these goals has a plan."""
+        self._choices.difference_update(goals)
+        self._make_plans(goals)
+
+    def _make_plans(self, goals: Sequence[int]) -> None:
         new = [goal for goal in goals if goal > NO_GOAL and goal not in self._plans]
         if not new:
             return
