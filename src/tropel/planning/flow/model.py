@@ -46,9 +46,9 @@ class FlowField(FieldPlanner):
     field for a goal in sight. Paths near hazards that planners avoid (`replan`) count as longer too: where the value of
     the ground is x, from 0 at the inner radius to 1 at the outer, 1 + `hazard_cost` (1/x - 1) times their length. With
     `streams`, people that others slow down walk around corners side by side instead of all aiming at the corner. With
-    `choose_exits`, people to the nearest exit take another one when that is sooner, for the queue before the nearest; where
-    the fields to all exits would need more than 1 GB, they take the nearest.
-    Solving is faster than reading from disk, so the cache is off by default.
+    `choose_exits`, people to the nearest exit take another one when that is sooner, for the queue before the nearest;
+    where the fields to all exits would need more than 1 GB, they take the nearest. Solving is faster than reading from
+    disk, so the cache is off by default.
     """
 
     @checked_arguments
