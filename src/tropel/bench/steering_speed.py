@@ -22,13 +22,14 @@ import shapely
 from tropel.agents.groups import Group
 from tropel.agents.state import AgentState, Floats
 from tropel.bench.steering_scenes import BODY, SENSE_RADII, usual_speeds
-from tropel.contracts import Model
+from tropel.contracts import Model, Planner
 from tropel.errors import MissingExtraError, ModelError
 from tropel.local.collision_free_speed import CollisionFreeSpeed
 from tropel.local.dynamical.model import Dynamical
 from tropel.local.orca.model import ORCA
 from tropel.local.social_force import SocialForce
 from tropel.local.walk.model import Walk
+from tropel.planning.direct import Direct
 from tropel.planning.flow.model import FlowField
 from tropel.simulation import Simulation
 from tropel.world import Target, World
@@ -286,6 +287,13 @@ def check_same_way(start: Floats, ours: Floats, theirs: Floats, *, what: str) ->
         )
 
 
+def _planner(place: Place, model: str) -> Planner:
+    """The shortest paths, which JuPedSim takes too. `Walk` is timed as people get it without choosing."""
+    if model == WALKING:
+        return FlowField()
+    return Direct() if place.straight else FlowField(streams=False)
+
+
 def crowd_in(place: Place, model: str, *, agents: int, threads: int = 1) -> Simulation:
     """People at random positions, the same for every model, who walk to the goal of the place."""
     world = World(place.walkable, targets={"far end": Target(position=place.goal)})
@@ -301,8 +309,7 @@ def crowd_in(place: Place, model: str, *, agents: int, threads: int = 1) -> Simu
     sim = Simulation(
         world,
         crowd,
-        # The shortest paths, which JuPedSim takes too; `Walk` is timed as people get it without choosing.
-        planning=FlowField(streams=model == WALKING),
+        planning=_planner(place, model),
         local=MODELS[model](),
         dt=_DT,
         seed=1,

@@ -25,6 +25,7 @@ The file has the kernels first, then the moves they make up (`move_exactly`, `mo
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numba
 import numpy as np
@@ -164,11 +165,6 @@ def _move(position, velocity, target, radius, dead, codes, dt, walls, discs, low
                        out_position, out_velocity)  # fmt: skip
 
 
-def walls_around(widest: float, world: World) -> WallGrid:
-    """The walls in cells. Each cell lists all walls that a body of at most `widest` [m] can touch from inside it."""
-    return world.wall_grid(max(1.0, 2.0 * widest))
-
-
 def move_exactly(state: AgentState, steered: Steered, world: World) -> None:
     """Give each agent the place and the velocity that its model wrote, unless a wall blocks the move."""
     if _move_exactly(state.position, state.velocity, state.dead, world.wall_grid(1.0), steered.position,
@@ -176,10 +172,29 @@ def move_exactly(state: AgentState, steered: Steered, world: World) -> None:
         raise not_finite(state, steered.position)
 
 
+class Surroundings(NamedTuple):
+    """What ends the moves of a step besides other agents."""
+
+    walls: WallGrid
+    discs: DiscGrid
+    low: NDArray[np.float64]  #: the low sides of a walled box, else minus infinity
+    high: NDArray[np.float64]
+
+
+def surroundings(widest: float, world: World, dt: float) -> Surroundings:
+    """Everything that bodies of at most `widest` [m] can touch."""
+    walls = world.wall_grid(max(1.0, 2.0 * widest))
+    # Moving obstacles approach during the agent's step.
+    discs = world.obstacles.grid(quantised(walls.reach + world.obstacles.fastest * dt))
+    low, high = np.where(world.walled, world.bounds, _WITHOUT_END)
+    return Surroundings(walls, discs, low, high)
+
+
 def move_freely(state: AgentState, steered: Steered, world: World, dt: float, widest: float) -> None:
     """Compute where each agent wants to be and move it there as far as possible, in one pass over the agents."""
     longest2 = np.zeros(-(-len(state) // _CHUNK))
-    _move_in(state, steered, world, dt, Moves.FREELY, widest, steered.position, longest2)
+    _move(state.position, state.velocity, steered.position, state.radius, state.dead, codes_of(Moves.FREELY), dt,
+          *surroundings(widest, world, dt), steered.position, steered.velocity, longest2)  # fmt: skip
     if math.isnan(longest2.max(initial=0.0)):
         raise not_finite(state, steered.position)
 
@@ -188,31 +203,13 @@ def move_towards(
     target: NDArray[np.float64],
     state: AgentState,
     steered: Steered,
-    world: World,
+    around: Surroundings,
     dt: float,
     moves: HowTheyMove,
-    widest: float,
 ) -> None:
     """Write the places that agents reach on their moves towards the targets, and the velocities of these moves."""
-    _move_in(state, steered, world, dt, moves, widest, target, _WANTED_BEFORE)
-
-
-def _move_in(
-    state: AgentState,
-    steered: Steered,
-    world: World,
-    dt: float,
-    moves: HowTheyMove,
-    widest: float,
-    target: NDArray[np.float64],
-    longest2: NDArray[np.float64],
-) -> None:
-    walls = walls_around(widest, world)
-    # Moving obstacles approach during the agent's step.
-    discs: DiscGrid = world.obstacles.grid(quantised(walls.reach + world.obstacles.fastest * dt))
-    low, high = np.where(world.walled, world.bounds, _WITHOUT_END)
-    _move(state.position, state.velocity, target, state.radius, state.dead, codes_of(moves), dt, walls, discs, low,
-          high, steered.position, steered.velocity, longest2)  # fmt: skip
+    _move(state.position, state.velocity, target, state.radius, state.dead, codes_of(moves), dt, *around,
+          steered.position, steered.velocity, _WANTED_BEFORE)  # fmt: skip
 
 
 def integrate(
@@ -259,14 +256,15 @@ def _move_together(
     if world.is_periodic:
         check_short(state, wanted, longest, widest, world)
     target = wanted
+    around = surroundings(widest, world, dt)
     if bodies is not None:
         # Walls turn wishes before bodies meet. Otherwise an agent that slides along a wall runs into its neighbour
         # unseen, and both stop: at a door post for good.
-        move_towards(wanted, state, steered, world, dt, moves, widest)
+        move_towards(wanted, state, steered, around, dt, moves)
         wishes = steered.position.copy()
-        target = bodies.solve_contacts(state, wishes, longest, walls_around(widest, world), dt, moves)
+        target = bodies.solve_contacts(state, wishes, longest, around.walls, dt, moves)
     # Walls and discs, then the exact check of the chord.
-    move_towards(target, state, steered, world, dt, moves, widest)
+    move_towards(target, state, steered, around, dt, moves)
     if bodies is not None:
         # A part of a move that crosses no wall crosses no wall either.
         bodies.give_way(state, steered, moves)

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from tropel._kernels.compile import inlined_kernel, kernel
 from tropel._kernels.discs import disc_cell
 from tropel._kernels.predicates import segments_touch
-from tropel._kernels.walls import WallGrid, cell_at, chord_blocked, first_crossing, nearest_on_segment
+from tropel._kernels.walls import WallGrid, cell_at, chord_blocked, first_crossing, nearest_on_segment, out_of_reach
 from tropel.agents.state import AgentState
 from tropel.world import World
 
@@ -115,15 +115,25 @@ def _turned_along(x, y, px, py, radius, walls):
 
 
 @inlined_kernel
+def _none_within(x, y, reach, walls, cell):
+    for k in range(walls.start[cell], walls.start[cell + 1]):
+        s = walls.items[k]
+        if not out_of_reach(x, y, walls, s, reach) and walls.blocking[s]:
+            return False
+    return True
+
+
+@inlined_kernel
 def settle(x, y, px, py, radius, walls):
     """The end of a move from (x, y) towards p that touches no wall."""
     if walls.segments.shape[0] == 0 or (px == x and py == y):
         return px, py
     cell = cell_at(x, y, walls.origin, walls.inverse_cell, walls.shape)
-    if math.sqrt((px - x) ** 2 + (py - y) ** 2) + radius > walls.reach:
+    reach = math.sqrt((px - x) ** 2 + (py - y) ** 2) + radius
+    if reach > walls.reach:
         # The move is longer than the reach of the agent's cell: the walls that matter are those around its end.
         cell = cell_at(px, py, walls.origin, walls.inverse_cell, walls.shape)
-    elif walls.start[cell] == walls.start[cell + 1]:
+    elif _none_within(x, y, reach, walls, cell):
         return px, py
     sx, sy = _slide_along_walls(x, y, px, py, radius, walls, cell)
     if not chord_blocked(x, y, sx, sy, walls):

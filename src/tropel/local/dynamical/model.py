@@ -371,7 +371,9 @@ class Dynamical(Model):
             )
         memory, noise = self.parameters.weight_memory, self.parameters.noise
         pace = Pace(float(dt), float(noise) / math.sqrt(dt), 1.0 - math.exp(-dt / memory) if memory > 0.0 else 1.0)
-        columns = state.columns | {"goal": headed_for(state, moment.world)}
+        columns = state.columns
+        if self._rules.law == TIME_GAP:
+            columns = columns | {"goal": headed_for(state, moment.world)}
         crowd = AgentColumns(*(columns[name] for name in AgentColumns._fields))
         fresh = Fresh(out.velocity, out.heading, *(out.memory[name] for name in Fresh._fields[2:]))
         _steer_all(

@@ -20,7 +20,7 @@ from tropel._kernels.discs import disc_cell
 from tropel._kernels.fast_math import fast_exp
 from tropel._kernels.neighbours import count_runs, meeting_bits, run_of, view_of
 from tropel._kernels.simd import trailing_zeros
-from tropel._kernels.walls import cell_at
+from tropel._kernels.walls import cell_at, out_of_reach
 from tropel.local.dynamical.parameters import AGENTS, WALLS
 from tropel.local.dynamical.repellers import REACH_IN_D0, in_view, repeller, subtended, wall_interval
 
@@ -248,7 +248,7 @@ def sum_over_walls(i, x, y, hx, hy, d0, cos_view, crowd, walls, rules, scratch, 
     cell = cell_at(x, y, walls.origin, walls.inverse_cell, walls.shape)
     for k in range(walls.start[cell], walls.start[cell + 1]):
         s = walls.items[k]
-        if not walls.blocking[s]:
+        if out_of_reach(x, y, walls, s, sense_radius) or not walls.blocking[s]:
             continue
         x0, y0, x1, y1 = walls.segments[s, 0], walls.segments[s, 1], walls.segments[s, 2], walls.segments[s, 3]
         ux, uy, dpsi, free, cos_2dpsi, sin_2dpsi = wall_interval(x, y, x0, y0, x1, y1, radius, sense_radius)
