@@ -9,7 +9,8 @@ import numpy as np
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
-from tropel._kernels.predicates import orientation, segments_touch, two_product, two_sum
+from tropel._kernels.expansions import two_product, two_sum
+from tropel._kernels.predicates import in_circle, orientation, segments_touch
 
 Point = tuple[float, float]
 
@@ -152,3 +153,44 @@ def test_beyond_all_lengths_a_doubtful_pair_counts_as_touching(a: Point, b: Poin
     assume(all(math.isfinite(v) for p in big for v in p))
     if touch_by_fractions(*big):
         assert segments_touch(*big[0], *big[1], *big[2], *big[3])
+
+
+def circle_sign_by_fractions(a: Point, b: Point, c: Point, d: Point) -> int:
+    rows = [[Fraction(p[0]) - Fraction(d[0]), Fraction(p[1]) - Fraction(d[1])] for p in (a, b, c)]
+    (ax, ay), (bx, by), (cx, cy) = rows
+    lifts = [x * x + y * y for x, y in rows]
+    determinant = lifts[0] * (bx * cy - cx * by) + lifts[1] * (cx * ay - ax * cy) + lifts[2] * (ax * by - bx * ay)
+    return (determinant > 0) - (determinant < 0)
+
+
+@st.composite
+def nearly_cocircular(draw: st.DrawFn) -> tuple[Point, Point, Point, Point]:
+    """Four points of a circle as well as rounding allows, a few units in the last place off."""
+    middle, radius = draw(st.tuples(rooms, rooms)), draw(st.floats(0.01, 1e4))
+    offset = draw(st.sampled_from([0.0, 0.0, 12.5, 1e3, 5e6]))
+    ulps = st.integers(-3, 3)
+    found = []
+    for angle in draw(st.lists(st.floats(0.0, 6.3), min_size=4, max_size=4)):
+        x, y = middle[0] + offset + radius * math.cos(angle), middle[1] + offset + radius * math.sin(angle)
+        found.append((nudge(x, draw(ulps)), nudge(y, draw(ulps))))
+    return found[0], found[1], found[2], found[3]
+
+
+lattice = st.tuples(st.integers(-3, 3).map(float), st.integers(-3, 3).map(float))
+
+
+@given(
+    st.one_of(
+        nearly_cocircular(), st.tuples(lattice, lattice, lattice, lattice), st.tuples(*[st.tuples(rooms, rooms)] * 4)
+    )
+)
+@settings(max_examples=500, deadline=None)
+def test_the_side_of_a_circle_is_exact(four: tuple[Point, Point, Point, Point]) -> None:
+    flat = [value for point in four for value in point]
+    assert in_circle(*flat) == circle_sign_by_fractions(*four)
+
+
+def test_a_point_a_last_digit_inside_a_circle_is_inside() -> None:
+    assert in_circle(1.0, 0.0, 0.0, 1.0, -1.0, 0.0, 0.0, -1.0) == 0
+    assert in_circle(1.0, 0.0, 0.0, 1.0, -1.0, 0.0, 0.0, math.nextafter(-1.0, 0.0)) == 1
+    assert in_circle(1.0, 0.0, 0.0, 1.0, -1.0, 0.0, 0.0, math.nextafter(-1.0, -2.0)) == -1

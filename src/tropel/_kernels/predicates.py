@@ -10,36 +10,14 @@ from __future__ import annotations
 import numpy as np
 
 from tropel._kernels.compile import allocating_kernel, kernel
+from tropel._kernels.expansions import add_number, add_product, difference, sign_of, two_product
 
-_SPLIT = 134217729.0  # 2 ** 27 + 1
 _ORIENT_BOUND = 3.3306690738754716e-16  # (3 + 16 eps) eps, eps = 2 ** -53
-
-
-@kernel
-def two_sum(a, b):
-    """a + b as (rounded sum, exact error)."""
-    total = a + b
-    virtual = total - a
-    return total, (a - (total - virtual)) + (b - virtual)
-
-
-@kernel
-def two_product(a, b):
-    """a · b as (rounded product, exact error), by Dekker's splitting."""
-    product = a * b
-    c = _SPLIT * a
-    a_high = c - (c - a)
-    a_low = a - a_high
-    c = _SPLIT * b
-    b_high = c - (c - b)
-    b_low = b - b_high
-    return product, a_low * b_low - (((product - a_high * b_high) - a_low * b_high) - a_high * b_low)
 
 
 @allocating_kernel
 def _orientation_exact(ax, ay, bx, by, cx, cy):
-    # The expanded determinant has six products. Their twelve parts are summed without error into an expansion, and the
-    # largest component of that has the sign of the determinant.
+    # The expanded determinant has six products; their twelve parts are summed without error.
     parts = np.empty(12)
     parts[0], parts[1] = two_product(ax, by)
     parts[2], parts[3] = two_product(-ax, cy)
@@ -47,20 +25,11 @@ def _orientation_exact(ax, ay, bx, by, cx, cy):
     parts[6], parts[7] = two_product(-ay, bx)
     parts[8], parts[9] = two_product(ay, cx)
     parts[10], parts[11] = two_product(cy, bx)
-    expansion = np.zeros(12)
+    total = np.empty(12)
     size = 0
     for part in parts:
-        carry = part
-        for k in range(size):
-            carry, expansion[k] = two_sum(carry, expansion[k])
-        expansion[size] = carry
-        size += 1
-    for k in range(size - 1, -1, -1):
-        if expansion[k] > 0.0:
-            return 1
-        if expansion[k] < 0.0:
-            return -1
-    return 0
+        size = add_number(total, size, part)
+    return sign_of(total, size)
 
 
 @kernel
@@ -75,6 +44,48 @@ def orientation(ax, ay, bx, by, cx, cy):
     if det < -bound:
         return -1
     return _orientation_exact(ax, ay, bx, by, cx, cy)
+
+
+#: (10 + 96 eps) eps
+_CIRCLE_BOUND = 1.1102230246251577e-15
+
+
+@allocating_kernel
+def _circle_exact(ax, ay, bx, by, cx, cy, dx, dy):
+    offsets, sizes = np.empty((6, 2)), np.empty(6, dtype=np.int64)
+    corners = (ax, ay, bx, by, cx, cy)
+    for k in range(6):
+        sizes[k] = difference(corners[k], dx if k % 2 == 0 else dy, offsets[k])
+    total, lift, area = np.empty(1536), np.empty(16), np.empty(16)
+    size = 0
+    for k in range(3):
+        # |corner|² times the area that the other two span.
+        x, y = 2 * k, 2 * k + 1
+        x1, y1 = (2 * k + 2) % 6, (2 * k + 3) % 6
+        x2, y2 = (2 * k + 4) % 6, (2 * k + 5) % 6
+        n = add_product(lift, 0, offsets[x], sizes[x], offsets[x], sizes[x], 1.0)
+        n = add_product(lift, n, offsets[y], sizes[y], offsets[y], sizes[y], 1.0)
+        m = add_product(area, 0, offsets[x1], sizes[x1], offsets[y2], sizes[y2], 1.0)
+        m = add_product(area, m, offsets[x2], sizes[x2], offsets[y1], sizes[y1], -1.0)
+        size = add_product(total, size, lift, n, area, m, 1.0)
+    return sign_of(total, size)
+
+
+@kernel
+def in_circle(ax, ay, bx, by, cx, cy, dx, dy):
+    """+1 if d lies inside the circle through a, b and c, which are counter-clockwise, -1 if outside, 0 if on it."""
+    ax_d, ay_d, bx_d, by_d, cx_d, cy_d = ax - dx, ay - dy, bx - dx, by - dy, cx - dx, cy - dy
+    bc, cb = bx_d * cy_d, cx_d * by_d
+    ca, ac = cx_d * ay_d, ax_d * cy_d
+    ab, ba = ax_d * by_d, bx_d * ay_d
+    lift_a, lift_b, lift_c = ax_d * ax_d + ay_d * ay_d, bx_d * bx_d + by_d * by_d, cx_d * cx_d + cy_d * cy_d
+    det = lift_a * (bc - cb) + lift_b * (ca - ac) + lift_c * (ab - ba)
+    bound = _CIRCLE_BOUND * ((abs(bc) + abs(cb)) * lift_a + (abs(ca) + abs(ac)) * lift_b + (abs(ab) + abs(ba)) * lift_c)
+    if det > bound:
+        return 1
+    if det < -bound:
+        return -1
+    return _circle_exact(ax, ay, bx, by, cx, cy, dx, dy)
 
 
 @kernel
