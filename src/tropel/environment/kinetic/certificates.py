@@ -7,8 +7,8 @@ reaches the opposite edge would be inside the circle of that edge. A constrained
 certificate is half of the distance to the opposite corners.
 
 Nobody keeps a clock for each edge. `travel[k]` is the sum over all steps of the longest move among the vertices of the
-speed classes up to k, and an edge is due when the travel of its class, the highest of its four vertices, exceeds what it
-was at the time of issue plus the tolerance. So resting vertices do not pay for moving ones, nor walkers for runners.
+speed classes up to k, and an edge is due when the travel of its class, the highest of its four vertices, exceeds what
+it was at the time of issue plus the tolerance. So resting vertices do not pay for moving ones, nor walkers for runners.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """A triangulation of moving points: its arrays, and the operations that every change is made of.
 
-A triangle t has the half-edges 3t, 3t + 1 and 3t + 2, counter-clockwise. A half-edge stands for a corner of its triangle
-and for the edge opposite to that corner:
+A triangle t has the half-edges 3t, 3t + 1 and 3t + 2, counter-clockwise. A half-edge stands for a corner of its
+triangle and for the edge opposite to that corner:
 
     corner[h]           the vertex; the edge runs from corner[after(h)] to corner[before(h)]
     twin[h]             the half-edge of the same edge in the next triangle; -1 at the outer border

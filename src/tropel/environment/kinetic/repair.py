@@ -3,8 +3,8 @@
 1. All vertices move. Edges whose certificates are due are looked at, the others cannot have changed.
 2. The vertices of triangles that have turned over go back, until the mesh is a triangulation again.
 3. Edges that fail the in-circle test are flipped.
-4. Vertices that went back move now, if their triangles allow it. Those that are still in the way of each other are taken
-   out, all of them, and inserted where they belong.
+4. Vertices that went back move now, if their triangles allow it. Those that are still in the way of each other are
+   taken out, all of them, and inserted where they belong.
 
 Moving in small parts instead would not end where paths cross. Every loop is bounded; a mesh that cannot be mended is
 STUCK and has to be built anew.

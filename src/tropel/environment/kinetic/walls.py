@@ -8,6 +8,7 @@ from tropel._kernels.compile import inlined_kernel, kernel
 from tropel.environment.kinetic.mesh import (
     DONE,
     STUCK,
+    TOUCHED,
     after,
     before,
     find_edge,
@@ -100,7 +101,6 @@ def force_edge(mesh, a, b, crossing):
 def _flip_away(mesh, a, b, crossing, count):
     first = 0
     size = crossing.size // 2
-    made = 0
     bound = 64 + 8 * count * count
     for _ in range(bound):
         if count == 0:
@@ -115,13 +115,8 @@ def _flip_away(mesh, a, b, crossing, count):
         if not again:
             c, d = mesh.corner[h], mesh.corner[mesh.twin[h]]
             flip(mesh, h)
-            made += 1
-            if not (push(mesh, h) and push(mesh, before(h)) and push(mesh, after(h))):
-                return STUCK
             p, q = c, d
-            again = (
-                c != a and c != b and d != a and d != b and turn(mesh, a, b, c) * turn(mesh, a, b, d) < 0
-            )
+            again = c != a and c != b and d != a and d != b and turn(mesh, a, b, c) * turn(mesh, a, b, d) < 0
         if again:
             last = (first + count) % size
             crossing[2 * last], crossing[2 * last + 1] = p, q
@@ -132,6 +127,10 @@ def _flip_away(mesh, a, b, crossing, count):
     if h < 0:
         return STUCK
     set_constrained(mesh, h, 1)
+    for k in range(mesh.counts[TOUCHED]):
+        t = mesh.touched[k]
+        if not (push(mesh, 3 * t) and push(mesh, 3 * t + 1) and push(mesh, 3 * t + 2)):
+            return STUCK
     return flip_until_delaunay(mesh)
 
 

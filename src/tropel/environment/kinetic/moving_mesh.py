@@ -1,0 +1,274 @@
+"""A triangulation of points that move, come and go among walls: the arrays of `mesh.py` with names for its vertices."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tropel.agents.state import Floats
+from tropel.environment.kinetic.certificates import PACES, issue_touched
+from tropel.environment.kinetic.mesh import FLIPS, GHOSTS, STUCK, Mesh, flip_until_delaunay, new_mesh
+from tropel.environment.kinetic.repair import FAILED, LOOKED_AT, REINSERTED, REPORTED, WENT_BACK, advance, new_desk
+from tropel.environment.kinetic.vertices import insert, insert_all, remove
+from tropel.environment.kinetic.walls import CROSSES, MEETS, force_edge, release_edge
+from tropel.errors import GeometryError, ModelError
+
+Ids = NDArray[np.int64]
+
+#: Ghosts are this many times as far from the middle as the farthest point; points may go half as far.
+_GHOSTS_AWAY = 16.0
+#: Room for more points than there are, as a share of them and at least.
+_MORE, _LEAST_MORE = 0.25, 64
+#: The longest moves of the speed classes, in units of the mean move of those who move, and how often that is measured.
+_SLOW, _FAST = 2.0, 8.0
+_MEASURED_EVERY = 32
+
+
+@dataclass(frozen=True, kw_only=True)
+class MeshReport:
+    """What one step, or all steps so far, took."""
+
+    certificates: int = 0  #: that exist, one for each edge
+    looked_at: int = 0
+    failed: int = 0
+    flips: int = 0
+    went_back: int = 0  #: points that could not move at first
+    reinserted: int = 0
+    rebuilds: int = 0
+
+    def plus(self, other: MeshReport) -> MeshReport:
+        """Both together; the certificates are those of the other."""
+        sums = {name: getattr(self, name) + getattr(other, name) for name in vars(self) if name != "certificates"}
+        return MeshReport(certificates=other.certificates, **sums)
+
+
+class MovingMesh:
+    """Keeps a (constrained) Delaunay triangulation of points with ids, in a plane, up to date.
+
+    `walls` (W, 4) are segments that are edges of the triangulation while they are closed. They may share end points,
+    but not cross. Points that coincide with another one or lie on a wall are up to a few 1e-8 m aside in the mesh.
+    """
+
+    def __init__(self, walls: Floats | None = None) -> None:
+        segments = np.empty((0, 4)) if walls is None else np.ascontiguousarray(walls, dtype=np.float64)
+        ends, pairs = np.unique(segments.reshape(-1, 2), axis=0, return_inverse=True)
+        self.wall_ends: Floats = ends
+        #: (W, 2): the vertices of each wall
+        self.wall_vertices: NDArray[np.int32] = (pairs.reshape(-1, 2) + GHOSTS).astype(np.int32)
+        self.closed: NDArray[np.bool_] = np.ones(len(segments), dtype=np.bool_)
+        self.last, self.total = MeshReport(), MeshReport()
+        self._ids: Ids = np.empty(0, dtype=np.int64)  #: sorted
+        self._slots: NDArray[np.int32] = np.empty(0, dtype=np.int32)  #: the vertices of these ids
+        self._steps = 0
+        self._allocate(0, np.zeros((0, 2)))
+
+    # Queries ----------------------------------------------------------------------------------------------------
+
+    @property
+    def mesh(self) -> Mesh:
+        return self._mesh
+
+    @property
+    def first_point(self) -> int:
+        """Vertices below this one are ghosts and ends of walls."""
+        return GHOSTS + len(self.wall_ends)
+
+    def vertices_of(self, ids: Ids) -> NDArray[np.int32]:
+        """The vertices of these points, which must be part of the mesh."""
+        place = np.minimum(np.searchsorted(self._ids, ids), max(len(self._ids) - 1, 0))
+        if len(ids) and (not len(self._ids) or not np.array_equal(self._ids[place], ids)):
+            raise ModelError("some of these points are not part of the mesh")
+        return self._slots[place] if len(ids) else np.empty(0, dtype=np.int32)
+
+    def triangles(self) -> NDArray[np.int32]:
+        """(T, 3): the vertices of all triangles, without those that have a ghost as a corner."""
+        corners = self._mesh.corner.reshape(-1, 3)
+        return corners[(corners >= GHOSTS).all(axis=1)]
+
+    # Changes ----------------------------------------------------------------------------------------------------
+
+    def update(self, ids: Ids, points: Floats) -> None:
+        """The points are these now: some have moved, some are new, and some are gone."""
+        self._check(points)
+        order = np.argsort(ids, kind="stable")
+        ids, points = ids[order], np.ascontiguousarray(points[order])
+        if not self._fits(points):
+            self._build(ids, points)
+            return
+        flips, report = int(self._mesh.counts[FLIPS]), np.zeros(REPORTED, dtype=np.int64)
+        if not (np.array_equal(ids, self._ids) or self._come_and_go(ids, points)) or not self._move(points, report):
+            self._build(ids, points)
+            return
+        self._note(
+            MeshReport(
+                certificates=self._certificates(),
+                looked_at=int(report[LOOKED_AT]),
+                failed=int(report[FAILED]),
+                flips=int(self._mesh.counts[FLIPS]) - flips,
+                went_back=int(report[WENT_BACK]),
+                reinserted=int(report[REINSERTED]),
+            )
+        )
+
+    def set_walls(self, closed: NDArray[np.bool_]) -> NDArray[np.int64]:
+        """Open and close walls, such as doors, without building anything anew. Returns those that have changed."""
+        changed = np.flatnonzero(closed != self.closed)
+        for wall in changed.tolist():
+            self.closed[wall] = closed[wall]
+            self._set_wall(wall)
+        if len(changed):
+            issue_touched(self._mesh, self._travel)
+        return changed
+
+    def _set_wall(self, wall: int) -> None:
+        a, b = self.wall_vertices[wall]
+        if not self.closed[wall]:
+            # Another wall may run along the same edge.
+            same = np.sort(self.wall_vertices, axis=1) == sorted((a, b))
+            if not self.closed[same.all(axis=1)].any() and release_edge(self._mesh, a, b) == STUCK:
+                raise ModelError(f"wall {wall} is not in the mesh")
+            return
+        while (outcome := force_edge(self._mesh, a, b, self._desk.crossing)) == MEETS:
+            self._step_aside(a, b, wall)
+        if outcome != 0:
+            what = "crosses another wall" if outcome == CROSSES else "cannot be put into the mesh"
+            x0, y0, x1, y1 = (*self.wall_ends[a - GHOSTS], *self.wall_ends[b - GHOSTS])
+            raise GeometryError(
+                f"the wall from ({x0:g}, {y0:g}) to ({x1:g}, {y1:g}) {what}; split walls where they meet"
+            )
+
+    def _step_aside(self, a: int, b: int, wall: int) -> None:
+        """Move the points exactly on a wall off it, by very little."""
+        mesh = self._mesh
+        ax, ay, bx, by = mesh.x[a], mesh.y[a], mesh.x[b], mesh.y[b]
+        length = math.hypot(bx - ax, by - ay)
+        away = np.abs((bx - ax) * (mesh.y - ay) - (by - ay) * (mesh.x - ax)) / length
+        along = ((bx - ax) * (mesh.x - ax) + (by - ay) * (mesh.y - ay)) / length
+        tiny = 1e-9 * max(1.0, 1e-3 * float(np.abs(self.wall_ends).max()))
+        on = np.flatnonzero((away < tiny) & (along > 0.0) & (along < length) & (mesh.star >= 0))
+        on = on[on >= self.first_point]
+        if not len(on):
+            raise GeometryError(f"wall {wall} runs through the end of another wall; split walls where they meet")
+        for v in on.tolist():
+            x, y = mesh.x[v], mesh.y[v]
+            if remove(mesh, v, self._desk.border, self._desk.outside, self._desk.walls) == STUCK:
+                raise ModelError(f"the point at ({x:g}, {y:g}) cannot leave the mesh")
+            flip_until_delaunay(mesh)
+            aside = 10.0 * tiny
+            insert(mesh, v, x - aside * (by - ay) / length, y + aside * (bx - ax) / length, mesh.star[a])
+            flip_until_delaunay(mesh)
+
+    def _come_and_go(self, ids: Ids, points: Floats) -> bool:
+        """Remove points that are gone and insert new ones; false if there is no room for them."""
+        mesh, desk = self._mesh, self._desk
+        gone = ~np.isin(self._ids, ids, assume_unique=True)
+        fresh = np.flatnonzero(~np.isin(ids, self._ids, assume_unique=True))
+        if len(fresh) > len(self._free) + np.count_nonzero(gone):
+            return False
+        for v in self._slots[gone].tolist():
+            if remove(mesh, v, desk.border, desk.outside, desk.walls) == STUCK or flip_until_delaunay(mesh) == STUCK:
+                return False
+            self._free.append(v)
+        slots = np.empty(len(ids), dtype=np.int32)
+        stays = np.ones(len(ids), dtype=np.bool_)
+        stays[fresh] = False
+        slots[stays] = self._slots[~gone]
+        for k in fresh.tolist():
+            v = slots[k] = self._free.pop()
+            x, y = points[k]
+            mesh.pace[v] = 0
+            if insert(mesh, v, x, y, mesh.star[0]) == STUCK or flip_until_delaunay(mesh) == STUCK:
+                return False
+            desk.seen_x[v], desk.seen_y[v], desk.calm[v] = x, y, 0
+            self._x[v], self._y[v] = x, y
+        issue_touched(mesh, self._travel)
+        self._ids, self._slots = ids, slots
+        return True
+
+    def _move(self, points: Floats, report: NDArray[np.int64]) -> bool:
+        slots = self._slots
+        if self._steps % _MEASURED_EVERY == 0:
+            self._measure(points)
+        self._steps += 1
+        self._x[slots], self._y[slots] = points[:, 0], points[:, 1]
+        return bool(advance(self._mesh, self._desk, self._x, self._y, self._travel, self._limits, report) != STUCK)
+
+    def _measure(self, points: Floats) -> None:
+        """Choose the classes of speed by how far points move now."""
+        moves = np.hypot(points[:, 0] - self._x[self._slots], points[:, 1] - self._y[self._slots])
+        moves = moves[moves > 0.0]
+        if len(moves):
+            self._limits[1:3] = np.array([_SLOW, _FAST]) * moves.mean()
+
+    def _check(self, points: Floats) -> None:
+        if not np.isfinite(points).all():
+            row = int(np.flatnonzero(~np.isfinite(points).all(axis=1))[0])
+            raise ModelError(f"point {row} is at {points[row].tolist()}; a mesh needs finite positions")
+
+    # Building ---------------------------------------------------------------------------------------------------
+
+    def _fits(self, points: Floats) -> bool:
+        """Whether all points are well inside of the ghosts, and there is room for them."""
+        if len(points) > self._room or len(points) == 0:
+            return len(points) <= self._room
+        return bool(np.abs(points - self._middle).max() <= 0.5 * self._away)
+
+    def _allocate(self, count: int, points: Floats) -> None:
+        everything = np.concatenate([self.wall_ends, points])
+        low, high = (everything.min(axis=0), everything.max(axis=0)) if len(everything) else (np.zeros(2), np.ones(2))
+        self._middle: Floats = 0.5 * (low + high)
+        self._away = _GHOSTS_AWAY * max(float(np.abs(high - self._middle).max()), 1.0)
+        self._room = count + max(int(_MORE * count), _LEAST_MORE)
+        vertices = len(self.wall_ends) + self._room
+        self._mesh = new_mesh(vertices, (float(self._middle[0]), float(self._middle[1])), self._away)
+        self._desk = new_desk(self._mesh)
+        self._travel = np.zeros(PACES)
+        self._limits = np.array([0.0, 0.0, 0.0, np.inf])
+        self._x, self._y = self._mesh.x.copy(), self._mesh.y.copy()
+        walls = np.arange(GHOSTS, self.first_point, dtype=np.int32)
+        self._place(walls, self.wall_ends)
+        self._free = list(range(self.first_point, self.first_point + self._room))[::-1]
+        self._ids, self._slots = np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int32)
+        for wall in np.flatnonzero(self.closed).tolist():
+            self._set_wall(wall)
+
+    def _place(self, vertices: NDArray[np.int32], points: Floats) -> None:
+        self._x[vertices], self._y[vertices] = points[:, 0], points[:, 1]
+        self._desk.seen_x[vertices], self._desk.seen_y[vertices] = points[:, 0], points[:, 1]
+        if insert_all(self._mesh, vertices, self._x, self._y) == STUCK:
+            raise ModelError("the points cannot be triangulated")
+
+    def _build(self, ids: Ids, points: Floats) -> None:
+        """Triangulate everything anew."""
+        self._allocate(len(points), points)
+        by_place = _along_a_snake(points)
+        vertices = np.arange(self.first_point, self.first_point + len(points), dtype=np.int32)
+        self._slots = np.empty(len(points), dtype=np.int32)
+        self._slots[by_place] = vertices
+        self._place(vertices, points[by_place])
+        del self._free[self._room - len(points) :]
+        self._ids = ids
+        issue_touched(self._mesh, self._travel)
+        certificates = self._certificates()
+        self._note(MeshReport(certificates=certificates, looked_at=certificates, rebuilds=1))
+
+    def _certificates(self) -> int:
+        return 3 * (len(self._ids) + len(self.wall_ends)) + 1
+
+    def _note(self, report: MeshReport) -> None:
+        self.last, self.total = report, self.total.plus(report)
+
+
+def _along_a_snake(points: Floats) -> NDArray[np.int64]:
+    """An order in which consecutive points are close together: strips of two points' width, up and down."""
+    if not len(points):
+        return np.empty(0, dtype=np.int64)
+    low, high = points.min(axis=0), points.max(axis=0)
+    width = max(float(high[0] - low[0]), 1e-9)
+    strips = max(int(math.sqrt(len(points) / 2.0)), 1)
+    strip = np.minimum(((points[:, 0] - low[0]) / width * strips).astype(np.int64), strips - 1)
+    along = np.where(strip % 2 == 0, points[:, 1], -points[:, 1])
+    return np.lexsort((points[:, 0], along, strip))
