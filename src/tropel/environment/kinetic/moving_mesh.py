@@ -12,7 +12,7 @@ from tropel.agents.state import Floats
 from tropel.environment.kinetic.certificates import PACES, issue_touched
 from tropel.environment.kinetic.mesh import FLIPS, GHOSTS, STUCK, Mesh, flip_until_delaunay, new_mesh
 from tropel.environment.kinetic.repair import FAILED, LOOKED_AT, REINSERTED, REPORTED, WENT_BACK, advance, new_desk
-from tropel.environment.kinetic.vertices import insert, insert_all, remove
+from tropel.environment.kinetic.vertices import insert, insert_all, most_aside, remove
 from tropel.environment.kinetic.walls import CROSSES, MEETS, force_edge, release_edge
 from tropel.errors import GeometryError, ModelError
 
@@ -70,6 +70,31 @@ class MovingMesh:
     @property
     def mesh(self) -> Mesh:
         return self._mesh
+
+    @property
+    def ids(self) -> Ids:
+        """The points, sorted; another array whenever some have come or gone."""
+        return self._ids
+
+    @property
+    def true_positions(self) -> tuple[Floats, Floats]:
+        """Where the points really are, by vertex [m]; nan for vertices that are not in use."""
+        return self._x, self._y
+
+    @property
+    def travel(self) -> Floats:
+        """How far the vertices of each class of speed, and of lower ones, have gone at most so far [m]."""
+        return self._travel
+
+    @property
+    def slack(self) -> float:
+        """How far apart two points may be in the mesh from what they really are [m], at most."""
+        return 4.0 * most_aside(float(np.abs(self._middle).max()) + self._away)
+
+    @property
+    def mean_move(self) -> float:
+        """How far points that move go in a step [m], as measured now and then."""
+        return float(self._limits[1]) / _SLOW
 
     @property
     def first_point(self) -> int:
@@ -172,6 +197,7 @@ class MovingMesh:
             if remove(mesh, v, desk.border, desk.outside, desk.walls) == STUCK or flip_until_delaunay(mesh) == STUCK:
                 return False
             self._free.append(v)
+            self._x[v] = self._y[v] = np.nan
         slots = np.empty(len(ids), dtype=np.int32)
         stays = np.ones(len(ids), dtype=np.bool_)
         stays[fresh] = False

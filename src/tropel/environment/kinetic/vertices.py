@@ -24,9 +24,9 @@ from tropel.environment.kinetic.mesh import (
 
 #: Where a place lies in the triangle that was found for it.
 INSIDE, ON_EDGE, ON_VERTEX, NOWHERE = 0, 1, 2, 3
-#: Vertices that coincide with another one, or with a wall, are moved aside by this much [m], relative to coordinates
-#: of up to a thousand metres, and by more with every attempt.
-_ASIDE = 1e-8
+#: Vertices that coincide with another one, or with a wall, are moved aside by this much [m], by more in worlds where
+#: that would be lost to rounding, and by more with every attempt.
+_ASIDE, _WIDE = 1e-8, 1e5
 _ATTEMPTS = 40
 #: Rooms for the border of the hole that a removed vertex leaves.
 MOST_AROUND = 4096
@@ -128,8 +128,13 @@ def _split_edge(mesh, h, v):
 def _aside(v, attempt, x, y):
     """A place close by, in a direction of the vertex's own."""
     angle = 2.399963229728653 * (v + 7 * attempt)
-    away = _ASIDE * (attempt + 1) * max(1.0, 1e-3 * max(abs(x), abs(y)))
+    away = _ASIDE * (attempt + 1) * max(1.0, max(abs(x), abs(y)) / _WIDE)
     return x + away * math.cos(angle), y + away * math.sin(angle)
+
+
+def most_aside(farthest: float) -> float:
+    """How far a vertex may be from its place at most [m], in a world with coordinates up to `farthest`."""
+    return _ASIDE * _ATTEMPTS * max(1.0, farthest / _WIDE)
 
 
 @kernel
