@@ -32,6 +32,29 @@ def sum_up(length, indptr):
     return total
 
 
+#: Shorter lists are sorted in one pass, which is fastest where they are nearly sorted already.
+_SHORT = 48
+
+
+@kernel
+def sort_by_place(rows, first, last, place):
+    """Sort a part of a list of rows by their places, which all differ, in ascending order (Shell)."""
+    gap = 1
+    if last - first > _SHORT:
+        while gap < (last - first) // 3:
+            gap = 3 * gap + 1
+    while gap > 0:
+        for k in range(first + gap, last):
+            row = rows[k]
+            key = place[row]
+            m = k
+            while m >= first + gap and place[rows[m - gap]] > key:
+                rows[m] = rows[m - gap]
+                m -= gap
+            rows[m] = row
+        gap //= 3
+
+
 #: From this size on, several threads are faster than one [bytes].
 _LARGE = 1 << 20
 

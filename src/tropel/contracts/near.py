@@ -6,17 +6,18 @@ neighbour lists and the runs that kernels walk.
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numba import prange
 from numpy.typing import NDArray
 
-from tropel._kernels.arrays import Csr, sum_up
+from tropel._kernels.arrays import Csr, sort_by_place, sum_up
 from tropel._kernels.cells import CellList
-from tropel._kernels.compile import parallel_kernel
+from tropel._kernels.compile import kernel, parallel_kernel
 from tropel._kernels.discs import DiscGrid, disc_cell
 from tropel._kernels.neighbours import Neighbours
 from tropel._kernels.simd import COPY_WIDTH
@@ -186,48 +187,85 @@ def runs_of_cells(cells: CellList) -> Neighbours:
     return Neighbours(*cells, _NO_LISTS, cells.order, cells.position, cells.velocity, cells.radius, cells.group)
 
 
+@parallel_kernel
+def _sort_rows(start, rows, place):
+    for row in prange(start.shape[0] - 1):
+        sort_by_place(rows, start[row], start[row + 1], place)
+
+
+@kernel
+def _fill_row(row, start, rows, place, position, velocity, radius, group, period, table):
+    """Write the entries of a row: its neighbours, and the agent itself at its place among them."""
+    dim = position.shape[1]
+    out = start[row] + row
+    k, last = start[row], start[row + 1]
+    own_is_due = True
+    while k < last or own_is_due:
+        j = np.int64(row)
+        if k < last and (not own_is_due or place[rows[k]] < place[row]):
+            j = np.int64(rows[k])
+            k += 1
+        else:
+            own_is_due = False
+        table.met[out] = j
+        for axis in range(dim):
+            table.position[axis, out] = position[j, axis]
+            if period[axis] > 0.0:
+                away = position[row, axis] - position[j, axis]
+                table.position[axis, out] += period[axis] * math.floor(away / period[axis] + 0.5)
+            table.velocity[axis, out] = velocity[j, axis]
+        table.radius[out] = radius[j]
+        table.group[out] = group[j]
+        out += 1
+
+
+@parallel_kernel
+def _fill_table(start, rows, place, position, velocity, radius, group, period, table):
+    for row in prange(start.shape[0] - 1):
+        _fill_row(row, start, rows, place, position, velocity, radius, group, period, table)
+
+
+class _Table(NamedTuple):
+    """The columns of `Neighbours` that have an entry for each pair."""
+
+    met: NDArray[np.uint32]
+    position: NDArray[np.float64]
+    velocity: NDArray[np.float64]
+    radius: NDArray[np.float64]
+    group: NDArray[np.int32]
+
+
 def in_canonical_order(lists: Csr, order: NDArray[np.uint32]) -> Csr:
     """The same lists, each sorted by cell and then by id."""
-    start, rows = np.asarray(lists.indptr, dtype=np.int64), np.asarray(lists.indices, dtype=np.int64)
+    start, rows = np.asarray(lists.indptr, dtype=np.int64), np.array(lists.indices, dtype=np.int32)
+    _sort_rows(start, rows, _places(order))
+    return Csr(start, rows)
+
+
+def _places(order: NDArray[np.uint32]) -> NDArray[np.int64]:
+    """The place of each row in the order of the cells."""
     place = np.empty(len(order), dtype=np.int64)
     place[order] = np.arange(len(order))
-    own = np.repeat(np.arange(len(start) - 1), np.diff(start))
-    return Csr(start, rows[np.lexsort((place[rows], own))].astype(np.int32))
+    return place
 
 
 def table_of_lists(cells: CellList, state: AgentState, lists: Csr) -> Neighbours:
     """What kernels walk if an environment has lists: a table with an entry for each pair, and for the agent itself."""
-    count = len(state)
-    start, rows = np.asarray(lists.indptr, dtype=np.int64), np.asarray(lists.indices, dtype=np.int64)
-    own = np.concatenate([np.repeat(np.arange(count), np.diff(start)), np.arange(count)])
-    met = np.concatenate([rows, np.arange(count)])
-    place = np.empty(count, dtype=np.int64)
-    place[cells.order] = np.arange(count)
-    by_place = np.lexsort((place[met], own))
-    own, met = own[by_place], met[by_place]
-    position = state.position[met]
-    period = cells.period[: state.dim]
-    for axis in np.flatnonzero(period):
-        away = state.position[own, axis] - position[:, axis]
-        position[:, axis] += period[axis] * np.floor(away / period[axis] + 0.5)
-    return Neighbours(
-        *cells,
-        start + np.arange(count + 1),
-        _with_room(met.astype(np.uint32)),
-        _by_axis(position),
-        _by_axis(state.velocity[met]),
-        _with_room(state.radius[met]),
-        _with_room(state.group[met]),
+    count, dim = len(state), state.dim
+    start, rows = in_canonical_order(lists, cells.order)
+    size = len(rows) + count
+    table = _Table(
+        _room_for(size, np.uint32),
+        _room_for(dim * size, np.float64).reshape(dim, size),
+        _room_for(dim * size, np.float64).reshape(dim, size),
+        _room_for(size, np.float64),
+        _room_for(size, np.int32),
     )
+    _fill_table(start, rows, _places(cells.order), state.position, state.velocity, state.radius, state.group,
+                cells.period, table)  # fmt: skip
+    return Neighbours(*cells, start + np.arange(count + 1), *table)
 
 
-def _with_room(column: NDArray[Any]) -> NDArray[Any]:
-    """A copy with room behind it, so that whole vectors can be read."""
-    room = np.zeros(len(column) + COPY_WIDTH, dtype=column.dtype)
-    room[: len(column)] = column
-    return room[: len(column)]
-
-
-def _by_axis(vectors: Floats) -> Floats:
-    """Vectors with one row per axis, and room behind them to read whole vectors."""
-    return _with_room(np.ascontiguousarray(vectors.T).reshape(-1)).reshape(vectors.shape[1], len(vectors))
+def _room_for(size: int, dtype: type) -> NDArray[Any]:
+    """An array with room behind it, so that whole vectors can be read."""
+    return np.empty(size + COPY_WIDTH, dtype=dtype)[:size]

@@ -5,8 +5,13 @@ to vertices next to each other, all of them inside the disk: in a Delaunay trian
 list is complete until p and somebody outside of it together have moved by w. Until then each step only tests distances
 of those on the list, with the points' true positions and exactly as a grid does, so the near sets are the same.
 
-A wide margin makes lists long, a narrow one makes them expire often. With a cost of A per entry for filling a list whose
-margin is used up by the move of a step, and B for testing it, the sum (r + w)² (A / w + B) is least at the w below.
+With walls the walk finds those who are approachable (LAYERS §5.1): edges do not cross walls, so it gets to the other
+side of a wall only around an end of it that is inside the disk. Where a list has such ends on it, the walk is repeated
+in every step, now with the radius alone. Whoever is visible is on the list too; walls are tested one by one then.
+
+A wide margin makes lists long, a narrow one makes them expire often. With a cost of A per entry for filling a list
+whose margin is used up by the move of a step, and B for testing it, the sum (r + w)² (A / w + B) is least at the w
+below.
 """
 
 from __future__ import annotations
@@ -19,11 +24,15 @@ import numpy as np
 from numba import prange
 from numpy.typing import NDArray
 
-from tropel._kernels.arrays import Csr, sum_up
+from tropel._kernels.arrays import Csr, sort_by_place, sum_up
 from tropel._kernels.compile import kernel, parallel_kernel
+from tropel._kernels.walls import WallGrid, chord_blocked
 from tropel.agents.state import Floats
 from tropel.environment.kinetic.mesh import Mesh, after, next_around
 from tropel.environment.kinetic.moving_mesh import MovingMesh
+
+#: What an agent knows of those in its disk.
+NEAR, APPROACHABLE, VISIBLE = 0, 1, 2
 
 #: What filling and testing cost per entry, in any unit.
 _FILL, _TEST = 10.0, 1.2
@@ -57,81 +66,69 @@ class Lane(NamedTuple):
 
 
 @kernel
-def _fill_list(mesh, v, reach, first_point, stamp, now, stack, pool, start, room):
-    """List the points within reach of v, not v itself; returns how many, and whether the walk has met a wall."""
-    x, y = mesh.x[v], mesh.y[v]
+def _walk(mesh, v, x, y, reach, first_point, stamp, now, stack, found, start, room):
+    """List the points within reach of v, not v itself, that a walk inside of the disk meets.
+
+    `x` and `y` are the positions of all vertices. Returns how many, and whether the end of a wall was among them.
+    """
     limit = reach * reach
     stack[0] = v
     stamp[v] = now
-    waiting, found = 1, 0
-    met_wall = False
+    waiting, count = 1, 0
+    at_wall = False
     while waiting > 0:
         waiting -= 1
         first = mesh.star[stack[waiting]]
         h = first
         while True:
             u = mesh.corner[after(h)]
-            met_wall = met_wall or mesh.constrained[h] != 0
             if stamp[u] != now:
                 stamp[u] = now
-                dx, dy = mesh.x[u] - x, mesh.y[u] - y
+                dx, dy = x[v] - x[u], y[v] - y[u]
                 if dx * dx + dy * dy <= limit:
                     stack[waiting] = u
                     waiting += 1
                     if u >= first_point:
-                        if found < room:
-                            pool[start + found] = u
-                        found += 1
+                        if count < room:
+                            found[start + count] = u
+                        count += 1
+                    else:
+                        at_wall = True
             h = next_around(mesh, h)
             if h == first or h < 0:
                 break
-    return found, met_wall
+    return count, at_wall
 
 
 @kernel
-def _sort_by_place(pool, start, length, place):
-    """Sort a list by the places of its vertices in the cells."""
-    gap = 1
-    while gap < length // 3:
-        gap = 3 * gap + 1
-    while gap > 0:
-        for k in range(gap, length):
-            u = pool[start + k]
-            key = place[u]
-            m = k
-            while m >= gap and place[pool[start + m - gap]] > key:
-                pool[start + m] = pool[start + m - gap]
-                m -= gap
-            pool[start + m] = u
-        gap //= 3
-
-
-@kernel
-def _fill_some(number, lanes, mesh, who, reach, first_point, place, lists, lane, met_wall):
+def _fill_some(number, lanes, mesh, who, reach, first_point, place, lists, lane, at_wall):
     stamp, stack = lane.stamp[number], lane.stack[number]
     now = np.uint32(0)
     for k in range(number, who.size, lanes):
         v = who[k]
         now += np.uint32(1)
         start, room = lists.start[v], lists.room[v]
-        found, met = _fill_list(mesh, v, reach[v], first_point, stamp, now, stack, lists.pool, start, room)
+        found, walled = _walk(
+            mesh, v, mesh.x, mesh.y, reach[v], first_point, stamp, now, stack, lists.pool, start, room
+        )
         lists.length[v] = found
-        met_wall[v] = met
+        at_wall[v] = walled
         if found <= room:
-            _sort_by_place(lists.pool, start, found, place)
+            sort_by_place(lists.pool, start, start + found, place)
 
 
 @parallel_kernel
-def _fill_lists(mesh, who, reach, first_point, place, lists, lane, met_wall):
+def _fill_lists(mesh, who, reach, first_point, place, lists, lane, at_wall):
     lanes = lane.stamp.shape[0]
     for number in prange(lanes):
-        _fill_some(number, lanes, mesh, who, reach, first_point, place, lists, lane, met_wall)
+        _fill_some(number, lanes, mesh, who, reach, first_point, place, lists, lane, at_wall)
 
 
 @kernel
 def _lay_out(who, lists, margin):
-    """Give every vertex of `who` a room a little larger than its list; returns how large the pool must be."""
+    """Give these vertices, and no other, rooms a little larger than their lists; returns how large the pool must be."""
     total = 0
+    lists.room[:] = 0
     for k in range(who.size):
         v = who[k]
         lists.start[v] = total
@@ -141,28 +138,48 @@ def _lay_out(who, lists, margin):
 
 
 @kernel
-def _test_some(first, last, vertices, x, y, radius, row_of, lists, hits, length):
-    for i in range(first, last):
-        v = vertices[i]
-        start = lists.start[v]
-        px, py = x[v], y[v]
-        limit = radius[i] * radius[i]
-        found = start
-        for k in range(start, start + lists.length[v]):
-            u = lists.pool[k]
-            dx, dy = px - x[u], py - y[u]
-            hits[found] = row_of[u]
-            # Points that are no agents have no row, those that are gone no position.
-            found += (dx * dx + dy * dy <= limit) & (row_of[u] >= 0)
-        length[i] = found - start
+def _test_some(number, lanes, mesh, vertices, x, y, radius, row_of, place, first_point, knows, at_wall, walls, lists,
+               lane, hits, length):  # fmt: skip
+    stamp, stack = lane.stamp[number], lane.stack[number]
+    now = np.uint32(0)
+    for chunk in range(number, (vertices.size + _PER_CHUNK - 1) // _PER_CHUNK, lanes):
+        for i in range(chunk * _PER_CHUNK, min((chunk + 1) * _PER_CHUNK, vertices.size)):
+            v = vertices[i]
+            start = lists.start[v]
+            if knows == APPROACHABLE and at_wall[v]:
+                now += np.uint32(1)
+                count, _ = _walk(mesh, v, x, y, radius[i], first_point, stamp, now, stack, hits, start, lists.room[v])
+                sort_by_place(hits, start, start + count, place)
+                found = start
+                for k in range(start, start + count):
+                    row = row_of[hits[k]]
+                    hits[found] = row
+                    found += row >= 0
+                length[i] = found - start
+                continue
+            px, py = x[v], y[v]
+            limit = radius[i] * radius[i]
+            found = start
+            for k in range(start, start + lists.length[v]):
+                u = lists.pool[k]
+                dx, dy = px - x[u], py - y[u]
+                hits[found] = row_of[u]
+                # Points that are no agents have no row, those that are gone no position.
+                inside = (dx * dx + dy * dy <= limit) & (row_of[u] >= 0)
+                if inside and knows == VISIBLE and at_wall[v]:
+                    inside = not chord_blocked(px, py, x[u], y[u], walls)
+                found += inside
+            length[i] = found - start
 
 
 @parallel_kernel
-def _test_lists(vertices, x, y, radius, row_of, lists, hits, length):
-    """Write the rows of those within the radius into the room of each row."""
-    for chunk in prange((vertices.size + _PER_CHUNK - 1) // _PER_CHUNK):
-        _test_some(chunk * _PER_CHUNK, min((chunk + 1) * _PER_CHUNK, vertices.size), vertices, x, y, radius, row_of,
-                   lists, hits, length)  # fmt: skip
+def _test_lists(mesh, vertices, x, y, radius, row_of, place, first_point, knows, at_wall, walls, lists, lane, hits,
+                length):  # fmt: skip
+    """Write the rows of those that each row knows of into its room."""
+    lanes = lane.stamp.shape[0]
+    for number in prange(lanes):
+        _test_some(number, lanes, mesh, vertices, x, y, radius, row_of, place, first_point, knows, at_wall, walls,
+                   lists, lane, hits, length)  # fmt: skip
 
 
 @parallel_kernel
@@ -204,28 +221,30 @@ class NearLists:
 
     def forget(self, vertices: int) -> None:
         """Begin anew, for a mesh with this many vertices."""
-        self._lists = Lists(*(np.zeros(vertices, dtype=np.int64) for _ in range(3)), np.zeros(0, dtype=np.int32))
+        start, room, length = (np.zeros(vertices, dtype=np.int64) for _ in range(3))
+        self._lists = Lists(start, room, length, np.zeros(0, dtype=np.int32))
         self._filled = Filled(np.zeros(vertices), np.zeros(vertices), np.zeros(vertices, dtype=np.uint8))
         self._radius, self._reach = np.full(vertices, np.nan), np.zeros(vertices)
         self._margin = np.full(vertices, -math.inf)
-        self._met_wall = np.zeros(vertices, dtype=np.bool_)
+        self._at_wall = np.zeros(vertices, dtype=np.bool_)
         self._row_of = np.full(vertices, -1, dtype=np.int32)
 
     def expire(self, vertices: NDArray[np.int32]) -> None:
         """These lists must be filled again."""
         self._margin[vertices] = -math.inf
 
-    def announce(self, mesh: Mesh, newcomers: NDArray[np.int32], first_point: int) -> None:
-        """Expire all lists that newcomers belong to."""
-        reach = float(self._reach.max(initial=0.0))
+    def expire_all(self) -> None:
+        """All lists must be filled again."""
+        self._margin.fill(-math.inf)
+
+    def announce(self, mesh: Mesh, newcomers: NDArray[np.int32]) -> None:
+        """Expire all lists that newcomers may belong to, and their own."""
         for v in newcomers.tolist():
-            around = np.hypot(mesh.x - mesh.x[v], mesh.y - mesh.y[v]) <= np.maximum(self._reach, reach * 1e-9)
-            self.expire(np.flatnonzero(around & (mesh.star >= 0)).astype(np.int32))
+            around = np.hypot(mesh.x - mesh.x[v], mesh.y - mesh.y[v]) <= self._reach + _LEAST_MARGIN
+            self.expire(np.flatnonzero(around).astype(np.int32))
         self.expire(newcomers)
 
-    def update(
-        self, moving: MovingMesh, vertices: NDArray[np.int32], place: NDArray[np.int64], radius: Floats
-    ) -> None:
+    def update(self, moving: MovingMesh, vertices: NDArray[np.int32], place: NDArray[np.int64], radius: Floats) -> None:
         """Fill the lists that have expired. `vertices` and `radius` have an entry for each row, `place` each vertex."""
         mesh, travel = moving.mesh, moving.travel
         changed = vertices[self._radius[vertices] != radius]
@@ -250,21 +269,32 @@ class NearLists:
         self._filled.everybody[who] = travel[-1]
         self._filled.pace[who] = mesh.pace[who]
         self._filled.own[who] = travel[mesh.pace[who]]
-        lanes, vertices = numba.get_num_threads(), len(mesh.x)
-        lane = Lane(
-            np.zeros((lanes, vertices), dtype=np.uint32),
-            np.empty((lanes, vertices), dtype=np.int32),
-        )
-        _fill_lists(mesh, who, self._reach, moving.first_point, place, self._lists, lane, self._met_wall)
+        lane = self._lane(len(mesh.x))
+        _fill_lists(mesh, who, self._reach, moving.first_point, place, self._lists, lane, self._at_wall)
 
-    def near(self, vertices: NDArray[np.int32], x: Floats, y: Floats, radius: Floats) -> Csr:
-        """Rows of the points within the radius of each row, at their true positions."""
+    def _lane(self, vertices: int) -> Lane:
+        """Working memory for each thread, with all stamps at zero."""
+        lanes = numba.get_num_threads()
+        return Lane(np.zeros((lanes, vertices), dtype=np.uint32), np.empty((lanes, vertices), dtype=np.int32))
+
+    def near(
+        self,
+        moving: MovingMesh,
+        vertices: NDArray[np.int32],
+        place: NDArray[np.int64],
+        radius: Floats,
+        knows: int,
+        walls: WallGrid,
+    ) -> Csr:
+        """Rows of those within the radius that each row knows of, at their true positions, nearly in order of place."""
         count = len(vertices)
         self._row_of.fill(-1)
         self._row_of[vertices] = np.arange(count, dtype=np.int32)
         hits = np.empty(len(self._lists.pool) + 1, dtype=np.int32)
         length, indptr = np.empty(count, dtype=np.int64), np.zeros(count + 1, dtype=np.int64)
-        _test_lists(vertices, x, y, radius, self._row_of, self._lists, hits, length)
+        lane = self._lane(len(moving.mesh.x) if knows == APPROACHABLE else 0)
+        _test_lists(moving.mesh, vertices, *moving.true_positions, radius, self._row_of, place, moving.first_point,
+                    knows, self._at_wall, walls, self._lists, lane, hits, length)  # fmt: skip
         indices = np.empty(sum_up(length, indptr), dtype=np.int32)
         _copy_hits(vertices, self._lists, hits, indptr, indices)
         return Csr(indptr, indices)

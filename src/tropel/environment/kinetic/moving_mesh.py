@@ -160,7 +160,7 @@ class MovingMesh:
             self._step_aside(a, b, wall)
         if outcome != 0:
             what = "crosses another wall" if outcome == CROSSES else "cannot be put into the mesh"
-            x0, y0, x1, y1 = (*self.wall_ends[a - GHOSTS], *self.wall_ends[b - GHOSTS])
+            (x0, y0), (x1, y1) = self.wall_ends[[a - GHOSTS, b - GHOSTS]].tolist()
             raise GeometryError(
                 f"the wall from ({x0:g}, {y0:g}) to ({x1:g}, {y1:g}) {what}; split walls where they meet"
             )

@@ -70,8 +70,14 @@ class Desk(NamedTuple):
 
 def new_desk(mesh: Mesh) -> Desk:
     vertices, half_edges = len(mesh.x), len(mesh.corner)
+    old_x, old_y, to_x, to_y, seen_x, seen_y = (column.copy() for column in (mesh.x, mesh.y) * 3)
     return Desk(
-        *(column.copy() for column in (mesh.x, mesh.y) * 3),
+        old_x=old_x,
+        old_y=old_y,
+        to_x=to_x,
+        to_y=to_y,
+        seen_x=seen_x,
+        seen_y=seen_y,
         calm=np.zeros(vertices, dtype=np.uint8),
         is_back=np.zeros(vertices, dtype=np.uint8),
         waiting=np.zeros(vertices, dtype=np.int32),

@@ -1,0 +1,138 @@
+"""The kinetic environment: near sets as by brute force in every step, walls or not, and motion as on the grid."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import shapely
+from numpy.typing import NDArray
+
+import tropel
+from tropel._kernels.arrays import Csr
+from tropel.environment.grid import Grid
+from tropel.environment.kinetic.checks import first_fault
+from tropel.environment.kinetic.model import Kinetic
+from tropel.errors import ModelError
+
+HALL = shapely.box(0.0, 0.0, 20.0, 14.0)
+STEPS = 200
+
+
+def sets_of(lists: Csr) -> list[set[int]]:
+    return [set(lists.indices[a:b].tolist()) for a, b in zip(lists.indptr[:-1], lists.indptr[1:], strict=True)]
+
+
+def near_by_brute_force(sim: tropel.Simulation) -> NDArray[np.bool_]:
+    place, radius = sim.agents.position, sim.agents.sense_radius
+    dx, dy = (place[:, None, axis] - place[None, :, axis] for axis in range(2))
+    near = dx * dx + dy * dy <= (radius * radius)[:, None]
+    np.fill_diagonal(near, False)
+    return near
+
+
+def crosses(p: NDArray[np.float64], q: NDArray[np.float64], wall: NDArray[np.float64]) -> bool:
+    return bool(shapely.LineString([p, q]).intersects(shapely.LineString(wall.reshape(2, 2))))
+
+
+def cut_off(p: NDArray[np.float64], q: NDArray[np.float64], r: float, walls: NDArray[np.float64]) -> bool:
+    """Whether a wall with both ends outside of the disk around p is between p and q, both inside."""
+    for wall in walls:
+        ends = wall.reshape(2, 2)
+        if (((ends - p) ** 2).sum(axis=1) > r * r).all() and crosses(p, q, wall):
+            return True
+    return False
+
+
+def crowd(environment: tropel.Environment, seed: int, *, world: tropel.World | None = None) -> tropel.Simulation:
+    """People of all radii cross a hall, arrive and leave all the time."""
+    hall = world or tropel.World(HALL, exits={"east": shapely.box(19.0, 5.0, 20.0, 9.0)})
+    return tropel.Simulation(
+        hall,
+        [
+            tropel.Group(
+                "people",
+                count=90,
+                region=shapely.box(0.0, 0.0, 18.0, 14.0),
+                goal="east",
+                sense_radius=tropel.Uniform(0.3, 4.0),
+            ),
+            tropel.Source(group="people", region=shapely.box(0.0, 0.0, 4.0, 4.0), rate=3.0, goal="east"),
+        ],
+        environment=environment,
+        seed=seed,
+        threads=1,
+    )
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_near_sets_are_those_of_brute_force_in_every_step(seed: int) -> None:
+    kinetic = Kinetic()
+    sim = crowd(kinetic, seed)
+    for step in range(STEPS):
+        found = sets_of(sim.sense().csr())
+        wanted = [set(np.flatnonzero(row).tolist()) for row in near_by_brute_force(sim)]
+        assert found == wanted, step
+        assert first_fault(kinetic.moving.mesh) is None, step
+        sim.step()
+    assert kinetic.moving.total.rebuilds <= 4
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_a_scene_moves_to_the_same_bits_as_on_the_grid(seed: int) -> None:
+    grid, kinetic = crowd(Grid(), seed), crowd(Kinetic(), seed)
+    for _ in range(100):
+        grid.step()
+        kinetic.step()
+    assert np.array_equal(grid.agents.id, kinetic.agents.id)
+    assert np.array_equal(grid.agents.position, kinetic.agents.position)
+
+
+def rooms() -> tropel.World:
+    """Rooms with thin walls inside, free-standing walls, and a door."""
+    return tropel.World(
+        HALL,
+        walls=[
+            [(8.0, 0.0), (8.0, 6.0)],
+            [(8.0, 8.0), (8.0, 14.0)],
+            [(12.0, 3.0), (15.0, 6.0)],
+            [(3.0, 9.0), (6.0, 9.0)],
+        ],
+        doors={"door": [(8.0, 6.0), (8.0, 8.0)]},
+        exits={"east": shapely.box(19.0, 5.0, 20.0, 9.0)},
+    )
+
+
+@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("visibility", ["approachable", "visible"])
+def test_walls_hide_whom_they_should_in_every_step(visibility: str, seed: int) -> None:
+    kinetic = Kinetic(visibility=visibility)
+    sim = crowd(kinetic, seed, world=rooms())
+    hidden = 0
+    for step in range(60):
+        sim.world.set_door("door", open=step % 20 < 10)
+        found = sets_of(sim.sense().csr())
+        place, radius = sim.agents.position, sim.agents.sense_radius
+        assert kinetic._pieces is not None
+        pieces = kinetic._pieces
+        walls = pieces.segments[pieces.blocking(sim.world.blocking)]
+        near = near_by_brute_force(sim)
+        for i, row in enumerate(near):
+            wanted = set()
+            for j in np.flatnonzero(row).tolist():
+                if visibility == "visible":
+                    hides = any(crosses(place[i], place[j], wall) for wall in walls)
+                else:
+                    hides = cut_off(place[i], place[j], radius[i], walls)
+                hidden += hides
+                if not hides:
+                    wanted.add(j)
+            assert found[i] == wanted, (step, i)
+        assert first_fault(kinetic.moving.mesh) is None, step
+        sim.step()
+    assert hidden > 20
+
+
+def test_periodic_space_is_refused() -> None:
+    world = tropel.World.box((0.0, 0.0), (10.0, 10.0), periodic=True)
+    with pytest.raises(ModelError, match="periodic"):
+        tropel.Simulation(world, tropel.Group("birds", count=5), environment=Kinetic())
