@@ -45,6 +45,7 @@ _WHERE = {
     "Stroke": "tropel.planning.painted",
     "Blend": "tropel.planning.vector_field",
     "Grid": "tropel.environment.grid",
+    "Kinetic": "tropel.environment.kinetic.model",
     "Seek": "tropel.local.seek",
     "AvoidHazards": "tropel.local.habits.avoid_hazards",
     "KeepRight": "tropel.local.habits.keep_right",

@@ -132,7 +132,10 @@ PLANNERS = Kind(
 ENVIRONMENTS = Kind(
     "environment",
     "tropel.contracts:Environment",
-    [Entry("grid", "tropel.environment.grid:Grid", warm_up="a crowd in a room")],
+    [
+        Entry("grid", "tropel.environment.grid:Grid", warm_up="a crowd in a room"),
+        Entry("kinetic", "tropel.environment.kinetic.model:Kinetic", warm_up="kinetic neighbourhoods"),
+    ],
 )
 
 MODELS = Kind(

@@ -263,6 +263,27 @@ def _straight_to_the_goal() -> None:
     _use_in_a_box(Seek())
 
 
+def _kinetic_neighbourhoods() -> None:
+    from tropel import Group, Kinetic, Seek, Simulation, Source, World
+
+    for visibility in ("near", "approachable", "visible"):
+        world = World(
+            shapely.box(0, 0, 10, 4),
+            walls=[[(5, 0), (5, 1)]],
+            doors={"door": [(5, 1), (5, 2)]},
+            exits={"out": shapely.box(9, 1, 10, 3)},
+        )
+        people = [
+            Group("people", count=12, region=shapely.box(0, 0, 8, 4)),
+            Source("people", rate=20.0, region=shapely.box(0, 0, 4, 4)),
+        ]
+        sim = Simulation(world, people, local=Seek(), environment=Kinetic(visibility=visibility), dt=0.1)
+        _use(sim)
+        sim.world.set_door("door", open=True)
+        sim.step()
+        sim.sense().csr()
+
+
 def _habits() -> None:
     from tropel import AvoidHazards, Group, Hazard, KeepRight, Simulation, StayTogether, Walk, World
 
@@ -431,6 +452,7 @@ PARTS: dict[str, Callable[[], None]] = {
     "a crowd on a torus": _crowd_on_a_torus,
     "straight to the goal": _straight_to_the_goal,
     "habits": _habits,
+    "kinetic neighbourhoods": _kinetic_neighbourhoods,
     "influence of hazards": _influence_of_hazards,
 }
 

@@ -12,7 +12,8 @@ from tropel._kernels.arrays import Csr
 from tropel.environment.grid import Grid
 from tropel.environment.kinetic.checks import first_fault
 from tropel.environment.kinetic.model import Kinetic
-from tropel.errors import ModelError
+from tropel.errors import ModelError, ParameterError
+from tropel.testing import check_neighbours
 
 HALL = shapely.box(0.0, 0.0, 20.0, 14.0)
 STEPS = 200
@@ -134,5 +135,24 @@ def test_walls_hide_whom_they_should_in_every_step(visibility: str, seed: int) -
 
 def test_periodic_space_is_refused() -> None:
     world = tropel.World.box((0.0, 0.0), (10.0, 10.0), periodic=True)
-    with pytest.raises(ModelError, match="periodic"):
+    with pytest.raises(ParameterError, match="periodic"):
         tropel.Simulation(world, tropel.Group("birds", count=5), environment=Kinetic())
+
+
+def test_boxes_in_3d_are_refused() -> None:
+    with pytest.raises(ModelError, match="2D"):
+        tropel.Simulation(
+            tropel.World.box((0.0,) * 3, (10.0,) * 3), tropel.Group("birds", count=5), environment=Kinetic()
+        )
+
+
+@pytest.mark.parametrize("visibility", ["near", "approachable", "visible"])
+def test_it_keeps_what_environments_promise(visibility: str) -> None:
+    """Also when people come and go, clump together, stand on each other, on threads and after a resume."""
+    if visibility == "near":
+        check_neighbours(Kinetic, dims=(2,))
+        return
+    # Without walls, nobody is hidden.
+    open_space = tropel.World.box((0.0, 0.0), (20.0, 14.0), open=True)
+    people = tropel.Group("people", count=60, sense_radius=tropel.Uniform(0.5, 3.0))
+    check_neighbours(lambda: Kinetic(visibility=visibility), world=open_space, agents=people)

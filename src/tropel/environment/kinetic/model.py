@@ -14,6 +14,7 @@ from tropel.environment.kinetic.moving_mesh import MovingMesh
 from tropel.environment.kinetic.wall_pieces import WallPieces, split_walls
 from tropel.errors import ModelError
 from tropel.foundation.arguments import checked_arguments
+from tropel.world import World
 
 Visibility = Literal["near", "approachable", "visible"]
 _KNOWS = {"near": NEAR, "approachable": APPROACHABLE, "visible": VISIBLE}
@@ -33,21 +34,27 @@ class Kinetic(Environment):
         self.parameters = {"visibility": visibility}
         self.visibility = visibility
         self.moving = MovingMesh()
+        self._world: World | None = None
         self._pieces: WallPieces | None = None
         # For the sense radii, and for others that a model may ask for.
         self._usual, self._other = NearLists(), NearLists()
         self._built = 0
 
     def prepare(self, moment: Moment) -> None:
-        """Begin anew, with the walls of the world if they hide anybody."""
-        world = moment.world
-        if world.is_periodic:
-            raise ModelError('Kinetic needs space that does not repeat; use the environment "grid" in periodic space')
+        self._begin(moment.world)
+
+    def _begin(self, world: World) -> None:
+        """Triangulate anew, with the walls of the world if they hide anybody."""
+        if world.dim != 2:
+            raise ModelError('Kinetic is for worlds in 2D so far; use the environment "grid" in 3D')
+        self._world = world
         self._pieces = None if self.visibility == "near" else split_walls(world.wall_grid(1.0).segments)
         self.moving = MovingMesh(None if self._pieces is None else self._pieces.segments)
         self._built = 0
 
     def sense(self, moment: Moment) -> Near:
+        if self._world is not moment.world:
+            self._begin(moment.world)
         state, moving = moment.state, self.moving
         if self._pieces is not None and len(moving.set_walls(self._pieces.blocking(moment.world.blocking))):
             for kept in (self._usual, self._other):
