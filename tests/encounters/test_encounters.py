@@ -9,9 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 import shapely
-from straight_walks import DT, Jittery, brute_force, empty, straight
+from straight_walks import DT, Jittery, Straight, brute_force, empty, straight
 
-from tropel import Group, Simulation, Source, Walk, World, events
+from tropel import Group, Simulation, Source, World, events
+from tropel.contact.contacts import SLACK
+from tropel.contracts import ModelDeclaration
 from tropel.encounters import EncounterEvents, read_encounters
 from tropel.encounters.passing import TOUCH_TOLERANCE, passages
 from tropel.errors import ModelError, ParameterError, RecordingError, TropelError
@@ -34,7 +36,7 @@ def test_times_and_distances_are_those_of_brute_force(seed: int, dim: int, perio
     for _ in range(steps):
         sim.step()
         path.append(sim.agents.position.copy())
-    contact = np.full(count, 0.25 + 0.5 * TOUCH_TOLERANCE)
+    contact = np.full(count, 0.25 * (1.0 + TOUCH_TOLERANCE))
     expected = brute_force(np.array(path), contact, distance, DT, size if periodic else 0.0)
     table = sim.encounters.table()
     found: dict[tuple[int, int], list[int]] = {}
@@ -108,7 +110,7 @@ def test_two_people_head_on_touch_and_part() -> None:
     sim.encounters.subscribe(seen.append)
     sim.run(until=5.0)
     table = sim.encounters.table()
-    slack = TOUCH_TOLERANCE / 2.0
+    slack = 0.4 * TOUCH_TOLERANCE / 2.0
     assert table.begin == pytest.approx([2.25], abs=1e-12)
     assert table.end == pytest.approx([3.75], abs=1e-12)
     assert table.closest == pytest.approx([0.0], abs=1e-12)
@@ -261,18 +263,23 @@ def test_bodies_that_shrink_part() -> None:
     assert np.isnan(sim.encounters.table().end).all()
 
 
-def test_solid_bodies_side_by_side_touch() -> None:
-    """They are kept apart with rounding errors, which the tolerance covers."""
-    world = World(shapely.box(0, 0, 10, 4), exits={"out": shapely.box(9, 1.6, 10, 2.4)})
-    sim = Simulation(world, Group("a", count=40, region=shapely.box(0, 0, 5, 4)), local=Walk(), dt=0.05)
+class Solid(Straight):
+    """Straight on, until a body is in the way."""
+
+    declares = ModelDeclaration(solid_bodies=True)
+
+
+def test_solid_bodies_that_press_on_each_other_touch() -> None:
+    """The solver keeps a gap between them, which the tolerance covers."""
+    assert SLACK < TOUCH_TOLERANCE
+    group = Group("a", positions=[(4, 5), (6, 5)], goal="none", radius=0.2)
+    sim = Simulation(empty(), group, local=Solid([(1, 0), (-1, 0)]), dt=DT)
     sim.watch_encounters(distance=1.0)
-    sim.run(until=8.0)
+    sim.run(until=1.2)
     table = sim.encounters.table()
-    contact = 2.0 * float(sim.agents.radius[0])
-    assert (sim.agents.radius == sim.agents.radius[0]).all()
-    assert contact - 1e-6 < table.closest.min() <= contact + TOUCH_TOLERANCE
-    np.testing.assert_array_equal(table.closest <= contact + TOUCH_TOLERANCE, ~np.isnan(table.touched))
-    assert table.touching.max() > 1.0
+    assert table.closest == pytest.approx([0.4 * (1.0 + SLACK)], abs=1e-6)
+    assert table.touched == pytest.approx([0.8], abs=1e-3)
+    assert table.touching[0] > 0.1
 
 
 # Calls --------------------------------------------------------------------------------------------------------------

@@ -29,9 +29,10 @@ from tropel._kernels.compile import inlined_kernel, kernel, parallel_kernel
 
 Floats = NDArray[np.float64]
 
-#: Bodies touch while the gap between them is at most this [m]. Solid bodies side by side are apart by rounding errors
-#: and by what the solver of contacts leaves; with less, their touching would begin and end at random.
-TOUCH_TOLERANCE = 1e-6
+#: Bodies touch while the gap between them is at most this share of the sum of their radii: 0.4 mm for two people. Solid
+#: bodies that press on each other keep half of that between them (`SLACK` in contact/contacts.py), so without it nobody
+#: in a solid crowd would ever touch.
+TOUCH_TOLERANCE = 1e-3
 
 _NEVER = math.nan
 
@@ -96,7 +97,7 @@ def _follow(pairs, before, after, radius, period, distance, tolerance, figures, 
         square = mx * mx + my * my + mz * mz
         slope = dx * mx + dy * my + dz * mz
         cross2 = (dx * my - dy * mx) ** 2 + (dy * mz - dz * my) ** 2 + (dz * mx - dx * mz) ** 2
-        contact = min(radius[i] + radius[j] + tolerance, distance)
+        contact = min((radius[i] + radius[j]) * (1.0 + tolerance), distance)
         closest, when = start, 0.0
         if slope < 0.0:
             if -slope < square:

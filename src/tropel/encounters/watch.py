@@ -23,9 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tropel.agents.state import AgentState
-from tropel.encounters.passing import Passages, passages
-from tropel.encounters.search import CandidateSearch
-from tropel.encounters.table import (
+from tropel.encounters.happenings import (
     BEGINNINGS,
     ENDS,
     ENTER,
@@ -39,13 +37,15 @@ from tropel.encounters.table import (
     PLACED,
     TOUCH,
     EncounterEvents,
-    EncounterTable,
     EventCollector,
 )
+from tropel.encounters.passing import Passages, passages
+from tropel.encounters.search import CandidateSearch
 from tropel.errors import CheckpointError, ParameterError
 from tropel.foundation.arguments import LARGEST_LENGTH, checked_arguments
 from tropel.foundation.quantities import Quantity
 from tropel.foundation.stored_arrays import taken
+from tropel.recording.encounter_table import EncounterTable
 from tropel.world import World
 
 Floats = NDArray[np.float64]

@@ -73,6 +73,24 @@ def read_table(path: str | os.PathLike[str], kinds: Mapping[str, type]) -> Colum
     return columns
 
 
+def column_names(path: str | os.PathLike[str]) -> list[str]:
+    """The names of the columns of a table."""
+    path = Path(path)
+    try:
+        if table_format(path) == "csv":
+            with open_input(path, largest=LARGEST_TRAJECTORY) as file:
+                return next(csv.reader([file.readline(1 << 16).decode()]), [])
+        import pyarrow
+        import pyarrow.parquet
+
+        check_input(path, largest=LARGEST_TRAJECTORY)
+        return list(pyarrow.parquet.read_schema(path).names)
+    except OSError as error:
+        raise RecordingError(f"cannot read {path}: {error.strerror or error}") from error
+    except (ValueError, csv.Error) as error:
+        raise RecordingError(f"{path} is not a table that can be read: {error}") from error
+
+
 def _csv(columns: Columns) -> bytes:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")

@@ -1,4 +1,4 @@
-"""The results of watching encounters: the table of all encounters, and the events of a step."""
+"""The table of encounters, and the files that hold it."""
 
 from __future__ import annotations
 
@@ -12,20 +12,10 @@ from numpy.typing import NDArray
 
 from tropel.errors import RecordingError
 from tropel.foundation.arguments import checked_arguments
-from tropel.recording.tables import Columns, read_table, table_format, write_table
+from tropel.recording.tables import Columns, column_names, read_table, table_format, write_table
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-
-#: How encounters begin and end, by the numbers in the log; GOING_ON has no end yet.
-ENTERED, PLACED = 0, 1
-GOING_ON, LEFT, GONE, MOVED = 0, 1, 2, 3
-BEGINNINGS = np.array(["entered", "placed"])
-ENDS = np.array(["", "left", "gone", "moved"])
-
-#: Kinds of events, by number.
-KINDS = np.array(["entered", "touched", "parted", "left"])
-ENTER, TOUCH, PART, LEAVE = 0, 1, 2, 3
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -51,6 +41,22 @@ class EncounterTable:
 
     def __len__(self) -> int:
         return len(self.id_a)
+
+    @property
+    def last_time(self) -> float:
+        """The last moment that the table knows of [s]."""
+        times = np.concatenate([self.begin, self.end, self.closest_at, self.touched])
+        return float(np.max(times[~np.isnan(times)], initial=0.0))
+
+    @property
+    def durations(self) -> Floats:
+        """How long the encounters lasted [s]; those that go on, until the last moment that the table knows of."""
+        return np.where(np.isnan(self.end), self.last_time, self.end) - self.begin
+
+    def contact_times(self) -> tuple[Ints, Floats]:
+        """The ids of all agents in the table, ascending, and how long each was near others, summed over them [s]."""
+        ids, place = np.unique(np.concatenate([self.id_a, self.id_b]), return_inverse=True)
+        return ids, np.bincount(place, weights=np.tile(self.durations, 2), minlength=len(ids))
 
     def columns(self) -> Columns:
         """All columns by name, texts as lists."""
@@ -83,44 +89,9 @@ def read_encounters(path: str | os.PathLike[str]) -> EncounterTable:
     return EncounterTable(**{name: np.array(v, dtype=np.str_ if name in texts else None) for name, v in columns.items()})
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class EncounterEvents:
-    """What happened to pairs during a step, ordered by time and then by the ids.
-
-    `kind` is "entered", "touched", "parted" or "left". `how` tells more about the first and the last, in the words of
-    `EncounterTable.began` and `EncounterTable.ended`; it is "" for the others.
-    """
-
-    time: Floats  #: [s]
-    id_a: Ints  #: the lower id
-    id_b: Ints
-    kind: NDArray[np.str_]
-    how: NDArray[np.str_]
-
-    def __len__(self) -> int:
-        return len(self.time)
-
-
-class EventCollector:
-    """Gathers the events of a step, in the order in which they happen to each pair."""
-
-    def __init__(self) -> None:
-        self._parts: list[tuple[Floats, Ints, Ints, int, NDArray[np.str_]]] = []
-
-    def add(self, kind: int, time: Floats, id_a: Ints, id_b: Ints, how: NDArray[np.str_] | None = None) -> None:
-        if len(time):
-            words = np.full(len(time), "", dtype=ENDS.dtype) if how is None else how
-            self._parts.append((time, id_a, id_b, kind, words))
-
-    def take(self) -> EncounterEvents:
-        """All events since the last call."""
-        parts, self._parts = self._parts, []
-        time = np.concatenate([np.empty(0), *(part[0] for part in parts)])
-        id_a, id_b = (np.concatenate([np.empty(0, dtype=np.int64), *(part[n] for part in parts)]) for n in (1, 2))
-        kind = np.repeat(np.array([part[3] for part in parts], dtype=np.int64), [len(part[0]) for part in parts])
-        how = np.concatenate([np.empty(0, dtype=ENDS.dtype), *(part[4] for part in parts)])
-        # Stable: what happens to a pair at one moment stays in its order.
-        order = np.lexsort((id_b, id_a, time))
-        return EncounterEvents(
-            time=time[order], id_a=id_a[order], id_b=id_b[order], kind=KINDS[kind[order]], how=how[order]
-        )
+def holds_encounters(path: Path) -> bool:
+    """Whether a file is a table of encounters, by the names of its columns."""
+    try:
+        return {field.name for field in fields(EncounterTable)} <= set(column_names(path))
+    except RecordingError:
+        return False
