@@ -41,7 +41,8 @@ class Jittery(Model):
 
     def steer(self, moment: Moment, out: Steered) -> None:
         random = np.random.default_rng([self.seed, moment.step])
-        velocity = random.uniform(-self.most, self.most, (moment.state.next_id, moment.state.dim)) / np.sqrt(moment.state.dim)
+        count, dim = moment.state.next_id, moment.state.dim
+        velocity = random.uniform(-self.most, self.most, (count, dim)) / np.sqrt(dim)
         out.velocity[moment.members] = velocity[moment.state.id[moment.members]]
 
 

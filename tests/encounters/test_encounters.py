@@ -317,7 +317,7 @@ def test_a_distance_of_half_the_period_is_refused() -> None:
 def test_steps_that_are_too_long_for_periodic_space_are_refused() -> None:
     sim = straight([(5, 5), (1, 1)], [(12, 0), (0, 0)], world=empty(10.0, periodic=True), sense_radius=1.0)
     sim.watch_encounters(distance=4.0)
-    with pytest.raises(ModelError, match="agent 0 made a step of 1.2 m"):
+    with pytest.raises(ModelError, match=r"agent 0 made a step of 1\.2 m"):
         sim.step()
 
 

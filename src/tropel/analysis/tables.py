@@ -11,7 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tropel.analysis.crowd_maps import CrowdMaps
 from tropel.analysis.evacuation import EvacuationReport, ExitUse
+from tropel.analysis.voronoi import VoronoiMaps
 from tropel.errors import ParameterError, suggest
 from tropel.foundation.arguments import checked_arguments
 from tropel.recording.tables import FORMATS, Columns, write_table
@@ -21,7 +23,10 @@ __all__ = ["FORMATS", "Columns", "report_tables", "write_columns", "write_tables
 
 @checked_arguments
 def report_tables(report: EvacuationReport) -> dict[str, Columns]:
-    """The tables of a report by name: people, evacuated, exits, crowding, density, flow. SI units."""
+    """The tables of a report by name: people, evacuated, exits, crowding, density, flow, and two of Voronoi densities.
+
+    SI units. In 3D and where space repeats there are no Voronoi densities.
+    """
     people, curve, maps = report.people, report.evacuated, report.maps
     return {
         "people": {
@@ -44,12 +49,28 @@ def report_tables(report: EvacuationReport) -> dict[str, Columns]:
             for field in dataclasses.fields(ExitUse)
         },
         "crowding": {"time": maps.times, "there": maps.there, "crowded_area": maps.crowded_area},
-        "density": _grid(report, maps.peak_density > 0.0, {"mean": maps.mean_density, "max": maps.peak_density}),
+        "density": _grid(maps, maps.peak_density > 0.0, {"mean": maps.mean_density, "max": maps.peak_density}),
         "flow": _grid(
-            report,
+            maps,
             maps.flow_strength > 0.0,
             {"jx": maps.flow[:, :, 0], "jy": maps.flow[:, :, 1], "flow": maps.flow_strength},
         ),
+        **_voronoi_tables(report.voronoi),
+    }
+
+
+def _voronoi_tables(found: VoronoiMaps | None) -> dict[str, Columns]:
+    """Voronoi densities per cell of the map, and of the people in each frame that was used."""
+    if found is None:
+        return {}
+    return {
+        "voronoi": _grid(found, found.peak_density > 0.0, {"mean": found.mean_density, "max": found.peak_density}),
+        "voronoi_people": {
+            "time": found.times,
+            "people": found.people,
+            "mean": found.mean_of_people,
+            "max": found.highest_of_people,
+        },
     }
 
 
@@ -67,10 +88,9 @@ def write_columns(tables: Mapping[str, Columns], folder: str | os.PathLike[str],
     return [write_table(columns, Path(folder) / f"{name}.{format}") for name, columns in tables.items()]
 
 
-def _grid(report: EvacuationReport, chosen: NDArray[np.bool_], values: dict[str, NDArray[np.float64]]) -> Columns:
+def _grid(maps: CrowdMaps | VoronoiMaps, chosen: NDArray[np.bool_], values: dict[str, NDArray[np.float64]]) -> Columns:
     """One row per chosen cell, with its centre."""
     row, column = np.nonzero(chosen)
-    maps = report.maps
     return {"x": maps.x[column], "y": maps.y[row], **{name: grid[row, column] for name, grid in values.items()}}
 
 

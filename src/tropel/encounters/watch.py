@@ -187,7 +187,8 @@ class EncounterWatch:
             return
         self._version = state.version
         ids = np.stack([self._rows["id_a"][self._open_row], self._rows["id_b"][self._open_row]])
-        self._close((state.row_of(ids.reshape(-1)) < 0).reshape(2, -1).any(axis=0), time, GONE)
+        gone = (state.row_of(ids.reshape(-1)) < 0).reshape(ids.shape)
+        self._close(gone[0] | gone[1], time, GONE)
 
     def _close(self, chosen: NDArray[np.bool_], time: float, reason: int) -> None:
         """End some of the open encounters from outside of a step."""

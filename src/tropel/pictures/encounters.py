@@ -85,7 +85,8 @@ def _draw_by_person(axes: Axes, contact: Any, within: float) -> None:
     """How long people were near others."""
     style.open_panel(axes)
     most = float(contact.max())
-    counts, edges, _ = axes.hist(contact, bins=_PERSON_BARS, range=(0.0, most or 1.0), color=style.LEFT, **_bar())
+    counts, edges = np.histogram(contact, bins=_PERSON_BARS, range=(0.0, most or 1.0))
+    axes.bar(edges[:-1], counts, np.diff(edges), align="edge", color=style.LEFT, **_bar())
     middle = float(np.median(contact))
     axes.axvline(middle, color=style.INK, linewidth=1.2, linestyle=(0, (4, 2)))
     right = middle > 0.6 * most
@@ -109,7 +110,7 @@ def _draw_by_person(axes: Axes, contact: Any, within: float) -> None:
         axes,
         x=f"contact time within {within:g} m, summed over others [s]",
         y="people",
-        title="contact time per person who met someone",
+        title="people who met someone, by contact time",
     )
     _thousands(axes)
 
@@ -122,7 +123,7 @@ def _draw_durations(axes: Axes, durations: Any) -> None:
     if len(lasting) == 0:
         return
     share = 1.0 - np.arange(len(lasting)) / len(lasting)
-    axes.plot(lasting, share, color=style.THERE, linewidth=2.0, drawstyle="steps-post", clip_on=False)
+    axes.plot(lasting, share, color=style.THERE, linewidth=2.0, drawstyle="steps-post")
     axes.set_xscale("log")
     # Encounters of a millisecond are people who graze the circle; they would fill half of the panel.
     low = max(float(lasting[0]), float(np.quantile(lasting, 0.02)), 1e-6)

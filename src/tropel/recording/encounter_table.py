@@ -56,7 +56,8 @@ class EncounterTable:
     def contact_times(self) -> tuple[Ints, Floats]:
         """The ids of all agents in the table, ascending, and how long each was near others, summed over them [s]."""
         ids, place = np.unique(np.concatenate([self.id_a, self.id_b]), return_inverse=True)
-        return ids, np.bincount(place, weights=np.tile(self.durations, 2), minlength=len(ids))
+        seconds = np.bincount(place, weights=np.tile(self.durations, 2), minlength=len(ids))
+        return ids, seconds.astype(np.float64)
 
     def columns(self) -> Columns:
         """All columns by name, texts as lists."""
@@ -86,7 +87,9 @@ def read_encounters(path: str | os.PathLike[str]) -> EncounterTable:
     names = [field.name for field in fields(EncounterTable)]
     kinds = {name: str if name in texts else int if name in whole else float for name in names}
     columns: dict[str, Any] = dict(read_table(path, kinds))
-    return EncounterTable(**{name: np.array(v, dtype=np.str_ if name in texts else None) for name, v in columns.items()})
+    return EncounterTable(
+        **{name: np.array(v, dtype=np.str_ if name in texts else None) for name, v in columns.items()}
+    )
 
 
 def holds_encounters(path: Path) -> bool:
