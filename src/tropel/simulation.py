@@ -235,14 +235,15 @@ class Simulation:
         """
         if self.encounter_watch is not None:
             raise ParameterError(
-                f"encounters are watched already, within {self.encounter_watch.distance:g} m; call watch_encounters once"
+                f"encounters are watched already, within {self.encounter_watch.distance:g} m; call "
+                f"watch_encounters only once"
             )
         self.encounter_watch = EncounterWatch(distance, self.world)
         return self.encounter_watch
 
     @property
     def encounters(self) -> EncounterWatch:
-        """Who came near whom, left, touched, and when: `table()`, `to_csv(path)`, `to_parquet(path)`, `subscribe(f)`."""
+        """Who came near whom, touched and left, and when: `table()`, `to_csv`, `to_parquet`, `subscribe(function)`."""
         if self.encounter_watch is None:
             raise ParameterError("encounters are not watched here; call sim.watch_encounters(distance=1.5) first")
         return self.encounter_watch

@@ -116,12 +116,12 @@ class VoronoiMaps:
     @property
     def x(self) -> Floats:
         """Centres of the columns [m]."""
-        return self.corner[0] + self.cell * (np.arange(self.mean_density.shape[1]) + 0.5)
+        return _centres(self.corner[0], self.cell, self.mean_density.shape[1])
 
     @property
     def y(self) -> Floats:
         """Centres of the rows [m]."""
-        return self.corner[1] + self.cell * (np.arange(self.mean_density.shape[0]) + 0.5)
+        return _centres(self.corner[1], self.cell, self.mean_density.shape[0])
 
     @property
     def mean(self) -> float:
@@ -138,6 +138,10 @@ class VoronoiMaps:
     def frames_in_words(self) -> str:
         used = len(self.times)
         return f"all {used:,} frames" if used == self.frames else f"{used:,} of {self.frames:,} frames"
+
+
+def _centres(low: float, cell: float, count: int) -> Floats:
+    return np.asarray(low + cell * (np.arange(count) + 0.5), dtype=np.float64)
 
 
 class VoronoiMapsBuilder:

@@ -17,7 +17,7 @@ def plot(
         Path,
         typer.Argument(
             metavar="RUN",
-            help="The folder of a run, a trajectory file, a table of encounters, or the name of a plot (`tropel list`).",
+            help="The folder of a run, a trajectory file, a table of encounters, or the name of a plot (tropel list).",
         ),
     ],
     out: Annotated[

@@ -30,7 +30,7 @@ def report(
 ) -> None:
     """Report on an evacuation: who left when and where, times, exits, density and flow, as tables and pictures.
 
-    Writes people, evacuated, exits, crowding, density, flow and Voronoi densities as tables, and report.png and maps.png.
+    Writes people, evacuated, exits, crowding, density, flow and Voronoi densities as tables, report.png and maps.png.
     """
     write_report(run, out=out, table_format=table_format, cell=cell, cut_off=cut_off, pictures=pictures, quiet=quiet)
 

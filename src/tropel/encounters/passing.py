@@ -4,8 +4,8 @@ During a step the offset of two agents is d + t m, with t from 0 to 1. It is at 
 
     |m|² t² + 2 (d·m) t + |d|² - L² = 0
 
-The length of d + t m is a convex function of t, so there is one such interval, and it is the whole step if the offset is
-short enough at both ends. Three choices keep the roots accurate:
+The length of d + t m is a convex function of t, so there is one such interval, and it is the whole step if the offset
+is short enough at both ends. Three choices keep the roots accurate:
 
 - the discriminant is |m|² L² - |d × m|², which does not cancel when the agents come from far away;
 - of the two forms of a root, the one without a difference of nearly equal numbers is used;

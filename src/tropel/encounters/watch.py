@@ -91,8 +91,8 @@ class EncounterWatch:
         if 2.0 * distance >= world.shortest_period:
             raise ParameterError(
                 f"encounters cannot be watched within {distance:g} m where space repeats every "
-                f"{world.shortest_period:g} m: the distance must be less than half of that, or agents would meet on two "
-                f"sides at once"
+                f"{world.shortest_period:g} m: the distance must be less than half of that, or agents would meet on "
+                f"two sides at once"
             )
         self.distance = float(distance)
         self._search = CandidateSearch(self.distance)

@@ -149,8 +149,8 @@ def _watch_encounters(sim: Simulation, distance: float | None) -> None:
         sim.watch_encounters(DEFAULT_DISTANCE if distance is None else distance)
     elif distance is not None and distance != sim.encounter_watch.distance:
         raise ScenarioError(
-            f"--encounter-distance {distance:g} differs from watch_encounters = {sim.encounter_watch.distance:g} in the "
-            f"file; give one of them"
+            f"--encounter-distance {distance:g} differs from watch_encounters = {sim.encounter_watch.distance:g} in "
+            f"the file; give one of them"
         )
 
 
