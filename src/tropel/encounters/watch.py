@@ -223,12 +223,12 @@ class EncounterWatch:
         keys = _pair_keys(id_a, id_b)
         # Sorted by ids, so that neither the order of the cells nor that of the rows matters.
         order = np.argsort(keys)
-        keys, id_a, id_b = keys[order], id_a[order], id_b[order]
-        start = step * dt
-        first, last, when, first_touch, last_touch = (
-            (step + share[order]) * dt
-            for share in (found.first, found.last, found.when, found.first_touch, found.last_touch)
-        )
+        keys, start = keys[order], step * dt
+
+        def moment(share: Floats, chosen: Ints) -> Floats:
+            """Shares of the step as times; only those of the few pairs to which something happens."""
+            return np.asarray((step + share[order[chosen]]) * dt)
+
         closest = found.closest[order]
         near_at_start, near_at_end = found.near_at_start[order], found.near_at_end[order]
         touching_at_start, touching_at_end = found.touching_at_start[order], found.touching_at_end[order]
@@ -246,38 +246,39 @@ class EncounterWatch:
         closer = np.flatnonzero(goes_on)
         closer = closer[closest[closer] < self._rows["closest"][rows[closer]]]
         self._rows["closest"][rows[closer]] = closest[closer]
-        self._rows["closest_at"][rows[closer]] = when[closer]
+        self._rows["closest_at"][rows[closer]] = moment(found.when, closer)
 
         fresh = np.flatnonzero(~goes_on)
         rows[fresh] = np.arange(self._count, self._count + len(fresh))
+        begin = moment(found.first, fresh)
         self._append(
-            id_a=id_a[fresh],
-            id_b=id_b[fresh],
-            begin=first[fresh],
+            id_a=id_a[order[fresh]],
+            id_b=id_b[order[fresh]],
+            begin=begin,
             end=np.nan,
             closest=closest[fresh],
-            closest_at=when[fresh],
+            closest_at=moment(found.when, fresh),
             touched=np.nan,
             touching=0.0,
             began=np.where(near_at_start[fresh], PLACED, ENTERED),
             ended=GOING_ON,
         )
-        self._tell(ENTER, first[fresh], rows[fresh], BEGINNINGS[self._rows["began"][rows[fresh]]])
+        self._tell(ENTER, begin, rows[fresh], BEGINNINGS[self._rows["began"][rows[fresh]]])
 
         # An event may have moved bodies apart, or made them smaller, while the pair stayed near.
         parted = np.flatnonzero(~np.isnan(since) & ~touching_at_start)
         self._part(rows[parted], since[parted], np.full(len(parted), start))
         since[parted] = np.nan
-        touches = np.flatnonzero(np.isnan(since) & ~np.isnan(first_touch))
-        since[touches] = first_touch[touches]
+        touches = np.flatnonzero(np.isnan(since) & ~np.isnan(found.first_touch)[order])
+        since[touches] = moment(found.first_touch, touches)
         untouched = touches[np.isnan(self._rows["touched"][rows[touches]])]
-        self._rows["touched"][rows[untouched]] = first_touch[untouched]
-        self._tell(TOUCH, first_touch[touches], rows[touches])
+        self._rows["touched"][rows[untouched]] = since[untouched]
+        self._tell(TOUCH, since[touches], rows[touches])
         parts = np.flatnonzero(~np.isnan(since) & ~touching_at_end)
-        self._part(rows[parts], since[parts], last_touch[parts])
+        self._part(rows[parts], since[parts], moment(found.last_touch, parts))
         since[parts] = np.nan
         leaves = np.flatnonzero(~near_at_end)
-        self._leave(rows[leaves], last[leaves], LEFT)
+        self._leave(rows[leaves], moment(found.last, leaves), LEFT)
         self._keep_open(keys[near_at_end], rows[near_at_end], since[near_at_end])
 
     def _append(self, *, id_a: Ints, **columns: Any) -> None:
