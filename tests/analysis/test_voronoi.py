@@ -13,7 +13,7 @@ from made_runs import record
 
 from tropel import CollisionFreeSpeed, Group, Simulation, World, read_trajectory
 from tropel.analysis import evacuation_report, report_tables, voronoi_cells
-from tropel.analysis.voronoi import MOST_FRAMES
+from tropel.analysis.voronoi import MOST_FRAMES, areas_in_squares
 from tropel.errors import ParameterError
 from tropel.interop.pedpy import to_pedpy
 
@@ -154,3 +154,18 @@ def test_where_space_repeats_there_are_none(tmp_path: Path) -> None:
         report = evacuation_report(recorded)
     assert report.voronoi is None
     assert not [name for name in report_tables(report) if name.startswith("voronoi")]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_areas_in_squares_are_those_of_shapely(seed: int) -> None:
+    random = np.random.default_rng(seed)
+    blobs = shapely.buffer(shapely.points(random.uniform(0, 5, (30, 2))), random.uniform(0.1, 2.0, 30))
+    holes = shapely.buffer(shapely.points(random.uniform(0, 5, (30, 2))), random.uniform(0.1, 1.0, 30))
+    boxes = shapely.box(*random.integers(0, 3, (2, 30)), *random.integers(3, 6, (2, 30)))  # edges along the squares
+    parts = shapely.get_parts(np.concatenate([shapely.difference(blobs, holes), boxes, shapely.reverse(boxes)]))
+    polygons = parts[shapely.area(parts) > 0.0]
+    which, number = (values.reshape(-1) for values in np.mgrid[: len(polygons), :36])
+    corners = np.column_stack([number % 6, number // 6]) - 0.5 * (seed % 2)
+    squares = shapely.box(*corners.T, *(corners + 1.0).T)
+    expected = shapely.area(shapely.intersection(polygons[which], squares))
+    np.testing.assert_allclose(areas_in_squares(polygons, which, corners, 1.0), expected, atol=1e-12)

@@ -29,9 +29,9 @@ Floats = NDArray[np.float64]
 
 #: A circle is a polygon with this many corners per quarter, as in PedPy.
 QUARTER_CORNERS = 3
-#: At most so many frames are used, and so few that no more than so many pieces are cut, which takes about ten seconds.
+#: At most so many frames are used, and so few that no more than so many pieces are measured: about ten seconds.
 MOST_FRAMES = 300
-_MOST_PIECES = 400_000
+_MOST_PIECES = 1_500_000
 _LEAST_FRAMES = 10
 #: A person's cell meets about so many cells of a map.
 _PIECES_PER_PERSON = 5
@@ -98,6 +98,46 @@ def _cut(
     return cells
 
 
+def areas_in_squares(polygons: NDArray[np.object_], which: NDArray[np.int64], corners: Floats, side: float) -> Floats:
+    """How much of polygon `which[k]` lies in the square with the lower left corner `corners[k]` [m²].
+
+    This is ∫ (min(max(y, bottom), top) - bottom) dx along the outline, between the sides of the square: on a vertical
+    line, the heights at which the outline enters and leaves add up to the length inside. Shapely's `intersection` takes
+    fifty times as long, because it works out the shape too.
+    """
+    rings, owner = shapely.get_rings(polygons, return_index=True)
+    points, ring = shapely.get_coordinates(rings, return_index=True)
+    edge = np.flatnonzero(ring[1:] == ring[:-1])
+    begin, end = points[edge], points[edge + 1]
+    # The outline counts and holes are subtracted, whichever way round they are drawn.
+    turned = np.bincount(ring[edge], (end[:, 0] - begin[:, 0]) * (end[:, 1] + begin[:, 1]), minlength=len(rings))
+    is_hole = np.concatenate([[False], owner[1:] == owner[:-1]])
+    sign = (np.where(is_hole, -1.0, 1.0) * np.sign(turned))[ring[edge]]
+
+    edges = np.bincount(owner[ring[edge]], minlength=len(polygons))
+    first = np.cumsum(edges) - edges
+    count = edges[which]
+    pair = np.repeat(np.arange(len(which)), count)
+    at = np.repeat(first[which] - np.cumsum(count) + count, count) + np.arange(len(pair))
+    (ax, ay), (bx, by) = begin[at].T, end[at].T
+    left, bottom = corners[pair].T
+    right, top = left + side, bottom + side
+    low, high = np.clip(ax, left, right), np.clip(bx, left, right)
+    crossing = np.flatnonzero(low != high)
+    pair, at, low, high = pair[crossing], at[crossing], low[crossing], high[crossing]
+    ax, ay, bx, by, bottom, top = (values[crossing] for values in (ax, ay, bx, by, bottom, top))
+    slope = (by - ay) / (bx - ax)
+    one, other = ay + (low - ax) * slope, ay + (high - ax) * slope
+    rise = other - one
+    with np.errstate(divide="ignore", invalid="ignore"):
+        # Shares of the edge at which it passes the bottom and the top of the square.
+        at_bottom, at_top = (np.clip((level - one) / rise, 0.0, 1.0) for level in (bottom, top))
+    within, above = np.abs(at_top - at_bottom), np.where(rise > 0.0, 1.0 - at_top, at_top)
+    middle = 0.5 * (np.clip(one, bottom, top) + np.clip(other, bottom, top)) - bottom
+    mean_height = np.where(rise == 0.0, middle, within * middle + above * side)
+    return np.bincount(pair, sign[at] * (high - low) * mean_height, minlength=len(which)).astype(np.float64)
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
 class VoronoiMaps:
     """Voronoi densities of a run: maps, and numbers per frame that was used. Grids as in `CrowdMaps`."""
@@ -161,6 +201,7 @@ class VoronoiMapsBuilder:
         size = shapely.area(parts)
         self._walkable = np.flatnonzero(size > 1e-9 * cell * cell)
         self._parts, self._size = parts[self._walkable], size[self._walkable]
+        self._corners = np.column_stack([x, y])[self._walkable]
         self._tree = shapely.STRtree(self._parts)
         self._sum, self._peak = np.zeros(len(self._parts)), np.zeros(len(self._parts))
         self._occupied = 0
@@ -182,8 +223,8 @@ class VoronoiMapsBuilder:
         if not len(density):
             return
         polygons = cells.polygon[known]
-        person, part = self._tree.query(polygons, predicate="intersects")
-        common = shapely.area(shapely.intersection(polygons[person], self._parts[part]))
+        person, part = self._tree.query(polygons)
+        common = areas_in_squares(polygons, person, self._corners[part], self._cell)
         share = common / shapely.area(polygons)[person]
         found = np.bincount(part, weights=share, minlength=len(self._parts)) / self._size
         self._sum += found

@@ -112,10 +112,14 @@ def execute(
     outputs = Outputs.in_folder(out, trajectory_format=kind)
     if until is not None and until < sim.time:
         raise ScenarioError(f"--until {until:g} is before the checkpoint at t = {sim.time:g} s; give a later time")
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise RecordingError(f"cannot create the folder {out}: {error.strerror}; choose another with --out") from error
+    # The table of encounters is written at the end: a long run must not find out then that it has no place.
+    for folder, option in ((out, "--out"), *([] if encounters is None else [(encounters.parent, "--encounters")])):
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise RecordingError(
+                f"cannot create the folder {folder}: {error.strerror}; choose another with {option}"
+            ) from error
     _write_text(outputs.scenario, scenario.text)
     _copy_files(scenario, out)
     end: dict[str, Any] = {"until": spec.until if until is None else until, "limit": max(spec.limit, until or 0.0)}
