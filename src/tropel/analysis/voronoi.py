@@ -102,8 +102,8 @@ def areas_in_squares(polygons: NDArray[np.object_], which: NDArray[np.int64], co
     """How much of polygon `which[k]` lies in the square with the lower left corner `corners[k]` [m²].
 
     This is ∫ (min(max(y, bottom), top) - bottom) dx along the outline, between the sides of the square: on a vertical
-    line, the heights at which the outline enters and leaves add up to the length inside. Shapely's `intersection` takes
-    fifty times as long, because it works out the shape too.
+    line, the heights at which the outline enters and leaves add up to the length inside. Shapely's `intersection` took
+    eight times as long for a crowd of 2,000, because it works out the shape too.
     """
     rings, owner = shapely.get_rings(polygons, return_index=True)
     points, ring = shapely.get_coordinates(rings, return_index=True)
