@@ -29,6 +29,7 @@ from tropel.contact.walls import step_off
 from tropel.contracts import Environment, Habit, Model, Moment, Near, Planner
 from tropel.contracts.layers import Layer, ValueMaps
 from tropel.defaults import default_environment, with_defaults
+from tropel.encounters.watch import ENCOUNTER_DISTANCE, EncounterWatch
 from tropel.errors import ModelError, ParameterError, TropelError
 from tropel.events import AddAgents
 from tropel.events.queue import EventLike, EventQueue, apply_event, due_step, event_json, is_news, repeated, schedule
@@ -119,6 +120,7 @@ class Simulation:
         if watch_collisions is None:
             watch_collisions = not self.layers.bodies_may_overlap
         self.collision_watch = CollisionWatch() if watch_collisions else None
+        self.encounter_watch: EncounterWatch | None = None
         self.cells = CellGrid(cell=self.environment.declares.cell, reduce=self.reduce)  #: all agents, by cell
         self.cells.allocate(self.agents, world)
         self._stages = Stages(self)
@@ -142,10 +144,12 @@ class Simulation:
         self.step_number += 1
         with self.timing("collisions"):
             self._stages.note_collisions()
+            self._stages.note_encounters()
         with self.timing("settled"):
             self._stages.settle()
         with self.timing("exits"):
             self._let_out()
+            self._stages.finish_encounters()
         with self.timing("record"):
             self.observers.step_done(self)
 
@@ -222,6 +226,27 @@ class Simulation:
         if self.collision_watch is None:
             raise ParameterError("collisions are not watched here; build the simulation with watch_collisions=True")
         return self.collision_watch.log
+
+    @checked_arguments
+    def watch_encounters(self, distance: Annotated[float, ENCOUNTER_DISTANCE] = 1.5) -> EncounterWatch:
+        """From now on, watch which agents come within a distance [m] of each other, for `encounters`.
+
+        Checkpoints hold the encounters, and a simulation that is restored from one goes on watching.
+        """
+        if self.encounter_watch is not None:
+            raise ParameterError(
+                f"encounters are watched already, within {self.encounter_watch.distance:g} m; call "
+                f"watch_encounters only once"
+            )
+        self.encounter_watch = EncounterWatch(distance, self.world)
+        return self.encounter_watch
+
+    @property
+    def encounters(self) -> EncounterWatch:
+        """Who came near whom, touched and left, and when: `table()`, `to_csv`, `to_parquet`, `subscribe(function)`."""
+        if self.encounter_watch is None:
+            raise ParameterError("encounters are not watched here; call sim.watch_encounters(distance=1.5) first")
+        return self.encounter_watch
 
     def check(self) -> list[Finding]:
         """What looks wrong now: people without a path, exits that never open, absurd numbers; warnings before notes."""

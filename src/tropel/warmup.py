@@ -323,6 +323,16 @@ def _crowd_on_a_torus() -> None:
     _use(Simulation(world, some, local=CollisionFreeSpeed(), dt=0.1))
 
 
+def _encounters() -> None:
+    from tropel import Group, Seek, Simulation, World
+
+    for dim in (2, 3):
+        world = World.box([0.0] * dim, [12.0] * dim)
+        sim = Simulation(world, Group("some", count=20, goal="none"), local=Seek(), dt=0.1)
+        sim.watch_encounters(distance=1.5)
+        sim.run(until=0.2)
+
+
 def _flow_fields() -> None:
     from tropel import FlowField, Seek
     from tropel.planning.flow.path_plan import PathPlan
@@ -453,6 +463,7 @@ PARTS: dict[str, Callable[[], None]] = {
     "straight to the goal": _straight_to_the_goal,
     "habits": _habits,
     "kinetic neighbourhoods": _kinetic_neighbourhoods,
+    "encounters": _encounters,
     "influence of hazards": _influence_of_hazards,
 }
 

@@ -34,7 +34,8 @@ def read(path: Path) -> dict[str, list[str]]:
 @pytest.mark.parametrize("kind", ["csv", "parquet"])
 def test_every_table_comes_back_as_it_was(tmp_path: Path, report: EvacuationReport, kind: str) -> None:
     written = write_tables(report, tmp_path, format=kind)
-    assert [path.stem for path in written] == ["people", "evacuated", "exits", "crowding", "density", "flow"]
+    names = ["people", "evacuated", "exits", "crowding", "density", "flow", "voronoi", "voronoi_people"]
+    assert [path.stem for path in written] == names
     for path in written:
         found, wanted = read(path), report_tables(report)[path.stem]
         assert list(found) == list(wanted)

@@ -13,7 +13,7 @@ from short_scenario import short_scenario
 
 SHORT = short_scenario(exits="west = { box = [0.0, 2.0, 1.0, 4.0] }")
 
-TABLES = ["crowding", "density", "evacuated", "exits", "flow", "people"]
+TABLES = ["crowding", "density", "evacuated", "exits", "flow", "people", "voronoi", "voronoi_people"]
 
 
 @pytest.fixture(scope="module")

@@ -375,6 +375,7 @@ _SIMULATION = [
     Call("Simulation.remove_value_map", lambda bench: bench.lattice.remove_value_map,
          lambda bench: {"name": "open"}, _lattice_steps),
     _of_sim("clear_doorway", door="door"),
+    _of_sim("watch_encounters", distance=1.5),
     Call("Simulation.run", lambda bench: bench.sim.run,
          lambda bench: {"until": 0.2, "limit": 0.3, "record": bench.file("run.sqlite"), "fps": 10.0,
                         "checkpoint": bench.file("run.npz"), "checkpoint_every": 0.1, "progress": False,

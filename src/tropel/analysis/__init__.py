@@ -8,6 +8,7 @@ from tropel.analysis.evacuation import EvacuationReport, ExitUse, evacuation_rep
 from tropel.analysis.flock_measures import FlockCurve, FlockMeasures, flock_measures
 from tropel.analysis.flock_order import milling, nearest_distances, polarisation, subflocks
 from tropel.analysis.tables import report_tables, write_columns, write_tables
+from tropel.analysis.voronoi import VoronoiCells, VoronoiMaps, voronoi_cells
 
 __all__ = [
     "CrowdMaps",
@@ -15,6 +16,8 @@ __all__ = [
     "ExitUse",
     "FlockCurve",
     "FlockMeasures",
+    "VoronoiCells",
+    "VoronoiMaps",
     "evacuation_report",
     "flock_measures",
     "milling",
@@ -22,6 +25,7 @@ __all__ = [
     "polarisation",
     "report_tables",
     "subflocks",
+    "voronoi_cells",
     "write_columns",
     "write_tables",
 ]

@@ -16,8 +16,9 @@ import shapely
 from numpy.typing import NDArray
 
 from tropel.analysis.crowd_maps import CROWDED, CrowdMaps, CrowdMapsBuilder
+from tropel.analysis.voronoi import VoronoiMaps, VoronoiMapsBuilder
 from tropel.errors import RecordingError
-from tropel.foundation.arguments import checked_arguments
+from tropel.foundation.arguments import Length, checked_arguments
 from tropel.recording import FrameData, People, Scene, Trajectory
 from tropel.recording.people import DIED, LEFT, NOWHERE, REMOVED, THERE, flow_rate, time_by_share
 
@@ -177,6 +178,7 @@ class EvacuationReport:
     exits: tuple[ExitUse, ...]
     evacuated: EvacuatedCurve
     maps: CrowdMaps
+    voronoi: VoronoiMaps | None = None  #: None in 3D and where space repeats
 
     @property
     def agents(self) -> int:
@@ -236,6 +238,11 @@ class EvacuationReport:
         table.add_row("densest cell", f"{maps.peak_density.max():.2g} / m² (cells of {maps.cell:g} m)")
         table.add_row(f"above {CROWDED:g} / m²", f"{maps.crowded_area.max():.3g} m² at most")
         table.add_row("strongest flow", f"{maps.flow_strength.max():.2g} / (m s), mean of the run")
+        if self.voronoi is not None and self.voronoi.people.any():
+            each = self.voronoi
+            cut = "" if each.cut_off is None else f", cut off at {each.cut_off:g} m"
+            table.add_row("Voronoi density", f"{each.mean:.2g} / m² per person on average, {each.highest:.2g} at most")
+            table.add_row("", f"{each.frames_in_words}{cut}")
         if maps.outside:
             table.add_row("not on the map", f"{maps.outside:,} recorded positions")
         return table
@@ -246,11 +253,16 @@ class EvacuationReport:
 
 @checked_arguments
 def evacuation_report(
-    trajectory: Trajectory, *, cell: float = 1.0, progress: Callable[[int, int], None] | None = None
+    trajectory: Trajectory,
+    *,
+    cell: float = 1.0,
+    cut_off: Length | None = None,
+    progress: Callable[[int, int], None] | None = None,
 ) -> EvacuationReport:
     """Read a recorded run, frame by frame, and report on it; `cell` is the side of the cells of the maps [m].
 
-    `progress` is called with the number of frames done and the total.
+    `cut_off` [m] limits how far the Voronoi cell of a person reaches. `progress` is called with the number of frames
+    done and the total.
     """
     if len(trajectory.frames) == 0:
         raise RecordingError(f"{trajectory.path} has no frames: its run never started, so there is nothing to report")
@@ -258,9 +270,12 @@ def evacuation_report(
     people = trajectory.people()
     seen = PeopleSeen(scene.dim)
     builder = CrowdMapsBuilder(scene, cell=cell)
+    voronoi, used = _voronoi(trajectory, cell, cut_off)
     for done, number in enumerate(trajectory.frames.tolist(), start=1):
         frame = trajectory.frame(number)
         builder.add(trajectory.time(number), frame)
+        if voronoi is not None and number in used:
+            voronoi.add(trajectory.time(number), frame.position)
         if people is None:
             seen.add(trajectory.time(number), frame)
         if progress is not None:
@@ -280,7 +295,20 @@ def evacuation_report(
         exits=_uses(times, exit_widths(scene)),
         evacuated=_curve(times, people, end),
         maps=builder.result(),
+        voronoi=None if voronoi is None else voronoi.result(frames=len(trajectory.frames)),
     )
+
+
+def _voronoi(
+    trajectory: Trajectory, cell: float, cut_off: float | None
+) -> tuple[VoronoiMapsBuilder | None, frozenset[int]]:
+    """What gathers Voronoi densities, and the frames to give it; None where they have no meaning."""
+    scene, numbers = trajectory.scene, trajectory.frames
+    if scene.dim == 3 or any(scene.period):
+        return None, frozenset()
+    builder = VoronoiMapsBuilder(scene, cell=cell, cut_off=cut_off)
+    people = max(len(trajectory.frame(int(numbers[share])).id) for share in (0, len(numbers) // 2, len(numbers) - 1))
+    return builder, frozenset(numbers[builder.frames_to_use(len(numbers), people)].tolist())
 
 
 def _times_by_exit(people: People, exits: tuple[str, ...]) -> dict[str, Floats]:

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import csv
 import dataclasses
-import io
-import math
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -14,21 +11,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tropel.analysis.crowd_maps import CrowdMaps
 from tropel.analysis.evacuation import EvacuationReport, ExitUse
-from tropel.errors import ParameterError, RecordingError, suggest
+from tropel.analysis.voronoi import VoronoiMaps
+from tropel.errors import ParameterError, suggest
 from tropel.foundation.arguments import checked_arguments
-from tropel.foundation.files import replacing
-from tropel.recording.parquet_writer import arrow_column
+from tropel.recording.tables import FORMATS, Columns, write_table
 
-#: A column is an array of numbers or a list of texts.
-Columns = dict[str, NDArray[Any] | list[str]]
-
-FORMATS = ("csv", "parquet")
+__all__ = ["FORMATS", "Columns", "report_tables", "write_columns", "write_tables"]
 
 
 @checked_arguments
 def report_tables(report: EvacuationReport) -> dict[str, Columns]:
-    """The tables of a report by name: people, evacuated, exits, crowding, density, flow. SI units."""
+    """The tables of a report by name: people, evacuated, exits, crowding, density, flow, and two of Voronoi densities.
+
+    SI units. In 3D and where space repeats there are no Voronoi densities.
+    """
     people, curve, maps = report.people, report.evacuated, report.maps
     return {
         "people": {
@@ -51,12 +49,28 @@ def report_tables(report: EvacuationReport) -> dict[str, Columns]:
             for field in dataclasses.fields(ExitUse)
         },
         "crowding": {"time": maps.times, "there": maps.there, "crowded_area": maps.crowded_area},
-        "density": _grid(report, maps.peak_density > 0.0, {"mean": maps.mean_density, "max": maps.peak_density}),
+        "density": _grid(maps, maps.peak_density > 0.0, {"mean": maps.mean_density, "max": maps.peak_density}),
         "flow": _grid(
-            report,
+            maps,
             maps.flow_strength > 0.0,
             {"jx": maps.flow[:, :, 0], "jy": maps.flow[:, :, 1], "flow": maps.flow_strength},
         ),
+        **_voronoi_tables(report.voronoi),
+    }
+
+
+def _voronoi_tables(found: VoronoiMaps | None) -> dict[str, Columns]:
+    """Voronoi densities per cell of the map, and of the people in each frame that was used."""
+    if found is None:
+        return {}
+    return {
+        "voronoi": _grid(found, found.peak_density > 0.0, {"mean": found.mean_density, "max": found.peak_density}),
+        "voronoi_people": {
+            "time": found.times,
+            "people": found.people,
+            "mean": found.mean_of_people,
+            "max": found.highest_of_people,
+        },
     }
 
 
@@ -71,24 +85,12 @@ def write_columns(tables: Mapping[str, Columns], folder: str | os.PathLike[str],
     """Write tables by name into an existing folder; each file appears complete or not at all."""
     if format not in FORMATS:
         raise ParameterError(f"unknown table format '{format}'; {suggest(format, FORMATS)}")
-    written = []
-    for name, columns in tables.items():
-        path = Path(folder) / f"{name}.{format}"
-        try:
-            with replacing(path) as file:
-                file.write(_csv(columns) if format == "csv" else _parquet(columns))
-        except OSError as error:
-            raise RecordingError(
-                f"cannot write {path} ({error.strerror or error}): choose a writable folder on a disk with free space"
-            ) from error
-        written.append(path)
-    return written
+    return [write_table(columns, Path(folder) / f"{name}.{format}") for name, columns in tables.items()]
 
 
-def _grid(report: EvacuationReport, chosen: NDArray[np.bool_], values: dict[str, NDArray[np.float64]]) -> Columns:
+def _grid(maps: CrowdMaps | VoronoiMaps, chosen: NDArray[np.bool_], values: dict[str, NDArray[np.float64]]) -> Columns:
     """One row per chosen cell, with its centre."""
     row, column = np.nonzero(chosen)
-    maps = report.maps
     return {"x": maps.x[column], "y": maps.y[row], **{name: grid[row, column] for name, grid in values.items()}}
 
 
@@ -96,29 +98,3 @@ def _column(values: list[Any]) -> NDArray[Any] | list[str]:
     if all(isinstance(value, str) for value in values):
         return values
     return np.array(values)
-
-
-def _csv(columns: Columns) -> bytes:
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(columns)
-    writer.writerows(zip(*(_texts(values) for values in columns.values()), strict=True))
-    return text.getvalue().encode()
-
-
-def _texts(values: NDArray[Any] | list[str]) -> list[Any]:
-    """Missing numbers are empty. Ten digits hide that 0.15 has no exact binary form."""
-    if isinstance(values, list) or values.dtype.kind != "f":
-        return list(values)
-    return ["" if math.isnan(value) else f"{value:.10g}" for value in values.tolist()]
-
-
-def _parquet(columns: Columns) -> bytes:
-    import pyarrow
-    import pyarrow.parquet
-
-    contiguous = {n: v if isinstance(v, list) else np.ascontiguousarray(v) for n, v in columns.items()}
-    buffer = io.BytesIO()
-    table = pyarrow.table({name: arrow_column(values) for name, values in contiguous.items()})
-    pyarrow.parquet.write_table(table, buffer, compression="zstd")
-    return buffer.getvalue()

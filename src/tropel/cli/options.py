@@ -26,6 +26,14 @@ Events = Annotated[
     typer.Option(metavar="RUN", help="Repeat the events of a recorded run: its folder, trajectory, or .jsonl file."),
 ]
 Report = Annotated[bool, typer.Option("--report", help="Also write tables and pictures of the evacuation.")]
+Encounters = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="Write who came near whom, and when, to this table (.parquet or .csv)."),
+]
+EncounterDistance = Annotated[
+    float | None,
+    typer.Option(metavar="METRES", help="How near counts as an encounter, between centres; 1.5 by default."),
+]
 ViewOption = Annotated[bool, typer.Option("--view", help="Show it in the browser while it runs (extra 'view').")]
 Port = Annotated[int, typer.Option(min=0, max=65535, help="Port of the page; the next free one if it is in use.")]
 Host = Annotated[str, typer.Option(help="Address of the page; any but 127.0.0.1 lets other machines steer the run.")]

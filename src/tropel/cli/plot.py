@@ -16,7 +16,8 @@ def plot(
     run: Annotated[
         Path,
         typer.Argument(
-            metavar="RUN", help="The folder of a run, a trajectory file, or the name of a plot (see `tropel list`)."
+            metavar="RUN",
+            help="The folder of a run, a trajectory file, a table of encounters, or the name of a plot (tropel list).",
         ),
     ],
     out: Annotated[
@@ -42,13 +43,21 @@ def plot(
 
     game_fig3: with a target behind a gap that is too narrow, without and with competition of behaviours.
 
+    A table of encounters (.parquet or .csv) becomes contact time by distance and per person.
+
     crowd_fig3, 4, 7, 9, 10 and 11, crowd_gamma and crowd_density are about lattice crowds.
     """
+    from tropel.pictures import draw_encounters
+    from tropel.recording.encounter_table import holds_encounters, read_encounters
     from tropel.scenario.execute import trajectory_in
 
     if not run.exists() and not run.suffix:
         for path in _draw_by_name(str(run), out, quiet):
             show(f"wrote {path}")
+        return
+    if run.is_file() and holds_encounters(run):
+        picture = picture_file(out or run.parent, run.stem)
+        show(f"wrote {draw_encounters(read_encounters(run), picture)}")
         return
     trajectory = trajectory_in(run)
     stem = "run" if trajectory.stem == "trajectory" else trajectory.stem

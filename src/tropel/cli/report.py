@@ -21,14 +21,18 @@ def report(
     ] = None,
     table_format: Annotated[str, typer.Option("--format", help="Format of the tables: csv or parquet.")] = "csv",
     cell: Cell = 1.0,
+    cut_off: Annotated[
+        float | None,
+        typer.Option(metavar="METRES", help="How far the Voronoi cell of a person reaches; without end by default."),
+    ] = None,
     pictures: Annotated[bool, typer.Option(help="Draw report.png and maps.png.")] = True,
     quiet: Quiet = False,
 ) -> None:
     """Report on an evacuation: who left when and where, times, exits, density and flow, as tables and pictures.
 
-    Writes people, evacuated, exits, crowding, density and flow as tables, and report.png and maps.png.
+    Writes people, evacuated, exits, crowding, density, flow and Voronoi densities as tables, report.png and maps.png.
     """
-    write_report(run, out=out, table_format=table_format, cell=cell, pictures=pictures, quiet=quiet)
+    write_report(run, out=out, table_format=table_format, cell=cell, cut_off=cut_off, pictures=pictures, quiet=quiet)
 
 
 def write_report(
@@ -37,6 +41,7 @@ def write_report(
     out: Path | None = None,
     table_format: str = "csv",
     cell: float = 1.0,
+    cut_off: float | None = None,
     pictures: bool = True,
     with_table: bool = True,
     quiet: bool = False,
@@ -55,7 +60,10 @@ def write_report(
     with read_trajectory(trajectory) as recorded:
         with naming(trajectory), counting("reading", len(recorded.frames), quiet=quiet) as told:
             found = evacuation_report(
-                recorded, cell=cell, progress=lambda done, total: told(done, trajectory.name, total)
+                recorded,
+                cell=cell,
+                cut_off=cut_off,
+                progress=lambda done, total: told(done, trajectory.name, total),
             )
         folder = make_folder(out or _beside(trajectory))
         if with_table:

@@ -13,6 +13,8 @@ import typer
 from tropel.cli.options import (
     AllowImports,
     Browser,
+    EncounterDistance,
+    Encounters,
     Events,
     Host,
     InterruptedRunError,
@@ -85,6 +87,8 @@ def run(
     picture: Annotated[bool, typer.Option(help="Draw a PNG of the run.")] = True,
     gif: Annotated[bool, typer.Option(help="Also draw an animated GIF.")] = False,
     report: Report = False,
+    encounters: Encounters = None,
+    encounter_distance: EncounterDistance = None,
     view: ViewOption = False,
     port: Port = 8080,
     host: Host = "127.0.0.1",
@@ -106,6 +110,8 @@ def run(
         resume=resume,
         steps_per_second=steps_per_second,
         events=events,
+        encounters=encounters,
+        encounter_distance=encounter_distance,
         png=picture,
         gif=gif,
         with_report=report,
@@ -125,6 +131,8 @@ def _run_and_draw(
     quiet: bool,
     steps_per_second: float | None = None,
     events: Path | None = None,
+    encounters: Path | None = None,
+    encounter_distance: float | None = None,
     png: bool = True,
     gif: bool,
     with_report: bool,
@@ -151,6 +159,8 @@ def _run_and_draw(
             replay=events,
             progress=not quiet,
             watch=watch,
+            encounters=encounters,
+            encounter_distance=encounter_distance,
         )
     except KeyboardInterrupt:
         kept = f"the results so far are in {folder}; continue with  --resume {folder / 'checkpoint.npz'}"
@@ -200,3 +210,7 @@ def _show_summary(summary: Summary, outputs: Outputs) -> None:
     show(summary.table())
     for path in (outputs.trajectory, outputs.summary):
         show(f"wrote {path}")
+    if outputs.encounters is not None:
+        show(f"wrote {outputs.encounters}")
+        show("contact time by distance and per person:")
+        show_command(f"tropel plot {shlex.quote(str(outputs.encounters))}")

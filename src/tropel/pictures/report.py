@@ -1,7 +1,7 @@
 """Pictures of an evacuation report: its numbers, and its maps of density and flow.
 
 `draw_report` shows how many were out at each time, how long people needed, and which exits they used.
-`draw_crowd_maps` shows mean density, peak density and flow over the map of the world.
+`draw_crowd_maps` shows mean density, peak density, flow and mean Voronoi density over the map of the world.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tropel.analysis import CrowdMaps, EvacuationReport, ExitUse
+from tropel.analysis import CrowdMaps, EvacuationReport, ExitUse, VoronoiMaps
 from tropel.foundation.arguments import checked_arguments
 from tropel.pictures import style
 from tropel.pictures.map import draw_map, margin_for, outline_of, wall_width
@@ -214,7 +214,7 @@ _ARROW = 17
 
 @checked_arguments
 def draw_crowd_maps(report: EvacuationReport, trajectory: Trajectory, path: str | os.PathLike[str]) -> Path:
-    """Draw the maps of a report as a PNG: mean density, peak density and flow."""
+    """Draw the maps of a report as a PNG: mean density, peak density, flow and, in 2D, mean Voronoi density."""
     target = picture_path(path, ".png")
     return save_figure(crowd_maps_figure(report, trajectory), target)
 
@@ -227,22 +227,27 @@ def crowd_maps_figure(report: EvacuationReport, trajectory: Trajectory) -> Figur
     wide = bool(extent[0] > _WIDE * extent[1])
     view = fit_view(bounds, width=1060 if wide else _MAP_WIDTH, height=_MAP_HEIGHT, margin=margin_for(scene))
     across, down = view.width + _AXIS_LEFT + _KEY_ROOM, view.height + _AXIS_BELOW + 42
-    width = 2 * _EDGE + (across if wide else 3 * across)
-    figure = style.new_figure(max(width, 620), _HEADER + (3 * down if wide else down) + 8)
+    panels: list[tuple[str, NDArray[np.float64], CrowdMaps | VoronoiMaps]] = [
+        ("mean density [persons / m²]", maps.mean_density, maps),
+        ("peak density [persons / m²]", maps.peak_density, maps),
+        ("mean flow [persons / (m s)] and its direction", maps.flow_strength, maps),
+    ]
+    if report.voronoi is not None:
+        found = f"mean Voronoi density [persons / m²], {report.voronoi.frames_in_words}"
+        panels.append((found, report.voronoi.mean_density, report.voronoi))
+    # Four maps side by side would be too wide for a screen.
+    columns = 1 if wide else 3 if len(panels) == 3 else 2
+    rows = math.ceil(len(panels) / columns)
+    figure = style.new_figure(max(2 * _EDGE + columns * across, 620), _HEADER + rows * down + 8)
     write_report_header(figure, report, f"cells of {maps.cell:g} m", "means over the time with people")
     moment = RecordedWorld(trajectory).at(int(trajectory.frames[-1]))
-    panels = (
-        ("mean density [persons / m²]", maps.mean_density),
-        ("peak density [persons / m²]", maps.peak_density),
-        ("mean flow [persons / (m s)] and its direction", maps.flow_strength),
-    )
-    for number, (title, grid) in enumerate(panels):
-        left = _EDGE + _AXIS_LEFT + (0 if wide else number * across)
-        top = _HEADER + (number * down if wide else 0)
+    for number, (title, grid, of) in enumerate(panels):
+        left = _EDGE + _AXIS_LEFT + (number % columns) * across
+        top = _HEADER + (number // columns) * down
         axes = style.add_axes(figure, left, top, view.width, view.height)
         draw_map(axes, scene, moment, view)
-        shown = _draw_grid(axes, maps, grid, moment.area_wkt, view)
-        _name_axes(axes, view, title, name_y=wide or number == 0)
+        shown = _draw_grid(axes, of, grid, moment.area_wkt, view)
+        _name_axes(axes, view, title, name_y=number % columns == 0)
         key = style.add_axes(figure, left + view.width + 10, top, _KEY, min(view.height, 260))
         _draw_key(figure, key, shown)
         if number == 2:
@@ -250,7 +255,9 @@ def crowd_maps_figure(report: EvacuationReport, trajectory: Trajectory) -> Figur
     return figure
 
 
-def _draw_grid(axes: Axes, maps: CrowdMaps, grid: NDArray[np.float64], area_wkt: str, view: Viewport) -> Any:
+def _draw_grid(
+    axes: Axes, maps: CrowdMaps | VoronoiMaps, grid: NDArray[np.float64], area_wkt: str, view: Viewport
+) -> Any:
     """Draw the cells that anyone was in, clipped at the walls."""
     from matplotlib.colors import Normalize
     from matplotlib.patches import PathPatch

@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from tropel._kernels.compile import inlined_kernel, parallel_kernel
 from tropel.agents.stored import StoredPeople, read_people
+from tropel.encounters.watch import EncounterWatch, stored_distance
 from tropel.errors import CheckpointError, TropelError
 from tropel.events.queue import Waiting
 from tropel.recording.checkpoint import environment_differences, load_checkpoint, save_checkpoint
@@ -68,15 +69,15 @@ def sum_of_row_digests(columns: Mapping[str, NDArray[Any]]) -> NDArray[np.uint64
 #: Far more than a year in steps of a microsecond; step numbers up to this stay exact when they are multiplied.
 _LAST_STEP = 1 << 50
 
-#: Prefixes of what layers, cells and the collision watch store; they check it themselves.
-_LAYERS = ("layers/", "cells/", "collisions/")
+#: Prefixes of what layers, cells and the watches of collisions and encounters store; they check it themselves.
+_LAYERS = ("layers/", "cells/", "collisions/", "encounters/")
 
 #: Tables with a row per agent, or per agent that has left or died.
 _TABLES = ("agents/", "left/", "died/")
 
 
 def _stored_layers(sim: Simulation) -> dict[str, NDArray[Any]]:
-    """The memory of every layer, where the cells lie, and the memory of the collision watch."""
+    """The memory of every layer, where the cells lie, and the memory of the watches."""
     stored = {f"cells/{name}": array for name, array in sim.cells.state().items()}
     stored |= {
         f"layers/{number}/{name}": array
@@ -85,6 +86,8 @@ def _stored_layers(sim: Simulation) -> dict[str, NDArray[Any]]:
     }
     if sim.collision_watch is not None:
         stored |= {f"collisions/{name}": array for name, array in sim.collision_watch.state().items()}
+    if sim.encounter_watch is not None:
+        stored |= {f"encounters/{name}": array for name, array in sim.encounter_watch.state().items()}
     return stored
 
 
@@ -123,7 +126,7 @@ def _digest(meta: Any, arrays: dict[str, NDArray[Any]], owned: int) -> str:
 
 
 def hash_simulation(sim: Simulation) -> str:
-    """Digest of everything that the future depends on, and of the collision log."""
+    """Digest of everything that the future depends on, and of the logs of collisions and encounters."""
     return _digest(_changing(sim), sim.population.stored() | _stored_layers(sim), sim.agents.owned)
 
 
@@ -208,6 +211,7 @@ def _read(sim: Simulation, meta: Mapping[str, Any], arrays: Mapping[str, NDArray
     for name in arrays:
         if name not in expected and not name.startswith(_LAYERS):
             raise CheckpointError(f"it holds '{name}', which this simulation does not have")
+    _check_encounters(sim, _below("encounters/", dict(arrays)))
     goals = len(world.goal_numbers)
     return _Saved(
         step=step,
@@ -217,6 +221,31 @@ def _read(sim: Simulation, meta: Mapping[str, Any], arrays: Mapping[str, NDArray
         people=read_people(sim.population, arrays, goals=goals, time=step * sim.dt),
         layers={name: array for name, array in arrays.items() if name.startswith(_LAYERS)},
     )
+
+
+def _check_encounters(sim: Simulation, stored: Mapping[str, NDArray[Any]]) -> None:
+    """Raise if a simulation that watches encounters would continue with the table of another watch, or with none."""
+    if sim.encounter_watch is None:
+        return
+    own = sim.encounter_watch.distance
+    if not stored:
+        raise CheckpointError(
+            "encounters were not watched when it was written; call watch_encounters after restore to begin then"
+        )
+    if stored_distance(stored) != own:
+        raise CheckpointError(
+            f"its encounters were watched within {stored_distance(stored):g} m, but here it is {own:g} m; use the same"
+        )
+
+
+def _restore_encounters(sim: Simulation, stored: Mapping[str, NDArray[Any]]) -> None:
+    """A simulation watches encounters from here on if the one that was saved did."""
+    if not stored:
+        sim.encounter_watch = None
+        return
+    if sim.encounter_watch is None:
+        sim.encounter_watch = EncounterWatch(stored_distance(stored), sim.world)
+    sim.encounter_watch.restore(stored)
 
 
 def _put_back(sim: Simulation, saved: _Saved) -> None:
@@ -230,3 +259,4 @@ def _put_back(sim: Simulation, saved: _Saved) -> None:
     sim.cells.restore(_below("cells/", saved.layers))
     if sim.collision_watch is not None:
         sim.collision_watch.restore(_below("collisions/", saved.layers))
+    _restore_encounters(sim, _below("encounters/", saved.layers))

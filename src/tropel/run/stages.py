@@ -124,6 +124,8 @@ class Stages:
     def plan(self) -> Moment:
         """Run the planners; the returned moment has their guidance."""
         sim, moment, guidance = self._sim, self.moment(), self.guidance
+        if sim.encounter_watch is not None:
+            sim.encounter_watch.begin(sim.agents, sim.world, time=sim.time)
         self._settling.begin(sim.agents)
         if sim.layers.somebody_is_directed:
             if guidance.directions.shape != sim.agents.position.shape:
@@ -195,6 +197,18 @@ class Stages:
         sim = self._sim
         if sim.collision_watch is not None and sim.layers.somebody_may_collide:
             sim.collision_watch.look(sim.agents, sim.cells.cell_list, sim.world, step=sim.step_number - 1, dt=sim.dt)
+
+    def note_encounters(self) -> None:
+        """Find who came near whom in the step that has just been made."""
+        sim = self._sim
+        if sim.encounter_watch is not None:
+            sim.encounter_watch.look(sim.agents, sim.world, step=sim.step_number - 1, dt=sim.dt)
+
+    def finish_encounters(self) -> None:
+        """End the encounters of agents that have left, and report what happened."""
+        sim = self._sim
+        if sim.encounter_watch is not None:
+            sim.encounter_watch.finish(sim.agents, time=sim.time)
 
     def settle(self) -> None:
         """Notify the models that want to know how the step turned out."""

@@ -11,7 +11,7 @@ import shutil
 import warnings
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from tropel.checks import FindingWarning, tell
 from tropel.errors import EventError, ModelError, ParameterError, RecordingError, ScenarioError, TropelError
 from tropel.foundation.files import replacing
+from tropel.recording.tables import table_format, write_table
 from tropel.run.budget import Budget
 from tropel.run.loop import Summary
 from tropel.run.progress import planning
@@ -31,6 +32,10 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from tropel.pictures import SweepStatistics
+
+
+#: Of encounters that are watched without a distance [m].
+DEFAULT_DISTANCE = 1.5
 
 
 @dataclass(frozen=True)
@@ -44,6 +49,7 @@ class Outputs:
     scenario: Path
     picture: Path
     animation: Path
+    encounters: Path | None = None  #: None if they were not watched
 
     @classmethod
     def in_folder(cls, folder: Path, *, trajectory_format: str) -> Outputs:
@@ -70,18 +76,28 @@ def execute(
     replay: Path | None = None,
     progress: bool = True,
     watch: Callable[..., Summary] | None = None,
+    encounters: Path | None = None,
+    encounter_distance: float | None = None,
 ) -> tuple[Summary, Outputs]:
     """Run a scenario into a folder. Nothing is written before the scenario has been built without errors.
 
     `budget` replaces the one in the file. With `replay`, a recorded run, there is no budget: the recorded events tell
     which behaviours were left out. `watch` runs the simulation in place of `Simulation.run`, with a page to view it.
+    Encounters are watched if the file says so, or one of the last two arguments is given; their table is written to
+    `encounters`, by default in the folder.
     """
     spec = scenario.spec
+    if encounters is not None:
+        table_format(encounters)
+    current: list[Simulation] = []  # the last one: a page may start the run anew
 
     def build(seed: int | None) -> Simulation:
         built = scenario.build(seed=seed, threads=threads)
         if replay is not None:
             built.replay(replay if replay.suffix == ".jsonl" else trajectory_in(replay))
+        if encounters is not None or encounter_distance is not None:
+            _watch_encounters(built, encounter_distance)
+        current[:] = [built]
         return built
 
     with planning(quiet=not progress):
@@ -96,10 +112,14 @@ def execute(
     outputs = Outputs.in_folder(out, trajectory_format=kind)
     if until is not None and until < sim.time:
         raise ScenarioError(f"--until {until:g} is before the checkpoint at t = {sim.time:g} s; give a later time")
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise RecordingError(f"cannot create the folder {out}: {error.strerror}; choose another with --out") from error
+    # The table of encounters is written at the end: a long run must not find out then that it has no place.
+    for folder, option in ((out, "--out"), *([] if encounters is None else [(encounters.parent, "--encounters")])):
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise RecordingError(
+                f"cannot create the folder {folder}: {error.strerror}; choose another with {option}"
+            ) from error
     _write_text(outputs.scenario, scenario.text)
     _copy_files(scenario, out)
     end: dict[str, Any] = {"until": spec.until if until is None else until, "limit": max(spec.limit, until or 0.0)}
@@ -109,16 +129,33 @@ def execute(
         "checkpoint": outputs.checkpoint,
         "checkpoint_every": spec.recording.checkpoint_every,
     }
+    if sim.encounter_watch is not None:
+        outputs = replace(outputs, encounters=encounters or out / "encounters.parquet")
     try:
-        if watch is None:
-            summary = sim.run(**end, **files, progress=progress, budget=budget)
-        else:
-            summary = watch(sim, **end, **files, build=build, budget=budget)
+        try:
+            if watch is None:
+                summary = sim.run(**end, **files, progress=progress, budget=budget)
+            else:
+                summary = watch(sim, **end, **files, build=build, budget=budget)
+        finally:  # like the trajectory, the table of an interrupted run holds all that happened so far
+            if outputs.encounters is not None:
+                write_table(current[0].encounters.table().columns(), outputs.encounters)
     except (ModelError, EventError, ParameterError) as error:
         # Errors that only appear during a run are still about this file.
         raise type(error)(f"{scenario.source}: {error}") from error
     _write_text(outputs.summary, json.dumps(summary.as_dict(), indent=2) + "\n")
     return summary, outputs
+
+
+def _watch_encounters(sim: Simulation, distance: float | None) -> None:
+    """Watch encounters, at the distance of the file if none is given."""
+    if sim.encounter_watch is None:
+        sim.watch_encounters(DEFAULT_DISTANCE if distance is None else distance)
+    elif distance is not None and distance != sim.encounter_watch.distance:
+        raise ScenarioError(
+            f"--encounter-distance {distance:g} differs from watch_encounters = {sim.encounter_watch.distance:g} in "
+            f"the file; give one of them"
+        )
 
 
 def _copy_files(scenario: Scenario, out: Path) -> None:

@@ -239,6 +239,11 @@ class _Builder:
         )
         if spec.recording.colours is not None:
             sim.scene = replace(sim.scene, extra={"colours": spec.recording.colours})
+        if spec.watch_encounters is not None:
+            try:
+                sim.watch_encounters(spec.watch_encounters)
+            except ParameterError as error:
+                raise self.scenario.error(("watch_encounters",), str(error)) from error
         self._schedule(sim)
         return sim
 

@@ -329,6 +329,10 @@ class ScenarioSpec(Model):
         bool | None,
         Field(description="report which bodies overlap, when and how deeply; if left out, on unless all are flocks"),
     ] = None
+    watch_encounters: Annotated[
+        PositiveLength | None,
+        Field(description="write down which agents come within this distance of each other, and when [m]"),
+    ] = None
 
     @model_validator(mode="after")
     def _somebody(self) -> ScenarioSpec:

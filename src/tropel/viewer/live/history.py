@@ -81,6 +81,8 @@ def _built_alike(first: Simulation, seed: int) -> Simulation:
         title=first.title,
         watch_collisions=first.collision_watch is not None,
     )
+    if first.encounter_watch is not None:
+        built.watch_encounters(first.encounter_watch.distance)
     built.events = events
     return built
 
