@@ -1,0 +1,1 @@
+"""Neighbourhoods that are kept up to date while agents move, on Delaunay triangulations."""
