@@ -1,0 +1,201 @@
+"""Deleting a vertex: the hole it leaves is filled by the Delaunay tetrahedra of the vertices around it.
+
+The hole is filled from its faces inwards ("gift wrapping"): behind an open face goes the vertex on its inner side whose
+sphere holds no other. New faces either close open ones or become open. When none is left, the tetrahedra fill the hole
+exactly once: all are positively oriented and their outer faces are those of the hole. If points are cospherical, the
+choices may contradict each other, and the filling does not close. Nothing has been changed by then.
+
+Rows of `open_face`: four vertices of which one place is empty, filled with positive orientation from inside; that place;
+the three vertices of the face, ascending; the face's other side. Rows of `fan`: the vertices of a new tetrahedron, its
+neighbours, and its number in the end. Other sides are codes of faces, or -2 - code for faces of `fan`.
+"""
+
+from __future__ import annotations
+
+from tropel._kernels.compile import kernel
+from tropel._kernels.predicates_3d import in_sphere, orientation_3d
+from tropel.environment.kinetic.tetra_arrays import (
+    DONE,
+    FREE,
+    GAVE_UP,
+    NO_ROOM,
+    NOTHING,
+    enqueue,
+    gather_star,
+    glue,
+    place_in,
+    release_tet,
+    take_tet,
+)
+
+
+@kernel
+def _filled(m, face, v):
+    """The vertices of an open face with v in the empty place."""
+    place = face[4]
+    return (
+        v if place == 0 else face[0],
+        v if place == 1 else face[1],
+        v if place == 2 else face[2],
+        v if place == 3 else face[3],
+    )
+
+
+@kernel
+def _oriented(m, a, b, c, d):
+    p = m.position
+    return orientation_3d(
+        *(p[a, 0], p[a, 1], p[a, 2], p[b, 0], p[b, 1], p[b, 2]),
+        *(p[c, 0], p[c, 1], p[c, 2], p[d, 0], p[d, 1], p[d, 2]),
+    )
+
+
+@kernel
+def _inside(m, a, b, c, d, e):
+    p = m.position
+    return in_sphere(
+        *(p[a, 0], p[a, 1], p[a, 2], p[b, 0], p[b, 1], p[b, 2], p[c, 0], p[c, 1], p[c, 2]),
+        *(p[d, 0], p[d, 1], p[d, 2], p[e, 0], p[e, 1], p[e, 2]),
+    )
+
+
+@kernel
+def _write_open(m, row, a, b, c, d, place, other_side):
+    face = m.open_face[row]
+    face[0], face[1], face[2], face[3], face[4], face[8] = a, b, c, d, place, other_side
+    x, y, z = (b, c, d) if place == 0 else (a, c, d) if place == 1 else (a, b, d) if place == 2 else (a, b, c)
+    face[5], face[7] = min(x, y, z), max(x, y, z)
+    face[6] = x + y + z - face[5] - face[7]
+
+
+@kernel
+def _open_hole(m, v, star):
+    """Write the faces of the hole and the vertices around it; returns how many vertices, or 0 if there is no room."""
+    links = 0
+    for i in range(star):
+        t = m.cavity[i]
+        place = place_in(m, t, v)
+        tet = m.tet_vertex[t]
+        _write_open(m, i, tet[0], tet[1], tet[2], tet[3], place, m.tet_neighbour[t, place])
+        for q in range(4):
+            if q == place:
+                continue
+            known = False
+            for k in range(links):
+                if m.link[k] == tet[q]:
+                    known = True
+                    break
+            if not known:
+                if links == m.link.shape[0]:
+                    return 0
+                m.link[links] = tet[q]
+                links += 1
+    return links
+
+
+@kernel
+def _best_behind(m, face, links):
+    """The vertex to put behind an open face; NOTHING if none is on its inner side."""
+    best = NOTHING
+    for k in range(links):
+        v = m.link[k]
+        if v in (face[5], face[6], face[7]):
+            continue
+        a, b, c, d = _filled(m, face, v)
+        if _oriented(m, a, b, c, d) <= 0:
+            continue
+        if best != NOTHING:
+            a, b, c, d = _filled(m, face, best)
+            if _inside(m, a, b, c, d, v) <= 0:
+                continue
+        best = v
+    return best
+
+
+@kernel
+def _fill_hole(m, star, links):
+    """Fill `fan` with the tetrahedra of the hole; returns how many, or 0 if the filling does not close."""
+    opened, made = star, 0
+    bound = min(4 * star + 64, m.fan.shape[0])
+    while opened > 0:
+        if made == bound:
+            return 0
+        opened -= 1
+        face = m.open_face[opened]
+        best = _best_behind(m, face, links)
+        if best == NOTHING:
+            return 0
+        tet = m.fan[made]
+        tet[0], tet[1], tet[2], tet[3] = _filled(m, face, best)
+        place, other_side = face[4], face[8]
+        for k in range(4):
+            tet[4 + k] = NOTHING
+        tet[4 + place] = other_side
+        if other_side < NOTHING:
+            code = -2 - other_side
+            m.fan[code >> 2, 4 + (code & 3)] = -2 - (4 * made + place)
+        for k in range(4):
+            if k == place:
+                continue
+            # The face opposite vertex k, seen from its other side: two vertices change places.
+            x, y = (k + 1) & 3, (k + 2) & 3
+            tet[x], tet[y] = tet[y], tet[x]
+            if opened == m.open_face.shape[0]:
+                return 0
+            _write_open(m, opened, tet[0], tet[1], tet[2], tet[3], k, -2 - (4 * made + k))
+            tet[x], tet[y] = tet[y], tet[x]
+            new = m.open_face[opened]
+            match = NOTHING
+            for row in range(opened):
+                old = m.open_face[row]
+                if old[5] == new[5] and old[6] == new[6] and old[7] == new[7]:
+                    match = row
+                    break
+            if match == NOTHING:
+                opened += 1
+                continue
+            old = m.open_face[match]
+            a, b, c, d = _filled(m, old, tet[k])
+            if _oriented(m, a, b, c, d) <= 0:
+                return 0
+            tet[4 + k] = old[8]
+            if old[8] < NOTHING:
+                code = -2 - old[8]
+                m.fan[code >> 2, 4 + (code & 3)] = -2 - (4 * made + k)
+            opened -= 1
+            for column in range(9):
+                m.open_face[match, column] = m.open_face[opened, column]
+        made += 1
+    return made
+
+
+@kernel
+def delete_vertex(m, v):
+    """Take a vertex out; the faces of the filled hole join the queue."""
+    star = gather_star(m, v)
+    if star > m.open_face.shape[0]:
+        return GAVE_UP
+    links = _open_hole(m, v, star)
+    made = _fill_hole(m, star, links)
+    if made == 0:
+        return GAVE_UP
+    if m.counts[FREE] + star < made:
+        return NO_ROOM
+    for i in range(star):
+        release_tet(m, m.cavity[i])
+    for i in range(made):
+        m.fan[i, 8] = take_tet(m)
+    for i in range(made):
+        t = m.fan[i, 8]
+        for k in range(4):
+            corner, other_side = m.fan[i, k], m.fan[i, 4 + k]
+            m.tet_vertex[t, k] = corner
+            m.vertex_tet[corner] = t
+            if other_side < NOTHING:
+                code = -2 - other_side
+                m.tet_neighbour[t, k] = 4 * m.fan[code >> 2, 8] + (code & 3)
+            else:
+                glue(m, 4 * t + k, other_side)
+            enqueue(m, 4 * t + k)
+    m.vertex_tet[v] = NOTHING
+    return DONE

@@ -1,0 +1,266 @@
+"""The passes of a step: move, put back what would invert tetrahedra, find what is due, reinsert what cannot move.
+
+`position[v, 3]` is how far a vertex still has to go; vertices with 0 there have arrived.
+"""
+
+from __future__ import annotations
+
+import math
+
+from tropel._kernels.compile import kernel
+from tropel.environment.kinetic.tetra_arrays import (
+    CLASSES,
+    DONE,
+    FAILED,
+    GAVE_UP,
+    GHOSTS,
+    LOOKED,
+    NOTHING,
+    REINSERTIONS,
+    STUCK,
+    enqueue,
+    gather_star,
+)
+from tropel.environment.kinetic.tetra_certificates import certify_tet
+from tropel.environment.kinetic.tetra_delete import delete_vertex
+from tropel.environment.kinetic.tetra_flips import restore_delaunay
+from tropel.environment.kinetic.tetra_insert import insert_vertex
+
+
+@kernel
+def _way_left(m, v):
+    dx, dy, dz = m.target[v, 0] - m.position[v, 0], m.target[v, 1] - m.position[v, 1], m.target[v, 2] - m.position[v, 2]
+    # Rounded up: certificates rely on it.
+    return math.sqrt(dx * dx + dy * dy + dz * dz) * (1.0 + 1e-14)
+
+
+@kernel
+def _expire_star(m, v):
+    for i in range(gather_star(m, v)):
+        t = m.cavity[i]
+        m.tet_due[t] = -math.inf
+        for k in range(4):
+            twin = m.tet_neighbour[t, k]
+            if twin != NOTHING:
+                low = min(4 * t + k, twin)
+                m.face_due[low >> 2, low & 3] = -math.inf
+
+
+@kernel
+def begin_step(m, class_bound, fastest):
+    """Measure how far everybody has to go, and let the travel of each speed class grow by it.
+
+    A vertex faster than its class allows is moved to a higher one first, and the certificates around it expire: they
+    were counted in the travel of its old class. `fastest` becomes the largest displacement in each class and below.
+    """
+    fastest[:] = 0.0
+    for v in range(GHOSTS, m.position.shape[0]):
+        if m.vertex_tet[v] == NOTHING:
+            continue
+        way = _way_left(m, v)
+        m.position[v, 3] = way
+        m.recent[v] = max(m.recent[v], way)
+        own = m.vertex_class[v]
+        while way > class_bound[own]:
+            own += 1
+        if m.vertex_class[v] != own:
+            m.vertex_class[v] = own
+            _expire_star(m, v)
+        fastest[own] = max(fastest[own], way)
+    for k in range(CLASSES):
+        if k > 0:
+            fastest[k] = max(fastest[k], fastest[k - 1])
+        m.travel[k] += fastest[k]
+
+
+@kernel
+def move_pending(m, share):
+    """Begin a round: move everybody who has not arrived by a share of what is left of the way."""
+    for v in range(GHOSTS, m.position.shape[0]):
+        for axis in range(3):
+            m.base[v, axis] = m.position[v, axis]
+        if m.position[v, 3] > 0.0:
+            for axis in range(3):
+                step = share * (m.target[v, axis] - m.base[v, axis])
+                m.position[v, axis] = m.target[v, axis] if share == 1.0 else m.base[v, axis] + step
+            m.position[v, 3] = _way_left(m, v)
+
+
+@kernel
+def put_all_back(m):
+    """Undo `move_pending` as a whole; certificates of where they have been are void."""
+    for v in range(GHOSTS, m.position.shape[0]):
+        _put_back(m, v)
+    for t in range(m.tet_vertex.shape[0]):
+        if m.tet_vertex[t, 0] != NOTHING:
+            for k in range(4):
+                if m.position[m.tet_vertex[t, k], 3] > 0.0:
+                    m.tet_due[t] = -math.inf
+
+
+@kernel
+def _put_back(m, v):
+    for axis in range(3):
+        m.position[v, axis] = m.base[v, axis]
+    m.position[v, 3] = _way_left(m, v)
+
+
+@kernel
+def scan_tets(m):
+    """Look at the tetrahedra that are due and write those that are inverted to `border`; returns how many."""
+    inverted = 0
+    for t in range(m.tet_vertex.shape[0]):
+        if m.tet_due[t] < m.travel[m.tet_class[t]]:
+            m.counts[LOOKED] += 1
+            if not certify_tet(m, t):
+                m.border[inverted] = t
+                inverted += 1
+    m.counts[FAILED] += inverted
+    return inverted
+
+
+@kernel
+def scan_faces(m):
+    """Put the faces that are due into the queue."""
+    for t in range(m.tet_vertex.shape[0]):
+        for k in range(4):
+            if m.face_due[t, k] < m.travel[m.face_class[t, k]]:
+                enqueue(m, 4 * t + k)
+
+
+@kernel
+def _volume_with_base(m, t, place):
+    """Six times the volume of a tetrahedron with one vertex back at its base."""
+    corners = (m.tet_vertex[t, 0], m.tet_vertex[t, 1], m.tet_vertex[t, 2], m.tet_vertex[t, 3])
+    last = corners[3]
+    ox, oy, oz = m.position[last, 0], m.position[last, 1], m.position[last, 2]
+    if place == 3:
+        ox, oy, oz = m.base[last, 0], m.base[last, 1], m.base[last, 2]
+    ax, ay, az = _corner(m, corners[0], place == 0)
+    bx, by, bz = _corner(m, corners[1], place == 1)
+    cx, cy, cz = _corner(m, corners[2], place == 2)
+    ax, ay, az, bx, by, bz, cx, cy, cz = (
+        *(ax - ox, ay - oy, az - oz),
+        *(bx - ox, by - oy, bz - oz),
+        *(cx - ox, cy - oy, cz - oz),
+    )
+    return ax * (by * cz - bz * cy) + ay * (bz * cx - bx * cz) + az * (bx * cy - by * cx)
+
+
+@kernel
+def _corner(m, v, at_base):
+    if at_base:
+        return m.base[v, 0], m.base[v, 1], m.base[v, 2]
+    return m.position[v, 0], m.position[v, 1], m.position[v, 2]
+
+
+@kernel
+def put_back_inverted(m, inverted):
+    """Put vertices back to where the round began until no tetrahedron is inverted.
+
+    Of a tetrahedron, the vertex that helps most goes back first. It ends: nobody goes back twice, and with all vertices
+    back no tetrahedron was inverted.
+    """
+    while inverted > 0:
+        inverted -= 1
+        t = m.border[inverted]
+        while not certify_tet(m, t):
+            best, best_volume = NOTHING, -math.inf
+            for k in range(4):
+                v = m.tet_vertex[t, k]
+                away = (
+                    m.position[v, 0] != m.base[v, 0]
+                    or m.position[v, 1] != m.base[v, 1]
+                    or m.position[v, 2] != m.base[v, 2]
+                )
+                if away:
+                    volume = _volume_with_base(m, t, k)
+                    if volume > best_volume:
+                        best, best_volume = v, volume
+            if best == NOTHING:
+                return GAVE_UP
+            _put_back(m, best)
+            for i in range(gather_star(m, best)):
+                other = m.cavity[i]
+                if other != t and not certify_tet(m, other):
+                    if inverted == m.border.shape[0]:
+                        return GAVE_UP
+                    m.border[inverted] = other
+                    inverted += 1
+    return DONE
+
+
+@kernel
+def count_pending(m):
+    """How many vertices have not arrived."""
+    count = 0
+    for v in range(GHOSTS, m.position.shape[0]):
+        count += m.position[v, 3] > 0.0
+    return count
+
+
+@kernel
+def reinsert(m, v):
+    """Take a vertex out and insert it where it has to go. After NO_ROOM, call it again."""
+    start = NOTHING
+    if m.vertex_tet[v] != NOTHING:
+        ended = delete_vertex(m, v)
+        if ended != DONE:
+            return ended
+        start = m.vertex_tet[m.link[0]]
+    for axis in range(3):
+        m.position[v, axis] = m.base[v, axis] = m.target[v, axis]
+    if start == NOTHING:
+        start = m.vertex_tet[0]
+    ended = insert_vertex(m, v, start)
+    if ended == DONE:
+        m.position[v, 3] = 0.0
+        m.counts[REINSERTIONS] += 1
+    return ended
+
+
+@kernel
+def reinsert_pending(m):
+    """Reinsert everybody who has not arrived; each insertion needs a structure that is Delaunay."""
+    for v in range(GHOSTS, m.position.shape[0]):
+        if m.position[v, 3] > 0.0:
+            ended = reinsert(m, v)
+            if ended == DONE:
+                ended = restore_delaunay(m, m.tet_vertex.shape[0])
+            if ended != DONE:
+                return ended
+    return DONE
+
+
+@kernel
+def loosen(m):
+    """Free stuck faces by reinserting, where it is, one of the five vertices that they stand between."""
+    for _ in range(64):
+        if m.counts[STUCK] == 0:
+            return DONE
+        before = m.counts[STUCK]
+        code = m.stuck[before - 1]
+        t, k = code >> 2, code & 3
+        twin = m.tet_neighbour[t, k]
+        corners = (
+            *(m.tet_vertex[t, 0], m.tet_vertex[t, 1], m.tet_vertex[t, 2], m.tet_vertex[t, 3]),
+            m.tet_vertex[twin >> 2, twin & 3],
+        )
+        for v in corners:
+            if v < GHOSTS or m.position[v, 3] > 0.0:
+                continue
+            ended = reinsert(m, v)
+            if ended != DONE and m.vertex_tet[v] == NOTHING:
+                return GAVE_UP
+            if ended == DONE:
+                # What was stuck is tested again with the faces of the new tetrahedra.
+                while m.counts[STUCK] > 0:
+                    m.counts[STUCK] -= 1
+                    enqueue(m, m.stuck[m.counts[STUCK]])
+                ended = restore_delaunay(m, m.tet_vertex.shape[0])
+                if ended != DONE:
+                    return ended
+                break
+        if m.counts[STUCK] >= before:
+            return GAVE_UP
+    return GAVE_UP
