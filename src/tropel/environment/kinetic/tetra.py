@@ -23,6 +23,7 @@ from tropel.environment.kinetic.tetra_arrays import (
     FAILED,
     FLIPS,
     FREE,
+    GAVE_UP,
     GHOSTS,
     LOOKED,
     NO_ROOM,
@@ -65,8 +66,9 @@ _NUDGE, _NUDGE_FAR = 1e-9, 1e-11
 _ROOM = 8
 #: Steps after which speed classes are given anew.
 _CLASS_STEPS = 16
-#: Speed classes end at these multiples of the displacement that 95 of 100 agents stay below.
-_CLASS_ENDS = np.array([1 / 16, 1 / 3, 1.5])
+#: Speed classes end at these multiples of the displacement that this share of all who move at all stay below.
+_USUAL = 0.9
+_CLASS_ENDS = np.array([1 / 16, 1 / 3, 2.0])
 #: With more inverted tetrahedra than this share, putting vertices back would invert ever more others.
 _TOO_MANY_INVERTED = 0.012
 #: No share of the way smaller than this is tried before a rebuild.
@@ -125,14 +127,11 @@ class Tetrahedralisation:
         """Move every agent that is present to its row of `position`."""
         self._check(position, self.present)
         self.counts.steps += 1
-        if self._has_left(position[self.present]):
-            self._rebuild(position)
-            return
         self._aim(position, self.present)
-        if (self.counts.steps - 1) % _CLASS_STEPS == 0:
+        if self.counts.steps % _CLASS_STEPS == 1:
             self._give_classes()
         begin_step(self.arrays, self._class_bound, self._fastest)
-        if self._fastest[-1] > 0.0 and not self._repair():
+        if self._fastest[-1] > 0.0 and (self._has_left(position[self.present]) or not self._repair()):
             self._rebuild(position)
         self._take_counts()
 
@@ -146,13 +145,11 @@ class Tetrahedralisation:
         entering[rows] = True
         self._check(position, entering)
         self.present |= entering
-        if self._has_left(position[entering]):
-            self._rebuild(position)
-            return
         self._aim(position, entering)
         self.arrays.vertex_class[rows + GHOSTS] = CLASSES - 1
-        if not (self._insert(rows.astype(np.int64) + GHOSTS) and self._flip()):
-            self._rebuild(self._where_agents_are(position, entering))
+        self.arrays.recent[rows + GHOSTS] = 0.0
+        if self._has_left(position[entering]) or not (self._insert(rows.astype(np.int64) + GHOSTS) and self._flip()):
+            self._rebuild(self._where_agents_are())
         self._take_counts()
 
     def remove(self, rows: NDArray[np.int64]) -> None:
@@ -166,7 +163,7 @@ class Tetrahedralisation:
                 self._make_room()
                 ended = delete_vertex(self.arrays, row + GHOSTS)
             if ended != DONE or not self._flip():
-                self._rebuild(self._where_agents_are(np.zeros((0, 3)), np.zeros(0, dtype=np.bool_)))
+                self._rebuild(self._where_agents_are())
                 return
         self._take_counts()
 
@@ -254,19 +251,21 @@ class Tetrahedralisation:
         numbers = np.flatnonzero(rows)
         self.arrays.target[numbers + GHOSTS] = position[numbers] + self.nudge * nudges(len(rows))[numbers]
 
-    def _where_agents_are(self, position: Floats, given: NDArray[np.bool_]) -> Floats:
-        """Positions without nudges as well as the structure knows them, with the given rows from `position`."""
-        known = self.arrays.target[GHOSTS:] - self.nudge * nudges(len(self.present))
-        known[: len(given)][given] = position[given]
-        return known
+    def _where_agents_are(self) -> Floats:
+        """Positions without nudges, as well as the structure knows them."""
+        return self.arrays.target[GHOSTS:] - self.nudge * nudges(len(self.present))
 
     def _give_classes(self) -> None:
-        """Sort agents into classes by how fast they have been of late; going down is always allowed."""
+        """Set the ends of the speed classes by this step, and sort agents into them by how fast they have been of late.
+
+        Only down, which is always allowed; those too fast for their class go up when a step begins.
+        """
         m = self.arrays
-        recent = m.recent[GHOSTS:][self.present]
-        usual = float(np.quantile(recent, 0.95)) if len(recent) else 0.0
-        if usual > 0.0:
-            self._class_bound[:-1] = _CLASS_ENDS * usual
+        here = np.flatnonzero(self.present) + GHOSTS
+        way = np.linalg.norm(m.target[here] - m.position[here, :3], axis=1)
+        way = way[way > 0.0]
+        if len(way):
+            self._class_bound[:-1] = _CLASS_ENDS * np.quantile(way, _USUAL)
             m.vertex_class[:] = np.minimum(m.vertex_class, np.searchsorted(self._class_bound[:-1], m.recent))
             m.recent[:] = 0.0
 

@@ -48,6 +48,7 @@ class TetraArrays(NamedTuple):
     recent: NDArray[np.float64]  #: [V] its largest displacement since speed classes were given
     vertex_tet: NDArray[np.int32]  #: [V] one of its tetrahedra; NOTHING if the vertex is not in the structure
     vertex_class: NDArray[np.uint8]  #: [V] speed class
+    jumps: NDArray[np.bool_]  #: [V] whether it goes so far in this step that it is reinserted
     tet_vertex: NDArray[np.int32]  #: [T, 4]; NOTHING in the first place if the tetrahedron is free
     tet_neighbour: NDArray[np.int32]  #: [T, 4] codes of the twin faces
     tet_due: NDArray[np.float64]  #: [T] the travel of its class up to which the tetrahedron cannot invert
@@ -78,6 +79,7 @@ def make_arrays(vertices: int, tets: int) -> TetraArrays:
         recent=np.zeros(vertices),
         vertex_tet=np.full(vertices, NOTHING, dtype=np.int32),
         vertex_class=np.zeros(vertices, dtype=np.uint8),
+        jumps=np.zeros(vertices, dtype=np.bool_),
         tet_vertex=np.full((tets, 4), NOTHING, dtype=np.int32),
         tet_neighbour=np.full((tets, 4), NOTHING, dtype=np.int32),
         tet_due=np.full(tets, np.inf),
@@ -133,7 +135,7 @@ def place_ghosts(arrays: TetraArrays, middle: NDArray[np.float64], distance: flo
     arrays.vertex_tet[:GHOSTS] = first
 
 
-@kernel
+@inlined_kernel
 def take_tet(m):
     """A free tetrahedron, with certificates that the caller must renew."""
     m.counts[FREE] -= 1
@@ -145,7 +147,7 @@ def take_tet(m):
     return t
 
 
-@kernel
+@inlined_kernel
 def release_tet(m, t):
     """Give a tetrahedron back. The queue may still hold its faces, and skips them unless the number is in use again."""
     m.tet_vertex[t, 0] = NOTHING
@@ -164,7 +166,7 @@ def glue(m, code, twin):
         m.tet_neighbour[twin >> 2, twin & 3] = code
 
 
-@kernel
+@inlined_kernel
 def enqueue(m, code):
     """Have a face tested; nothing happens if it is in the queue already, so the queue cannot overflow."""
     t, k = code >> 2, code & 3
@@ -183,7 +185,7 @@ def place_in(m, t, v):
     return 4
 
 
-@kernel
+@inlined_kernel
 def orientation_with(m, t, k, x, y, z):
     """The orientation of a tetrahedron whose vertex k is moved to a point: positive if both are on one side of face k.
 
@@ -206,7 +208,7 @@ def orientation_with(m, t, k, x, y, z):
     return orientation_3d(ax, ay, az, bx, by, bz, cx, cy, cz, dx, dy, dz)
 
 
-@kernel
+@inlined_kernel
 def in_sphere_of(m, t, x, y, z):
     """The side of a point and the sphere through a tetrahedron's vertices: +1 inside."""
     p, v = m.position, m.tet_vertex

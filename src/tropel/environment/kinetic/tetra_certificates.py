@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import math
 
-from tropel._kernels.compile import inlined_kernel, kernel
+from tropel._kernels.compile import inlined_kernel
 from tropel.environment.kinetic.tetra_arrays import NOTHING, in_sphere_of, orientation_with
 
 _ROUNDING = 1e-14
@@ -56,7 +56,7 @@ def areas_of(a, b, c):
     return math.sqrt(dot(a, a)) + math.sqrt(dot(b, b)) + math.sqrt(dot(c, c)) + math.sqrt(dot(s, s))
 
 
-@kernel
+@inlined_kernel
 def certify_tet(m, t):
     """Whether a tetrahedron is positively oriented; if so, its certificate is renewed."""
     u, v, w, a, b, c, volume = edges_of(m, t)
@@ -81,7 +81,7 @@ def certify_tet(m, t):
     return True
 
 
-@kernel
+@inlined_kernel
 def face_tolerance(m, t, k):
     """How far the points of tetrahedron t and the one behind its face k may move with e outside; below 0: in doubt."""
     u, v, w, a, b, c, volume = edges_of(m, t)
@@ -119,7 +119,7 @@ def face_tolerance(m, t, k):
     return min(power / (first + spread * reach + steep * reach * reach), 0.5 / steep) * _CAREFUL
 
 
-@kernel
+@inlined_kernel
 def certify_face(m, t, k):
     """Whether a face passes the in-sphere test; if so, its certificate is renewed. Both sides must be oriented."""
     twin = m.tet_neighbour[t, k]
@@ -128,7 +128,8 @@ def certify_face(m, t, k):
     n, n_k = twin >> 2, twin & 3
     # The sphere of the larger tetrahedron is the better conditioned one.
     volume, other_volume = edges_of(m, t)[6], edges_of(m, n)[6]
-    tolerance = face_tolerance(m, t, k) if volume >= other_volume else face_tolerance(m, n, n_k)
+    larger, place = (t, k) if volume >= other_volume else (n, n_k)
+    tolerance = face_tolerance(m, larger, place)
     e = m.tet_vertex[n, n_k]
     if tolerance < 0.0:
         if in_sphere_of(m, t, m.position[e, 0], m.position[e, 1], m.position[e, 2]) > 0:

@@ -12,7 +12,7 @@ neighbours, and its number in the end. Other sides are codes of faces, or -2 - c
 
 from __future__ import annotations
 
-from tropel._kernels.compile import kernel
+from tropel._kernels.compile import inlined_kernel, kernel
 from tropel._kernels.predicates_3d import in_sphere, orientation_3d
 from tropel.environment.kinetic.tetra_arrays import (
     DONE,
@@ -29,7 +29,7 @@ from tropel.environment.kinetic.tetra_arrays import (
 )
 
 
-@kernel
+@inlined_kernel
 def _filled(m, face, v):
     """The vertices of an open face with v in the empty place."""
     place = face[4]
@@ -41,7 +41,7 @@ def _filled(m, face, v):
     )
 
 
-@kernel
+@inlined_kernel
 def _oriented(m, a, b, c, d):
     p = m.position
     return orientation_3d(
@@ -50,7 +50,7 @@ def _oriented(m, a, b, c, d):
     )
 
 
-@kernel
+@inlined_kernel
 def _inside(m, a, b, c, d, e):
     p = m.position
     return in_sphere(
@@ -59,7 +59,7 @@ def _inside(m, a, b, c, d, e):
     )
 
 
-@kernel
+@inlined_kernel
 def _write_open(m, row, a, b, c, d, place, other_side):
     face = m.open_face[row]
     face[0], face[1], face[2], face[3], face[4], face[8] = a, b, c, d, place, other_side
@@ -93,7 +93,7 @@ def _open_hole(m, v, star):
     return links
 
 
-@kernel
+@inlined_kernel
 def _best_behind(m, face, links):
     """The vertex to put behind an open face; NOTHING if none is on its inner side."""
     best = NOTHING

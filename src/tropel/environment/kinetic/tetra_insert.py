@@ -6,7 +6,7 @@ inside. While the structure is under repair that can fail; it is checked before 
 
 from __future__ import annotations
 
-from tropel._kernels.compile import kernel
+from tropel._kernels.compile import inlined_kernel, kernel
 from tropel.environment.kinetic.tetra_arrays import (
     DONE,
     FREE,
@@ -77,7 +77,7 @@ def _open_cavity(m, start, x, y, z):
     return size, faces
 
 
-@kernel
+@inlined_kernel
 def _behind_edge(m, t, k, j, stamp):
     """The cavity's face that meets its face (t, k) at the edge off the vertices k and j, found by turning around it."""
     first, second = NOTHING, NOTHING

@@ -47,11 +47,24 @@ def _expire_star(m, v):
 
 
 @kernel
+def _leaves_its_star(m, v, way):
+    """Whether a vertex goes farther than to the nearest of those it shares edges with."""
+    for i in range(gather_star(m, v)):
+        for k in range(4):
+            w = m.tet_vertex[m.cavity[i], k]
+            dx, dy, dz = m.position[w, 0] - m.position[v, 0], m.position[w, 1] - m.position[v, 1], m.position[w, 2] - m.position[v, 2]
+            if w != v and dx * dx + dy * dy + dz * dz < way * way:
+                return True
+    return False
+
+
+@kernel
 def begin_step(m, class_bound, fastest):
     """Measure how far everybody has to go, and let the travel of each speed class grow by it.
 
     A vertex faster than its class allows is moved to a higher one first, and the certificates around it expire: they
     were counted in the travel of its old class. `fastest` becomes the largest displacement in each class and below.
+    Vertices that jump out of their surroundings are marked; they do not try to move but are reinserted.
     """
     fastest[:] = 0.0
     for v in range(GHOSTS, m.position.shape[0]):
@@ -67,6 +80,7 @@ def begin_step(m, class_bound, fastest):
             m.vertex_class[v] = own
             _expire_star(m, v)
         fastest[own] = max(fastest[own], way)
+        m.jumps[v] = own == CLASSES - 1 and _leaves_its_star(m, v, way)
     for k in range(CLASSES):
         if k > 0:
             fastest[k] = max(fastest[k], fastest[k - 1])
@@ -79,7 +93,7 @@ def move_pending(m, share):
     for v in range(GHOSTS, m.position.shape[0]):
         for axis in range(3):
             m.base[v, axis] = m.position[v, axis]
-        if m.position[v, 3] > 0.0:
+        if m.position[v, 3] > 0.0 and not m.jumps[v]:
             for axis in range(3):
                 step = share * (m.target[v, axis] - m.base[v, axis])
                 m.position[v, axis] = m.target[v, axis] if share == 1.0 else m.base[v, axis] + step
