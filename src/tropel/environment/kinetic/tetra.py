@@ -27,13 +27,12 @@ from tropel.environment.kinetic.tetra_arrays import (
     GHOSTS,
     LOOKED,
     NO_ROOM,
-    NOTHING,
-    QUEUED,
     REINSERTIONS,
     STUCK,
     TetraArrays,
     make_arrays,
     place_ghosts,
+    sort_tets,
     with_more_room,
 )
 from tropel.environment.kinetic.tetra_check import check_invariants
@@ -51,7 +50,7 @@ from tropel.environment.kinetic.tetra_motion import (
     scan_faces,
     scan_tets,
 )
-from tropel.environment.kinetic.tetra_order import insertion_order, nudges
+from tropel.environment.kinetic.tetra_order import along_a_curve, insertion_order, nudges
 from tropel.errors import ModelError
 
 Floats = NDArray[np.float64]
@@ -237,10 +236,8 @@ class Tetrahedralisation:
         order = insertion_order(here)
         if not self._insert(np.flatnonzero(self.present)[order] + GHOSTS):
             raise ModelError("agents could not be tetrahedralised; their positions are too far apart for their nudges")
-        self.arrays.in_queue[:] = 0
-        self.arrays.counts[QUEUED] = 0
+        sort_tets(self.arrays, along_a_curve(self.arrays.target))
         scan_tets(self.arrays)
-        self.arrays.face_due[self.arrays.tet_vertex[:, 0] != NOTHING] = -np.inf
         scan_faces(self.arrays)
         if not self._flip():
             raise ModelError("a tetrahedralisation that was just built could not be certified")

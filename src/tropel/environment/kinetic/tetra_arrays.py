@@ -135,6 +135,30 @@ def place_ghosts(arrays: TetraArrays, middle: NDArray[np.float64], distance: flo
     arrays.vertex_tet[:GHOSTS] = first
 
 
+def sort_tets(arrays: TetraArrays, key: NDArray[np.uint64]) -> None:
+    """Number the tetrahedra of a fresh structure by a key of their vertices, the free ones last.
+
+    Building leaves near tetrahedra far apart in memory, which made everything after it half as fast.
+    """
+    used = np.flatnonzero(arrays.tet_vertex[:, 0] != NOTHING)
+    order = used[np.argsort(key[arrays.tet_vertex[used].max(axis=1)], kind="stable")]
+    number = np.empty(len(arrays.tet_vertex), dtype=np.int32)
+    number[order] = np.arange(len(order))
+    twins = arrays.tet_neighbour[order]
+    twins = np.where(twins == NOTHING, NOTHING, 4 * number[twins >> 2] + (twins & 3))
+    vertices = arrays.tet_vertex[order]
+    arrays.tet_vertex[:], arrays.tet_neighbour[:] = NOTHING, NOTHING
+    arrays.tet_vertex[: len(order)], arrays.tet_neighbour[: len(order)] = vertices, twins
+    arrays.tet_due[:], arrays.face_due[:] = np.inf, np.inf
+    arrays.tet_due[: len(order)], arrays.face_due[: len(order)] = -np.inf, -np.inf
+    inside = arrays.vertex_tet != NOTHING
+    arrays.vertex_tet[inside] = number[arrays.vertex_tet[inside]]
+    free = len(arrays.tet_vertex) - len(order)
+    arrays.free_tets[:free] = np.arange(len(arrays.tet_vertex) - 1, len(order) - 1, -1)
+    arrays.in_queue[:] = 0
+    arrays.counts[[QUEUED, STUCK]] = 0
+
+
 @inlined_kernel
 def take_tet(m):
     """A free tetrahedron, with certificates that the caller must renew."""

@@ -97,7 +97,8 @@ def face_tolerance(m, t, k):
     longest = max(uu, vv, ww, ee)
     if volume < 1e-10 * longest * math.sqrt(longest):
         return -1.0  # too flat for sharp statements about its sphere
-    half = 0.5 / volume
+    inverse = 1.0 / volume
+    half = 0.5 * inverse
     x = (
         (uu * a[0] + vv * b[0] + ww * c[0]) * half,
         (uu * a[1] + vv * b[1] + ww * c[1]) * half,
@@ -106,17 +107,20 @@ def face_tolerance(m, t, k):
     radius2 = dot(x, x)
     rest = max(abs(uu - 2.0 * dot(u, x)), abs(vv - 2.0 * dot(v, x)), abs(ww - 2.0 * dot(w, x)))
     rest += _ROUNDING * (longest + 2.0 * math.sqrt(longest * radius2))
-    b0, b1, b2 = dot(away, a) / volume, dot(away, b) / volume, dot(away, c) / volume
+    b0, b1, b2 = dot(away, a) * inverse, dot(away, b) * inverse, dot(away, c) * inverse
     spread = abs(b0) + abs(b1) + abs(b2) + abs(1.0 - b0 - b1 - b2)
     power = ee - 2.0 * dot(away, x) - 4.0 * rest * (1.0 + spread)
     if power <= 0.0:
         return -1.0
-    steep = areas_of(a, b, c) / volume
+    # Their sum is at most twice the root of the sum of squares: one root instead of four.
+    d_area = (a[0] + b[0] + c[0], a[1] + b[1] + c[1], a[2] + b[2] + c[2])
+    areas = 2.0 * math.sqrt(dot(a, a) + dot(b, b) + dot(c, c) + dot(d_area, d_area))
+    steep = areas * inverse
     gap = (away[0] - x[0], away[1] - x[1], away[2] - x[2])
     first = 2.0 * math.sqrt(dot(gap, gap)) + 2.0 * math.sqrt(radius2) * spread + steep * power
     reach = power / first
     # The factor 4 before the rest is enough up to half of what inverts the tetrahedron.
-    return min(power / (first + spread * reach + steep * reach * reach), 0.5 / steep) * _CAREFUL
+    return min(power / (first + spread * reach + steep * reach * reach), 0.5 * volume / areas) * _CAREFUL
 
 
 @inlined_kernel

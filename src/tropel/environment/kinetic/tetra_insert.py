@@ -23,6 +23,8 @@ from tropel.environment.kinetic.tetra_arrays import (
     take_tet,
 )
 
+_NOT_YET = NOTHING - 1
+
 
 @kernel
 def walk_to(m, start, x, y, z):
@@ -116,15 +118,16 @@ def insert_vertex(m, v, start):
         new = take_tet(m)
         for q in range(4):
             m.tet_vertex[new, q] = m.tet_vertex[t, q]
+            m.tet_neighbour[new, q] = _NOT_YET
         m.tet_vertex[new, k] = v
         m.face_mark[t, k] = new
     for f in range(faces):
         t, k = m.border[f] >> 2, m.border[f] & 3
         new = m.face_mark[t, k]
         for j in range(4):
-            if j != k:
+            if j != k and m.tet_neighbour[new, j] == _NOT_YET:
                 face, place = _behind_edge(m, t, k, j, stamp)
-                m.tet_neighbour[new, j] = 4 * m.face_mark[face >> 2, face & 3] + place
+                glue(m, 4 * new + j, 4 * m.face_mark[face >> 2, face & 3] + place)
     for f in range(faces):
         t, k = m.border[f] >> 2, m.border[f] & 3
         new = m.face_mark[t, k]

@@ -121,7 +121,7 @@ def expire_around(structure, agents, rows, listed, reach, slack, found, scratch,
 
 
 @parallel_kernel
-def test_lists(agents, radius, present, members, length, near, count):
+def pick_near(agents, radius, present, members, length, near, count):
     """Write the listed agents within the radius of each row to `near`, and how many they are to `count`."""
     for i in prange(agents.shape[0]):
         found = 0
@@ -172,7 +172,7 @@ class NearLists:
         expired = present & ~(radius + moved + (travel - self._travel) + slack <= self._listed)
         self._fill(position, radius, np.flatnonzero(expired), slack)
         self._listed[~present] = _EXPIRED
-        test_lists(position, radius, present, self._members, self._length, self._near, self._count)
+        pick_near(position, radius, present, self._members, self._length, self._near, self._count)
         indptr = np.zeros(len(present) + 1, dtype=np.int64)
         indices = np.empty(sum_up(self._count, indptr), dtype=np.int32)
         _close_ranks(self._near, indptr, indices)

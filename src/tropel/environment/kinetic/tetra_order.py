@@ -33,6 +33,15 @@ def _spread_bits(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
     return values
 
 
+def along_a_curve(position: NDArray[np.float64]) -> NDArray[np.uint64]:
+    """A number for each point; points with near numbers are near each other (Morton's curve)."""
+    low = position.min(axis=0)
+    size = max(float((position.max(axis=0) - low).max()), 1e-300)
+    cell = np.minimum((position - low) / size * 1024.0, 1023.0).astype(np.uint64)
+    x, y, z = (_spread_bits(cell[:, axis]) for axis in range(3))
+    return x | (y << np.uint64(1)) | (z << np.uint64(2))
+
+
 def insertion_order(position: NDArray[np.float64]) -> NDArray[np.int64]:
     """Rounds that double in size, each along a curve that keeps near points together.
 
@@ -42,12 +51,8 @@ def insertion_order(position: NDArray[np.float64]) -> NDArray[np.int64]:
     count = len(position)
     if count == 0:
         return np.empty(0, dtype=np.int64)
-    low = position.min(axis=0)
-    size = max(float((position.max(axis=0) - low).max()), 1e-300)
-    cell = np.minimum((position - low) / size * 1024.0, 1023.0).astype(np.uint64)
-    curve = sum(_spread_bits(cell[:, axis]) << np.uint64(axis) for axis in range(3))
     # A scrambled number with many leading zeros comes early.
     share = _mixed(np.arange(count, dtype=np.uint64) + np.uint64(1 << 40)).astype(np.float64) * 2.0**-64
     first = np.log2(_SMALL_ROUND / max(count, _SMALL_ROUND))
     rounds = np.maximum(np.floor(np.log2(np.maximum(share, 1e-300))), first)
-    return np.lexsort((curve, rounds))
+    return np.lexsort((along_a_curve(position), rounds))
