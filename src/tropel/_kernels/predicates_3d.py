@@ -1,7 +1,7 @@
 """Exact predicates in space: a floating-point filter, then expansion arithmetic when the sign is in doubt.
 
-After Shewchuk, "Adaptive precision floating-point arithmetic and fast robust geometric predicates", 1997, with his signs
-and the error bounds of his filters.
+After Shewchuk, "Adaptive precision floating-point arithmetic and fast robust geometric predicates", 1997, with his
+signs and the error bounds of his filters.
 """
 
 from __future__ import annotations
@@ -92,7 +92,10 @@ def orientation_3d(ax, ay, az, bx, by, bz, cx, cy, cz, dx, dy, dz):
 
 @kernel
 def in_sphere(ax, ay, az, bx, by, bz, cx, cy, cz, dx, dy, dz, ex, ey, ez):
-    """+1 if e lies inside the sphere through a, b, c and d, which are positively oriented, -1 if outside, 0 if on it."""
+    """+1 if e lies inside the sphere through a, b, c and d, -1 if outside, 0 if on it.
+
+    The four must be positively oriented; otherwise the sign is the opposite one.
+    """
     aex, aey, aez = ax - ex, ay - ey, az - ez
     bex, bey, bez = bx - ex, by - ey, bz - ez
     cex, cey, cez = cx - ex, cy - ey, cz - ez

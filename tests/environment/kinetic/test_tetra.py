@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from tropel.environment.kinetic import tetra
 from tropel.environment.kinetic.tetra import Tetrahedralisation
+from tropel.environment.kinetic.tetra_arrays import GAVE_UP
 from tropel.errors import ModelError
 
 Floats = NDArray[np.float64]
@@ -148,7 +149,7 @@ def test_degenerate_crowds_move(crowd: str) -> None:
     structure.check_invariants()
     for step in range(12):
         if step % 3 == 0 and crowd.startswith("co"):
-            position = position + [0.05, 0.02, 0.0]
+            position = position + np.array([0.05, 0.02, 0.0])
         elif step > 4:
             position = position + random_steps(rng, len(position), 0.02)
         structure.advance(position)
@@ -174,6 +175,22 @@ def test_a_lattice_at_rest_and_turning() -> None:
     for step in range(1, 200):
         structure.advance(turned(lattice, 0.01 * step))
         structure.check_invariants()
+
+
+@pytest.mark.parametrize("kind", ["cube", "coplanar"])
+def test_without_nudges_lattices_end_too(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Cospherical and coplanar to the last digit: only the exact predicates and strict tests are left.
+    monkeypatch.setattr(tetra, "nudges", lambda count: np.zeros((count, 3)))
+    lattice = cube(4) if kind == "cube" else np.unique(cube(6) * [1.0, 1.0, 0.0], axis=0)
+    structure = Tetrahedralisation(lattice)
+    structure.check_invariants()
+    for step in range(1, 30):
+        structure.advance(turned(lattice, 0.05 * step) if step % 2 else lattice + 0.125 * step)
+        structure.check_invariants()
+    structure.remove(np.arange(0, len(lattice), 3))
+    structure.check_invariants()
+    structure.insert(np.arange(0, len(lattice), 3), lattice + 4.0)
+    structure.check_invariants()
 
 
 def test_rows_that_meet_head_on() -> None:
@@ -237,7 +254,7 @@ def test_what_is_stuck_ends_in_a_rebuild(monkeypatch: pytest.MonkeyPatch) -> Non
     rng = np.random.default_rng(0)
     position = random_crowd(rng, 100)
     structure = Tetrahedralisation(position)
-    monkeypatch.setattr(tetra, "reinsert_pending", lambda arrays: tetra.GAVE_UP)
+    monkeypatch.setattr(tetra, "reinsert_pending", lambda arrays: GAVE_UP)
     for _ in range(10):
         position = position + random_steps(rng, len(position), 0.1)
         structure.advance(position)

@@ -2,8 +2,8 @@
 
 A step moves all vertices, puts back those that would invert a tetrahedron, and flips faces until all pass the exact
 in-sphere test; those put back try again and are reinserted in the end. Only what is due is looked at: certificates say
-how far points may move before a tetrahedron can invert or a face can fail (`tetra_certificates`). Whatever fails ends in
-a rebuild, so that every step ends with a correct structure.
+how far points may move before a tetrahedron can invert or a face can fail (`tetra_certificates`). Whatever fails ends
+in a rebuild, so that every step ends with a correct structure.
 
 The structure has positions of its own, a tiny nudge away from the agents', which depends on the agent's number: no two
 vertices coincide, and agents in planes, lines and lattices are in general position. Distances are measured between the
@@ -23,7 +23,6 @@ from tropel.environment.kinetic.tetra_arrays import (
     FAILED,
     FLIPS,
     FREE,
-    GAVE_UP,
     GHOSTS,
     LOOKED,
     NO_ROOM,
@@ -44,7 +43,6 @@ from tropel.environment.kinetic.tetra_motion import (
     count_pending,
     loosen,
     move_pending,
-    put_all_back,
     put_back_inverted,
     reinsert_pending,
     scan_faces,
@@ -61,6 +59,8 @@ _GHOST_DISTANCE = 10.0
 _SAFE = 2.0
 #: The nudge as a share of the safe radius, and of the largest coordinate (where rounding would eat a smaller one).
 _NUDGE, _NUDGE_FAR = 1e-9, 1e-11
+#: The exact predicates are exact up to about 1e60, and the ghosts are farther away than any agent.
+_FARTHEST = 1e50
 #: Rows of tetrahedra to begin with, per vertex; agents at random places have 6.8.
 _ROOM = 8
 #: Steps after which speed classes are given anew.
@@ -68,11 +68,11 @@ _CLASS_STEPS = 16
 #: Speed classes end at these multiples of the displacement that this share of all who move at all stay below.
 _USUAL = 0.9
 _CLASS_ENDS = np.array([1 / 16, 1 / 3, 2.0])
-#: With more inverted tetrahedra than this share, putting vertices back would invert ever more others.
-_TOO_MANY_INVERTED = 0.012
-#: No share of the way smaller than this is tried before a rebuild.
-_SMALLEST_SHARE = 1 / 8
-_MOST_ROUNDS = 24
+#: With a larger share of tetrahedra inverted, putting vertices back inverts ever more others; a rebuild is faster then.
+_TOO_MANY_INVERTED = 0.06
+#: The parts of what is left of the way that are tried before vertices are reinserted. What was put back can often move
+#: once the others have; half of the way gives time for flips on the way.
+_SHARES = (1.0, 0.5, 1.0)
 
 
 @dataclass
@@ -98,10 +98,11 @@ class Tetrahedralisation:
         count = len(position)
         self.present = np.ones(count, dtype=np.bool_) if present is None else present.copy()
         self.counts = TetraCounts()
-        self.nudge = 0.0  #: vertices are at most √3 of it away from their agents, on each axis at most it [m]
+        self.nudge = 0.0  #: on no axis is a vertex farther than this from its agent [m]
+        self.version = 0  #: counts changes of positions
+        self.uncounted = np.zeros(count, dtype=np.int64)  #: [N] version of the last move that `travelled` leaves out
         self._class_bound = np.full(CLASSES, np.inf)
         self._fastest = np.zeros(CLASSES)
-        self._share = 1.0
         self._check(position, self.present)
         self.arrays: TetraArrays = make_arrays(count + GHOSTS, _ROOM * count + 64)
         self._rebuild(position)
@@ -110,13 +111,19 @@ class Tetrahedralisation:
     @property
     def certificates(self) -> int:
         """How many certificates there are: one for each tetrahedron and each face between two of them."""
-        tets = len(self.arrays.tet_vertex) - int(self.arrays.counts[FREE])
-        return tets + (4 * tets - 4) // 2
+        return self._tets + (4 * self._tets - 4) // 2
 
     @property
-    def largest_displacement(self) -> float:
-        """Of any agent in the last step [m]."""
-        return float(self._fastest[-1])
+    def _tets(self) -> int:
+        return len(self.arrays.tet_vertex) - int(self.arrays.counts[FREE])
+
+    @property
+    def travelled(self) -> float:
+        """No agent has come farther than this so far, apart from the moves noted in `uncounted` [m].
+
+        Those are arrivals and the moves of the highest speed class: a single fast agent would make it useless.
+        """
+        return float(self.arrays.travel[CLASSES - 2])
 
     def check_invariants(self) -> None:
         """Raise unless the structure is exactly what it claims to be; slow."""
@@ -126,10 +133,12 @@ class Tetrahedralisation:
         """Move every agent that is present to its row of `position`."""
         self._check(position, self.present)
         self.counts.steps += 1
+        self.version += 1
         self._aim(position, self.present)
         if self.counts.steps % _CLASS_STEPS == 1:
             self._give_classes()
         begin_step(self.arrays, self._class_bound, self._fastest)
+        self._note_uncounted()
         if self._fastest[-1] > 0.0 and (self._has_left(position[self.present]) or not self._repair()):
             self._rebuild(position)
         self._take_counts()
@@ -147,7 +156,11 @@ class Tetrahedralisation:
         self._aim(position, entering)
         self.arrays.vertex_class[rows + GHOSTS] = CLASSES - 1
         self.arrays.recent[rows + GHOSTS] = 0.0
-        if self._has_left(position[entering]) or not (self._insert(rows.astype(np.int64) + GHOSTS) and self._flip()):
+        self.version += 1
+        self.uncounted[rows] = self.version
+        if self._has_left(position[entering]) or not (
+            self._insert(rows[insertion_order(position[rows])] + GHOSTS) and self._flip()
+        ):
             self._rebuild(self._where_agents_are())
         self._take_counts()
 
@@ -168,38 +181,22 @@ class Tetrahedralisation:
 
     def _repair(self) -> bool:
         """Bring everybody to their targets and restore the structure; False if that takes a rebuild."""
-        m = self.arrays
-        tets = len(m.tet_vertex) - int(m.counts[FREE])
-        share, left = self._share, 1.0
-        pending = count_pending(m)
-        for _ in range(_MOST_ROUNDS):
+        for share in _SHARES:
             self.counts.rounds += 1
-            whole = share >= left
-            move_pending(m, 1.0 if whole else share / left)
-            inverted = scan_tets(m)
-            if inverted > max(8, _TOO_MANY_INVERTED * tets) and left > 0.0:
-                share *= 0.5
-                if share < _SMALLEST_SHARE:
-                    self._share = _SMALLEST_SHARE
-                    return False
-                put_all_back(m)
-                continue
-            if put_back_inverted(m, inverted) != DONE:
+            move_pending(self.arrays, share)
+            inverted = scan_tets(self.arrays)
+            if inverted > _TOO_MANY_INVERTED * self._tets or put_back_inverted(self.arrays, inverted) != DONE:
                 return False
-            scan_faces(m)
+            scan_faces(self.arrays)
             if not self._flip():
                 return False
-            m = self.arrays
-            left = 0.0 if whole else left - share
-            before, pending = pending, count_pending(m)
-            if pending == 0 or (left <= 0.0 and pending > 0.7 * before):
-                break
-        self._share = min(1.0, share * (2.0 if inverted < 0.25 * _TOO_MANY_INVERTED * tets else 1.0))
+            if count_pending(self.arrays) == 0:
+                return True
         ended = reinsert_pending(self.arrays)
         while ended == NO_ROOM:
             self._make_room()
             ended = reinsert_pending(self.arrays)
-        return bool(ended == DONE) and int(self.arrays.counts[STUCK]) == 0
+        return bool(ended == DONE) and self._flip()
 
     def _flip(self) -> bool:
         """Flip until the structure is Delaunay; False if that takes a rebuild."""
@@ -227,21 +224,27 @@ class Tetrahedralisation:
         self._safe_radius = _SAFE * max(1.0, float(np.linalg.norm(high - low)) / 2.0)
         far = float(np.abs(here).max()) if len(here) else 0.0
         self.nudge = max(_NUDGE * self._safe_radius, _NUDGE_FAR * far)
-        old = self.arrays
-        m = self.arrays = make_arrays(len(old.position), len(old.tet_vertex))
-        m.travel[:] = old.travel
-        m.vertex_class[:], m.recent[:] = old.vertex_class, old.recent
-        place_ghosts(m, self._middle, _GHOST_DISTANCE * self._safe_radius)
-        self._aim(position, self.present)
-        order = insertion_order(here)
-        if not self._insert(np.flatnonzero(self.present)[order] + GHOSTS):
-            raise ModelError("agents could not be tetrahedralised; their positions are too far apart for their nudges")
+        order = np.flatnonzero(self.present)[insertion_order(here)] + GHOSTS
+        # Only vertices in exactly one place cannot be inserted; nudges of another size part them.
+        while not self._build(position, order):
+            self.nudge *= 10.0
+            if self.nudge > 1e-3 * self._safe_radius:
+                raise ModelError("agents could not be tetrahedralised: no nudge parts them")
         sort_tets(self.arrays, along_a_curve(self.arrays.target))
         scan_tets(self.arrays)
         scan_faces(self.arrays)
         if not self._flip():
             raise ModelError("a tetrahedralisation that was just built could not be certified")
         self.arrays.counts[[LOOKED, FAILED, FLIPS, REINSERTIONS]] = 0
+
+    def _build(self, position: Floats, order: NDArray[np.int64]) -> bool:
+        """Insert all vertices, in order, into new arrays; False if one cannot be inserted."""
+        old = self.arrays
+        m = self.arrays = make_arrays(len(old.position), len(old.tet_vertex))
+        m.travel[:], m.vertex_class[:], m.recent[:] = old.travel, old.vertex_class, old.recent
+        place_ghosts(m, self._middle, _GHOST_DISTANCE * self._safe_radius)
+        self._aim(position, self.present)
+        return self._insert(order)
 
     def _aim(self, position: Floats, rows: NDArray[np.bool_]) -> None:
         """Set the targets of agents: their positions and a nudge by the number of the agent."""
@@ -251,6 +254,11 @@ class Tetrahedralisation:
     def _where_agents_are(self) -> Floats:
         """Positions without nudges, as well as the structure knows them."""
         return self.arrays.target[GHOSTS:] - self.nudge * nudges(len(self.present))
+
+    def _note_uncounted(self) -> None:
+        m = self.arrays
+        fast = (m.vertex_class[GHOSTS:] == CLASSES - 1) & (m.position[GHOSTS:, 3] > 0.0)
+        self.uncounted[fast] = self.version
 
     def _give_classes(self) -> None:
         """Set the ends of the speed classes by this step, and sort agents into them by how fast they have been of late.
@@ -272,6 +280,7 @@ class Tetrahedralisation:
         tets = len(m.tet_vertex)
         self.arrays = with_more_room(m, more + GHOSTS, tets if vertices else tets + tets // 2 + 64)
         self.present = np.concatenate([self.present, np.zeros(more - len(self.present), dtype=np.bool_)])
+        self.uncounted = np.concatenate([self.uncounted, np.zeros(more - len(self.uncounted), dtype=np.int64)])
 
     def _take_counts(self) -> None:
         counts = self.arrays.counts
@@ -288,7 +297,7 @@ class Tetrahedralisation:
     def _check(position: Floats, rows: NDArray[np.bool_]) -> None:
         if position.ndim != 2 or position.shape[1] != 3 or len(position) < len(rows):
             raise ModelError(f"positions must be an array [{len(rows)}, 3], one row per agent, not {position.shape}")
-        fine = np.isfinite(position[: len(rows)]).all(axis=1) | ~rows
+        fine = (np.abs(position[: len(rows)]) <= _FARTHEST).all(axis=1) | ~rows  # False for NaN
         if not fine.all():
             row = int(np.flatnonzero(~fine)[0])
-            raise ModelError(f"agent {row} cannot be at {position[row]}: positions must be finite numbers")
+            raise ModelError(f"agent {row} cannot be at {position[row]}: positions must be numbers up to {_FARTHEST} m")

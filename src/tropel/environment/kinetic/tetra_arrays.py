@@ -1,8 +1,8 @@
 """The arrays of a Delaunay tetrahedralisation, and the smallest operations on them.
 
 A tetrahedron t has four vertices, positively oriented. Its face k lies opposite its vertex k and has the code 4 t + k;
-`tet_neighbour[t, k]` is the code of the same face seen from the other side. Vertices 0 to 3 are ghosts, the corners of a
-tetrahedron far around the crowd, so that every agent is inside and no face has an empty side. Agent i is vertex i + 4.
+`tet_neighbour[t, k]` is the code of the same face seen from the other side. Vertices 0 to 3 are ghosts, the corners of
+a tetrahedron far around the crowd: every agent is inside, and there is no hull to care about. Agent i is vertex i + 4.
 """
 
 from __future__ import annotations

@@ -1,20 +1,21 @@
 """How far points may move before a tetrahedron can invert or a face can fail the in-sphere test.
 
 Let every point move by at most δ. A tetrahedron with the altitudes h_i has the barycentric coordinates b_i, with
-gradients 1 / h_i; let g = Σ 1 / h_i. A moved tetrahedron's coordinates b'_i take the values b_i(p'_j) = δ_ij + ∇b_i · dp_j
-at its own vertices, from which |∇b'_i| ≤ |∇b_i| (1 + δ g') and so
+gradients of the length 1 / h_i; let g = Σ 1 / h_i. At the moved vertices p'_j, b_i is 1 or 0 plus ∇b_i · dp_j. As a
+linear function it is the sum of these values times the moved tetrahedron's coordinates b'_j. So |∇b'_i| is at most
+|∇b_i| (1 + δ g'), and in the sum
 
     g' ≤ g / (1 - g δ):    it cannot become flat while δ < 1 / g.
 
-Let x and R be centre and radius of its sphere, π(y) = |y - x|² - R², e the point behind a face at the distance d from x,
-P = π(e) > 0 and B = Σ |b_i(e)|. The moved sphere's π' differs from π by a linear function that is at most 2 R δ + δ² at
-the moved vertices, and Σ |b'_i(e')| ≤ (B + g δ) / (1 - g δ). So e stays outside while
+Let x and R be centre and radius of its sphere, π(y) = |y - x|² - R², e the point behind a face, at the distance d from
+x, P = π(e) > 0 and B = Σ |b_i(e)|. The moved sphere's π' differs from π by a linear function that is at most
+2 R δ + δ² at the moved vertices, and Σ |b'_i(e')| ≤ (B + g δ) / (1 - g δ). So e stays outside while
 
     (P - 2 d δ) (1 - g δ) > (2 R δ + δ²) (B + g δ),
 
-for which P > (2 d + 2 R B + g P) δ + B δ² + g δ³ is enough, as d > R. The first two terms are what the derivative of the
-determinant gives, so the tolerance is sharp when points are nearly cospherical. Rounding in x and R does not matter: it
-shows as a rest ρ of π at the vertices, which is measured and taken off P.
+for which P > (2 d + 2 R B + g P) δ + B δ² + g δ³ is enough, as d > R. When points are nearly cospherical, P is small
+and 2 d + 2 R B is what the derivative of the determinant gives: the tolerance is sharp. Rounding in x and R does not
+matter: it shows as a rest of π at the vertices, which is measured and taken off P.
 """
 
 from __future__ import annotations
@@ -25,28 +26,30 @@ from tropel._kernels.compile import inlined_kernel
 from tropel.environment.kinetic.tetra_arrays import NOTHING, in_sphere_of, orientation_with
 
 _ROUNDING = 1e-14
-#: What rounding does to a tolerance, generously.
-_CAREFUL = 1.0 - 1e-9
-
-
-@inlined_kernel
-def edges_of(m, t):
-    """The three edges from the last vertex, their cross products, and six times the volume."""
-    p, v = m.position, m.tet_vertex
-    a, b, c, d = v[t, 0], v[t, 1], v[t, 2], v[t, 3]
-    ux, uy, uz = p[a, 0] - p[d, 0], p[a, 1] - p[d, 1], p[a, 2] - p[d, 2]
-    vx, vy, vz = p[b, 0] - p[d, 0], p[b, 1] - p[d, 1], p[b, 2] - p[d, 2]
-    wx, wy, wz = p[c, 0] - p[d, 0], p[c, 1] - p[d, 1], p[c, 2] - p[d, 2]
-    ax, ay, az = vy * wz - vz * wy, vz * wx - vx * wz, vx * wy - vy * wx
-    bx, by, bz = wy * uz - wz * uy, wz * ux - wx * uz, wx * uy - wy * ux
-    cx, cy, cz = uy * vz - uz * vy, uz * vx - ux * vz, ux * vy - uy * vx
-    volume = ux * ax + uy * ay + uz * az
-    return (ux, uy, uz), (vx, vy, vz), (wx, wy, wz), (ax, ay, az), (bx, by, bz), (cx, cy, cz), volume
+#: What rounding does to a tolerance, generously, and to a sum of travel and tolerance.
+_CAREFUL, _SUM = 1.0 - 1e-9, 4e-16
 
 
 @inlined_kernel
 def dot(a, b):
     return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
+
+
+@inlined_kernel
+def cross(a, b):
+    return a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]
+
+
+@inlined_kernel
+def edges_of(m, t):
+    """The three edges from the last vertex, their cross products, and six times the volume."""
+    p, corner = m.position, m.tet_vertex
+    a, b, c, d = corner[t, 0], corner[t, 1], corner[t, 2], corner[t, 3]
+    u = (p[a, 0] - p[d, 0], p[a, 1] - p[d, 1], p[a, 2] - p[d, 2])
+    v = (p[b, 0] - p[d, 0], p[b, 1] - p[d, 1], p[b, 2] - p[d, 2])
+    w = (p[c, 0] - p[d, 0], p[c, 1] - p[d, 1], p[c, 2] - p[d, 2])
+    v_w = cross(v, w)
+    return u, v, w, v_w, cross(w, u), cross(u, v), dot(u, v_w)
 
 
 @inlined_kernel
@@ -61,9 +64,7 @@ def certify_tet(m, t):
     """Whether a tetrahedron is positively oriented; if so, its certificate is renewed."""
     u, v, w, a, b, c, volume = edges_of(m, t)
     doubt = _ROUNDING * (
-        (abs(u[0]) + abs(u[1]) + abs(u[2]))
-        * (abs(v[0]) + abs(v[1]) + abs(v[2]))
-        * (abs(w[0]) + abs(w[1]) + abs(w[2]))
+        (abs(u[0]) + abs(u[1]) + abs(u[2])) * (abs(v[0]) + abs(v[1]) + abs(v[2])) * (abs(w[0]) + abs(w[1]) + abs(w[2]))
     )
     tolerance = 0.0
     if volume > doubt:
@@ -77,7 +78,7 @@ def certify_tet(m, t):
         way = max(way, m.position[point, 3])
         fastest = max(fastest, m.vertex_class[point])
     m.tet_class[t] = fastest
-    m.tet_due[t] = m.travel[fastest] + tolerance - way
+    m.tet_due[t] = m.travel[fastest] * (1.0 - _SUM) + tolerance - way
     return True
 
 
@@ -147,6 +148,6 @@ def certify_face(m, t, k):
     code = 4 * t + k
     low, high = min(code, twin), max(code, twin)
     m.face_class[low >> 2, low & 3] = fastest
-    m.face_due[low >> 2, low & 3] = m.travel[fastest] + tolerance - way
+    m.face_due[low >> 2, low & 3] = m.travel[fastest] * (1.0 - _SUM) + tolerance - way
     m.face_due[high >> 2, high & 3] = math.inf
     return True

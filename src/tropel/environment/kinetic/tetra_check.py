@@ -6,7 +6,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tropel._kernels.compile import kernel
-from tropel.environment.kinetic.tetra_arrays import GHOSTS, NOTHING, TetraArrays, in_sphere_of, orientation_with, place_in
+from tropel.environment.kinetic.tetra_arrays import (
+    GHOSTS,
+    NOTHING,
+    TetraArrays,
+    in_sphere_of,
+    orientation_with,
+    place_in,
+)
 from tropel.errors import ModelError
 
 _FAULTS = (

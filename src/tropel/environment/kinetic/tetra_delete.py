@@ -5,12 +5,15 @@ sphere holds no other. New faces either close open ones or become open. When non
 exactly once: all are positively oriented and their outer faces are those of the hole. If points are cospherical, the
 choices may contradict each other, and the filling does not close. Nothing has been changed by then.
 
-Rows of `open_face`: four vertices of which one place is empty, filled with positive orientation from inside; that place;
-the three vertices of the face, ascending; the face's other side. Rows of `fan`: the vertices of a new tetrahedron, its
-neighbours, and its number in the end. Other sides are codes of faces, or -2 - code for faces of `fan`.
+Rows of `open_face`: four vertices of which one place is empty (a vertex there on the inner side makes a positively
+oriented tetrahedron); that place; the three vertices of the face, ascending; the face's other side. Rows of `fan`: the
+vertices of a new tetrahedron, its neighbours, and its number in the end. Other sides are codes of faces, or -2 - code
+for faces of `fan`.
 """
 
 from __future__ import annotations
+
+import math
 
 from tropel._kernels.compile import inlined_kernel, kernel
 from tropel._kernels.predicates_3d import in_sphere, orientation_3d
@@ -27,6 +30,10 @@ from tropel.environment.kinetic.tetra_arrays import (
     release_tet,
     take_tet,
 )
+from tropel.environment.kinetic.tetra_certificates import cross, dot
+
+#: Relative differences below this are left to exact predicates.
+_DOUBT = 1e-7
 
 
 @inlined_kernel
@@ -93,22 +100,56 @@ def _open_hole(m, v, star):
     return links
 
 
-@inlined_kernel
+@kernel
 def _best_behind(m, face, links):
-    """The vertex to put behind an open face; NOTHING if none is on its inner side."""
-    best = NOTHING
+    """The vertex to put behind an open face; NOTHING if none is on its inner side.
+
+    Spheres through the face have their centres on a line; the vertex whose sphere has the lowest centre, counted
+    inwards, has an empty one. Rounded numbers choose, exact predicates decide what is in doubt.
+    """
+    p = m.position
+    # The three vertices in the order in which their normal points inwards.
+    if face[4] == 0:
+        first, second, third = face[1], face[2], face[3]
+    elif face[4] == 1:
+        first, second, third = face[0], face[3], face[2]
+    elif face[4] == 2:
+        first, second, third = face[0], face[1], face[3]
+    else:
+        first, second, third = face[0], face[2], face[1]
+    ox, oy, oz = p[first, 0], p[first, 1], p[first, 2]
+    u = (p[second, 0] - ox, p[second, 1] - oy, p[second, 2] - oz)
+    v = (p[third, 0] - ox, p[third, 1] - oy, p[third, 2] - oz)
+    n = cross(u, v)
+    nn, uu, vv = dot(n, n), dot(u, u), dot(v, v)
+    vn, nu = cross(v, n), cross(n, u)
+    # Twice the centre of the circle through the face.
+    cx = (uu * vn[0] + vv * nu[0]) / nn
+    cy = (uu * vn[1] + vv * nu[1]) / nn
+    cz = (uu * vn[2] + vv * nu[2]) / nn
+    best, lowest = NOTHING, math.inf
     for k in range(links):
-        v = m.link[k]
-        if v in (face[5], face[6], face[7]):
+        w = m.link[k]
+        if w in (first, second, third):
             continue
-        a, b, c, d = _filled(m, face, v)
-        if _oriented(m, a, b, c, d) <= 0:
-            continue
-        if best != NOTHING:
-            a, b, c, d = _filled(m, face, best)
-            if _inside(m, a, b, c, d, v) <= 0:
+        away = (p[w, 0] - ox, p[w, 1] - oy, p[w, 2] - oz)
+        height, square = dot(away, n), dot(away, away)
+        in_doubt = height * height <= _DOUBT * _DOUBT * nn * square
+        if in_doubt:
+            a, b, c, d = _filled(m, face, w)
+            if _oriented(m, a, b, c, d) <= 0:
                 continue
-        best = v
+        elif height < 0.0:
+            continue
+        centre = (square - away[0] * cx - away[1] * cy - away[2] * cz) / height
+        if best != NOTHING:
+            if in_doubt or not abs(centre - lowest) > _DOUBT * (abs(centre) + abs(lowest)):
+                a, b, c, d = _filled(m, face, best)
+                if _inside(m, a, b, c, d, w) <= 0:
+                    continue
+            elif centre > lowest:
+                continue
+        best, lowest = w, centre
     return best
 
 

@@ -48,32 +48,32 @@ def _settle(m, t):
 
 @kernel
 def _two_to_three(m, t, k, n, n_k):
-    """Replace both sides of a face by the three tetrahedra around d–e, each t with a vertex of the face replaced by e."""
+    """Replace both sides of a face by three tetrahedra around d–e, each t with a vertex of the face replaced by e."""
     e = m.tet_vertex[n, n_k]
     second = take_tet(m)
     third = take_tet(m)
-    i, j, l = (k + 1) & 3, (k + 2) & 3, (k + 3) & 3
-    vi, vj, vl = m.tet_vertex[t, i], m.tet_vertex[t, j], m.tet_vertex[t, l]
-    outer_i, outer_j, outer_l = m.tet_neighbour[t, i], m.tet_neighbour[t, j], m.tet_neighbour[t, l]
+    i, j, h = (k + 1) & 3, (k + 2) & 3, (k + 3) & 3
+    vi, vj, vh = m.tet_vertex[t, i], m.tet_vertex[t, j], m.tet_vertex[t, h]
+    outer_i, outer_j, outer_h = m.tet_neighbour[t, i], m.tet_neighbour[t, j], m.tet_neighbour[t, h]
     far_i = m.tet_neighbour[n, place_in(m, n, vi)]
     far_j = m.tet_neighbour[n, place_in(m, n, vj)]
-    far_l = m.tet_neighbour[n, place_in(m, n, vl)]
+    far_h = m.tet_neighbour[n, place_in(m, n, vh)]
     release_tet(m, n)
     for q in range(4):
         m.tet_vertex[second, q] = m.tet_vertex[t, q]
         m.tet_vertex[third, q] = m.tet_vertex[t, q]
     m.tet_vertex[t, i] = e
     m.tet_vertex[second, j] = e
-    m.tet_vertex[third, l] = e
+    m.tet_vertex[third, h] = e
     glue(m, 4 * t + i, outer_i)
     glue(m, 4 * t + k, far_i)
     glue(m, 4 * second + j, outer_j)
     glue(m, 4 * second + k, far_j)
-    glue(m, 4 * third + l, outer_l)
-    glue(m, 4 * third + k, far_l)
+    glue(m, 4 * third + h, outer_h)
+    glue(m, 4 * third + k, far_h)
     glue(m, 4 * t + j, 4 * second + i)
-    glue(m, 4 * t + l, 4 * third + i)
-    glue(m, 4 * second + l, 4 * third + j)
+    glue(m, 4 * t + h, 4 * third + i)
+    glue(m, 4 * second + h, 4 * third + j)
     _settle(m, t)
     _settle(m, second)
     _settle(m, third)

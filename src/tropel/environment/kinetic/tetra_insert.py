@@ -50,7 +50,7 @@ def walk_to(m, start, x, y, z):
 
 @kernel
 def _open_cavity(m, start, x, y, z):
-    """Gather the tetrahedra whose sphere holds the point and the faces around them; (0, 0) if it does not see them all."""
+    """Gather the tetrahedra whose sphere holds the point, and the faces around them; (0, 0) if it does not see them."""
     m.counts[STAMP] += 1
     stamp = m.counts[STAMP]
     m.cavity[0] = start
@@ -142,7 +142,7 @@ def insert_vertex(m, v, start):
 
 @kernel
 def insert_many(m, order, begin):
-    """Insert vertices one after another; returns how many are in and how it ended. Their targets are their positions."""
+    """Insert vertices at their targets, one after another; returns how many are in and how it ended."""
     hint = m.vertex_tet[0]
     for place in range(begin, order.shape[0]):
         v = order[place]

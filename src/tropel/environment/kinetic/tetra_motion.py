@@ -21,7 +21,7 @@ from tropel.environment.kinetic.tetra_arrays import (
     enqueue,
     gather_star,
 )
-from tropel.environment.kinetic.tetra_certificates import certify_tet
+from tropel.environment.kinetic.tetra_certificates import certify_tet, cross, dot
 from tropel.environment.kinetic.tetra_delete import delete_vertex
 from tropel.environment.kinetic.tetra_flips import restore_delaunay
 from tropel.environment.kinetic.tetra_insert import insert_vertex
@@ -52,7 +52,11 @@ def _leaves_its_star(m, v, way):
     for i in range(gather_star(m, v)):
         for k in range(4):
             w = m.tet_vertex[m.cavity[i], k]
-            dx, dy, dz = m.position[w, 0] - m.position[v, 0], m.position[w, 1] - m.position[v, 1], m.position[w, 2] - m.position[v, 2]
+            dx, dy, dz = (
+                m.position[w, 0] - m.position[v, 0],
+                m.position[w, 1] - m.position[v, 1],
+                m.position[w, 2] - m.position[v, 2],
+            )
             if w != v and dx * dx + dy * dy + dz * dz < way * way:
                 return True
     return False
@@ -84,7 +88,9 @@ def begin_step(m, class_bound, fastest):
     for k in range(CLASSES):
         if k > 0:
             fastest[k] = max(fastest[k], fastest[k - 1])
-        m.travel[k] += fastest[k]
+        if fastest[k] > 0.0:
+            # Rounded up: creeping must add up even after a long way.
+            m.travel[k] = (m.travel[k] + fastest[k]) * (1.0 + 4e-16)
 
 
 @kernel
@@ -98,18 +104,6 @@ def move_pending(m, share):
                 step = share * (m.target[v, axis] - m.base[v, axis])
                 m.position[v, axis] = m.target[v, axis] if share == 1.0 else m.base[v, axis] + step
             m.position[v, 3] = _way_left(m, v)
-
-
-@kernel
-def put_all_back(m):
-    """Undo `move_pending` as a whole; certificates of where they have been are void."""
-    for v in range(GHOSTS, m.position.shape[0]):
-        _put_back(m, v)
-    for t in range(m.tet_vertex.shape[0]):
-        if m.tet_vertex[t, 0] != NOTHING:
-            for k in range(4):
-                if m.position[m.tet_vertex[t, k], 3] > 0.0:
-                    m.tet_due[t] = -math.inf
 
 
 @kernel
@@ -143,29 +137,22 @@ def scan_faces(m):
 
 
 @kernel
-def _volume_with_base(m, t, place):
-    """Six times the volume of a tetrahedron with one vertex back at its base."""
-    corners = (m.tet_vertex[t, 0], m.tet_vertex[t, 1], m.tet_vertex[t, 2], m.tet_vertex[t, 3])
-    last = corners[3]
-    ox, oy, oz = m.position[last, 0], m.position[last, 1], m.position[last, 2]
-    if place == 3:
-        ox, oy, oz = m.base[last, 0], m.base[last, 1], m.base[last, 2]
-    ax, ay, az = _corner(m, corners[0], place == 0)
-    bx, by, bz = _corner(m, corners[1], place == 1)
-    cx, cy, cz = _corner(m, corners[2], place == 2)
-    ax, ay, az, bx, by, bz, cx, cy, cz = (
-        *(ax - ox, ay - oy, az - oz),
-        *(bx - ox, by - oy, bz - oz),
-        *(cx - ox, cy - oy, cz - oz),
-    )
-    return ax * (by * cz - bz * cy) + ay * (bz * cx - bx * cz) + az * (bx * cy - by * cx)
+def _corner(m, t, k, back):
+    """Where vertex k of a tetrahedron is; `back` is the place of a vertex to be taken at its base."""
+    v = m.tet_vertex[t, k]
+    if k == back:
+        return m.base[v, 0], m.base[v, 1], m.base[v, 2]
+    return m.position[v, 0], m.position[v, 1], m.position[v, 2]
 
 
 @kernel
-def _corner(m, v, at_base):
-    if at_base:
-        return m.base[v, 0], m.base[v, 1], m.base[v, 2]
-    return m.position[v, 0], m.position[v, 1], m.position[v, 2]
+def _volume_with_base(m, t, back):
+    """Six times the volume of a tetrahedron with one vertex back at its base."""
+    a, b, c, d = _corner(m, t, 0, back), _corner(m, t, 1, back), _corner(m, t, 2, back), _corner(m, t, 3, back)
+    u = (a[0] - d[0], a[1] - d[1], a[2] - d[2])
+    v = (b[0] - d[0], b[1] - d[1], b[2] - d[2])
+    w = (c[0] - d[0], c[1] - d[1], c[2] - d[2])
+    return dot(u, cross(v, w))
 
 
 @kernel

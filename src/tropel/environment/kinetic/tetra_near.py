@@ -2,11 +2,11 @@
 
 Agent p has the list of all agents that were within `listed[p]`, its radius and a margin, when the list was filled.
 Nobody else can be within r of p before p and the others together have moved by listed[p] - r; until then only the
-distances to the listed ones are measured. Agents of the highest speed class are not counted among "the others": they
+distances to the listed ones are measured. Newcomers and the few fastest agents are not counted among "the others": they
 would spoil all lists. Instead, the lists of those they come near to are filled again.
 
-Filling a list floods tetrahedra from p, across faces with a vertex within the distance. Vertices of a Delaunay structure
-within a ball are connected to its centre by edges within it, so the flood finds all.
+Filling a list floods tetrahedra from p, across faces with a vertex within the distance. In a Delaunay structure, the
+vertices in a ball are connected with its centre by edges between such vertices, so the flood finds all.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from tropel._kernels.arrays import Csr, sum_up
 from tropel._kernels.compile import kernel, parallel_kernel
 from tropel.environment.kinetic.tetra import Floats, Tetrahedralisation
-from tropel.environment.kinetic.tetra_arrays import CLASSES, GHOSTS, NOTHING
+from tropel.environment.kinetic.tetra_arrays import GHOSTS, NOTHING
 
 _EXPIRED = -1.0
 #: What the structure's positions may be off, in nudges: √3 at each end, and rounding.
@@ -150,6 +150,7 @@ class NearLists:
         self.structure = structure
         self.margin = margin
         self.filled = 0  #: lists filled so far
+        self._seen = structure.version
         self._listed = np.empty(0)  #: [N] the distance up to which a list was complete when it was filled
         self._make_rows(0, _FIRST_ROOM)
         self._make_scratch()
@@ -157,17 +158,17 @@ class NearLists:
     def update(self, position: Floats, radius: Floats) -> Csr:
         """Rows of the agents within `radius` of each agent, after the structure has been brought to `position`.
 
-        To be called after every `advance` and every `insert`. Agents at exactly the radius count:
+        Agents at exactly the radius count:
         dx*dx + dy*dy + dz*dz <= r*r. Absent rows have empty lists.
         """
         structure = self.structure
-        present, m = structure.present, structure.arrays
+        present = structure.present
         position, radius = position[: len(present)], radius[: len(present)]
         if len(self._listed) != len(present):
             self._make_rows(len(present), self._members.shape[1])
         slack = _SLACK * structure.nudge
-        travel = float(m.travel[CLASSES - 2])
-        self._look_around_fast(position, present, slack)
+        travel = structure.travelled
+        self._look_around_uncounted(position, present, slack)
         moved = np.sqrt(((position - self._reference) ** 2).sum(axis=1))
         expired = present & ~(radius + moved + (travel - self._travel) + slack <= self._listed)
         self._fill(position, radius, np.flatnonzero(expired), slack)
@@ -178,10 +179,10 @@ class NearLists:
         _close_ranks(self._near, indptr, indices)
         return Csr(indptr, indices)
 
-    def _look_around_fast(self, position: Floats, present: NDArray[np.bool_], slack: float) -> None:
-        """Agents whose way has not been counted, among them newcomers, may have come into any list."""
-        m = self.structure.arrays
-        fast = np.flatnonzero(present & (m.vertex_class[GHOSTS:][: len(present)] == CLASSES - 1))
+    def _look_around_uncounted(self, position: Floats, present: NDArray[np.bool_], slack: float) -> None:
+        """Agents that are new or that jumped may have come into any list."""
+        fast = np.flatnonzero(present & (self.structure.uncounted > self._seen))
+        self._seen = self.structure.version
         if len(fast) > _MANY_FAST * len(present):
             self._listed[:] = _EXPIRED
         elif len(fast):
@@ -198,7 +199,7 @@ class NearLists:
         self.filled += len(rows)
         self._listed[rows] = radius[rows] + self.margin
         self._reference[rows] = position[rows]
-        self._travel[rows] = self.structure.arrays.travel[CLASSES - 2]
+        self._travel[rows] = self.structure.travelled
         cut = rows
         while len(cut):
             stamp = self._stamps(len(cut))
