@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from tropel.environment.kinetic import tetra
 from tropel.environment.kinetic.tetra import Tetrahedralisation
-from tropel.environment.kinetic.tetra_arrays import GAVE_UP
+from tropel.environment.kinetic.tetra_arrays import DONE, GAVE_UP, STUCK, TetraArrays
 from tropel.errors import ModelError
 
 Floats = NDArray[np.float64]
@@ -250,16 +250,93 @@ def test_a_crowd_that_spreads_gets_ghosts_farther_away() -> None:
     assert structure.counts.rebuilds >= 3
 
 
-def test_what_is_stuck_ends_in_a_rebuild(monkeypatch: pytest.MonkeyPatch) -> None:
+def walk_too_fast(monkeypatch: pytest.MonkeyPatch) -> Tetrahedralisation:
+    """Steps so long that a rebuild would be the better choice, which is not allowed: much is reinserted."""
+    monkeypatch.setattr(tetra, "_TOO_MANY_INVERTED", 1.0)
+    rng = np.random.default_rng(0)
+    position = random_crowd(rng, 400)
+    side = 400 ** (1 / 3)
+    structure = Tetrahedralisation(position)
+    for _ in range(60):
+        position = np.abs(position + random_steps(rng, len(position), 0.3))
+        position = side - np.abs(side - position)
+        structure.advance(position)
+        structure.check_invariants()
+    return structure
+
+
+def test_steps_too_long_for_repair_are_repaired_if_they_have_to_be(monkeypatch: pytest.MonkeyPatch) -> None:
+    counts = walk_too_fast(monkeypatch).counts
+    assert counts.reinsertions > 1000
+    assert counts.rebuilds <= 2
+
+
+def say_stuck(structure: Tetrahedralisation, rng: np.random.Generator, faces: int) -> None:
+    used = np.flatnonzero(structure.arrays.tet_vertex[:, 0] >= 0)
+    structure.arrays.stuck[:faces] = 4 * rng.choice(used, faces)
+    structure.arrays.counts[STUCK] = faces
+
+
+@pytest.mark.parametrize("kind", ["random", "lattice"])
+def test_the_surroundings_of_stuck_faces_are_built_anew(kind: str) -> None:
+    rng = np.random.default_rng(0)
+    structure = Tetrahedralisation(cube(6) if kind == "lattice" else random_crowd(rng, 200))
+    for _ in range(30):
+        say_stuck(structure, rng, 3)
+        assert tetra.refill_stuck(structure.arrays) == DONE
+        assert structure._flip()
+        structure.check_invariants()
+
+
+@pytest.mark.parametrize("broken", ["reinsert_pending", "put_back_inverted"])
+def test_what_fails_ends_in_a_rebuild(broken: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    works = getattr(tetra, broken)
+    calls: list[int] = []
+
+    def fails(arrays: TetraArrays, *rest: int) -> int:
+        """Every other call, after it has done its work."""
+        ended = int(works(arrays, *rest))
+        calls.append(ended)
+        return GAVE_UP if len(calls) % 2 == 0 else ended
+
+    monkeypatch.setattr(tetra, broken, fails)
+    assert walk_too_fast(monkeypatch).counts.rebuilds > 0
+
+
+def test_what_stays_stuck_ends_in_a_rebuild(monkeypatch: pytest.MonkeyPatch) -> None:
+    works = tetra.restore_delaunay
     rng = np.random.default_rng(0)
     position = random_crowd(rng, 100)
     structure = Tetrahedralisation(position)
-    monkeypatch.setattr(tetra, "reinsert_pending", lambda arrays: GAVE_UP)
-    for _ in range(10):
-        position = position + random_steps(rng, len(position), 0.1)
+
+    def leaves_something(arrays: TetraArrays, limit: int) -> int:
+        ended = int(works(arrays, limit))
+        if rebuilds == structure.counts.rebuilds:
+            say_stuck(structure, rng, 1)
+        return ended
+
+    monkeypatch.setattr(tetra, "restore_delaunay", leaves_something)
+    monkeypatch.setattr(tetra, "refill_stuck", lambda arrays: GAVE_UP)
+    for _ in range(5):
+        rebuilds = structure.counts.rebuilds
+        position = position + random_steps(rng, len(position), 0.05)
         structure.advance(position)
         structure.check_invariants()
-    assert structure.counts.rebuilds > 5
+    assert structure.counts.rebuilds == 5
+
+
+def test_too_many_flips_end_in_a_rebuild(monkeypatch: pytest.MonkeyPatch) -> None:
+    works = tetra.restore_delaunay
+    rng = np.random.default_rng(0)
+    position = random_crowd(rng, 150)
+    structure = Tetrahedralisation(position)
+    # A structure that was just built is certified without a flip.
+    monkeypatch.setattr(tetra, "restore_delaunay", lambda arrays, limit: works(arrays, 10))
+    for _ in range(10):
+        position = position + random_steps(rng, len(position), 0.05)
+        structure.advance(position)
+        structure.check_invariants()
+    assert structure.counts.rebuilds == 10
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf])

@@ -35,13 +35,11 @@ from tropel.environment.kinetic.tetra_arrays import (
     with_more_room,
 )
 from tropel.environment.kinetic.tetra_check import check_invariants
-from tropel.environment.kinetic.tetra_delete import delete_vertex
 from tropel.environment.kinetic.tetra_flips import restore_delaunay
 from tropel.environment.kinetic.tetra_insert import insert_many
 from tropel.environment.kinetic.tetra_motion import (
     begin_step,
     count_pending,
-    loosen,
     move_pending,
     put_back_inverted,
     reinsert_pending,
@@ -49,6 +47,7 @@ from tropel.environment.kinetic.tetra_motion import (
     scan_tets,
 )
 from tropel.environment.kinetic.tetra_order import along_a_curve, insertion_order, nudges
+from tropel.environment.kinetic.tetra_refill import delete_vertex, refill_stuck
 from tropel.errors import ModelError
 
 Floats = NDArray[np.float64]
@@ -73,6 +72,8 @@ _TOO_MANY_INVERTED = 0.06
 #: The parts of what is left of the way that are tried before vertices are reinserted. What was put back can often move
 #: once the others have; half of the way gives time for flips on the way.
 _SHARES = (1.0, 0.5, 1.0)
+#: How often flipping is resumed, after what was stuck has been built anew or arrays have grown.
+_MOST_REFILLS = 1000
 
 
 @dataclass
@@ -85,6 +86,7 @@ class TetraCounts:
     flips: int = 0
     reinsertions: int = 0
     rounds: int = 0  #: parts of steps
+    refills: int = 0  #: holes made around stuck faces
     rebuilds: int = 0
 
 
@@ -201,11 +203,18 @@ class Tetrahedralisation:
     def _flip(self) -> bool:
         """Flip until the structure is Delaunay; False if that takes a rebuild."""
         limit = 16 * len(self.arrays.tet_vertex)
-        ended = restore_delaunay(self.arrays, limit)
-        while ended == NO_ROOM:
-            self._make_room()
+        for _ in range(_MOST_REFILLS):
             ended = restore_delaunay(self.arrays, limit)
-        return bool(ended == DONE) and (int(self.arrays.counts[STUCK]) == 0 or loosen(self.arrays) == DONE)
+            if ended == DONE:
+                if self.arrays.counts[STUCK] == 0:
+                    return True
+                self.counts.refills += 1
+                ended = refill_stuck(self.arrays)
+            if ended == NO_ROOM:
+                self._make_room()
+            elif ended != DONE:
+                return False
+        return False
 
     def _insert(self, order: NDArray[np.int64]) -> bool:
         done, ended = insert_many(self.arrays, order, 0)

@@ -17,14 +17,13 @@ from tropel.environment.kinetic.tetra_arrays import (
     LOOKED,
     NOTHING,
     REINSERTIONS,
-    STUCK,
     enqueue,
     gather_star,
 )
 from tropel.environment.kinetic.tetra_certificates import certify_tet, cross, dot
-from tropel.environment.kinetic.tetra_delete import delete_vertex
 from tropel.environment.kinetic.tetra_flips import restore_delaunay
 from tropel.environment.kinetic.tetra_insert import insert_vertex
+from tropel.environment.kinetic.tetra_refill import delete_vertex
 
 
 @kernel
@@ -231,37 +230,3 @@ def reinsert_pending(m):
             if ended != DONE:
                 return ended
     return DONE
-
-
-@kernel
-def loosen(m):
-    """Free stuck faces by reinserting, where it is, one of the five vertices that they stand between."""
-    for _ in range(64):
-        if m.counts[STUCK] == 0:
-            return DONE
-        before = m.counts[STUCK]
-        code = m.stuck[before - 1]
-        t, k = code >> 2, code & 3
-        twin = m.tet_neighbour[t, k]
-        corners = (
-            *(m.tet_vertex[t, 0], m.tet_vertex[t, 1], m.tet_vertex[t, 2], m.tet_vertex[t, 3]),
-            m.tet_vertex[twin >> 2, twin & 3],
-        )
-        for v in corners:
-            if v < GHOSTS or m.position[v, 3] > 0.0:
-                continue
-            ended = reinsert(m, v)
-            if ended != DONE and m.vertex_tet[v] == NOTHING:
-                return GAVE_UP
-            if ended == DONE:
-                # What was stuck is tested again with the faces of the new tetrahedra.
-                while m.counts[STUCK] > 0:
-                    m.counts[STUCK] -= 1
-                    enqueue(m, m.stuck[m.counts[STUCK]])
-                ended = restore_delaunay(m, m.tet_vertex.shape[0])
-                if ended != DONE:
-                    return ended
-                break
-        if m.counts[STUCK] >= before:
-            return GAVE_UP
-    return GAVE_UP

@@ -1,9 +1,11 @@
-"""Deleting a vertex: the hole it leaves is filled by the Delaunay tetrahedra of the vertices around it.
+"""Filling a hole in the structure with the Delaunay tetrahedra of the vertices in it.
 
-The hole is filled from its faces inwards ("gift wrapping"): behind an open face goes the vertex on its inner side whose
-sphere holds no other. New faces either close open ones or become open. When none is left, the tetrahedra fill the hole
-exactly once: all are positively oriented and their outer faces are those of the hole. If points are cospherical, the
-choices may contradict each other, and the filling does not close. Nothing has been changed by then.
+Deleting a vertex leaves the hole of the tetrahedra around it. Where faces are stuck, a hole is made on purpose. A hole
+is filled from its faces inwards ("gift wrapping"): behind an open face goes the vertex on its inner side whose sphere
+holds no other. New faces either close open ones or become open. When none is left, the tetrahedra fill the hole exactly
+once: all are positively oriented and their outer faces are those of the hole. If the hole's faces are not Delaunay, or
+points are cospherical, choices may contradict each other, and the filling does not close. Nothing has been changed by
+then.
 
 Rows of `open_face`: four vertices of which one place is empty (a vertex there on the inner side makes a positively
 oriented tetrahedron); that place; the three vertices of the face, ascending; the face's other side. Rows of `fan`: the
@@ -23,10 +25,11 @@ from tropel.environment.kinetic.tetra_arrays import (
     GAVE_UP,
     NO_ROOM,
     NOTHING,
+    STAMP,
+    STUCK,
     enqueue,
     gather_star,
     glue,
-    place_in,
     release_tet,
     take_tet,
 )
@@ -34,6 +37,8 @@ from tropel.environment.kinetic.tetra_certificates import cross, dot
 
 #: Relative differences below this are left to exact predicates.
 _DOUBT = 1e-7
+#: Layers of tetrahedra around a stuck face to build anew; more than a few have never been needed.
+_MOST_LAYERS = 9
 
 
 @inlined_kernel
@@ -76,28 +81,36 @@ def _write_open(m, row, a, b, c, d, place, other_side):
 
 
 @kernel
-def _open_hole(m, v, star):
-    """Write the faces of the hole and the vertices around it; returns how many vertices, or 0 if there is no room."""
-    links = 0
-    for i in range(star):
+def _open_hole(m, size, left_out):
+    """Write the faces around the tetrahedra in `cavity`, which have the last stamp, and their vertices without one.
+
+    Returns how many faces and vertices, or (0, 0) if there is no room.
+    """
+    stamp = m.counts[STAMP]
+    faces, links = 0, 0
+    for i in range(size):
         t = m.cavity[i]
-        place = place_in(m, t, v)
         tet = m.tet_vertex[t]
-        _write_open(m, i, tet[0], tet[1], tet[2], tet[3], place, m.tet_neighbour[t, place])
-        for q in range(4):
-            if q == place:
+        for k in range(4):
+            twin = m.tet_neighbour[t, k]
+            if twin == NOTHING or m.tet_stamp[twin >> 2] != stamp:
+                if faces == m.open_face.shape[0]:
+                    return 0, 0
+                _write_open(m, faces, tet[0], tet[1], tet[2], tet[3], k, twin)
+                faces += 1
+            if tet[k] == left_out:
                 continue
             known = False
-            for k in range(links):
-                if m.link[k] == tet[q]:
+            for q in range(links):
+                if m.link[q] == tet[k]:
                     known = True
                     break
             if not known:
                 if links == m.link.shape[0]:
-                    return 0
-                m.link[links] = tet[q]
+                    return 0, 0
+                m.link[links] = tet[k]
                 links += 1
-    return links
+    return faces, links
 
 
 @kernel
@@ -154,10 +167,10 @@ def _best_behind(m, face, links):
 
 
 @kernel
-def _fill_hole(m, star, links):
+def _fill_hole(m, faces, links):
     """Fill `fan` with the tetrahedra of the hole; returns how many, or 0 if the filling does not close."""
-    opened, made = star, 0
-    bound = min(4 * star + 64, m.fan.shape[0])
+    opened, made = faces, 0
+    bound = min(4 * (faces + links) + 64, m.fan.shape[0])
     while opened > 0:
         if made == bound:
             return 0
@@ -211,18 +224,37 @@ def _fill_hole(m, star, links):
 
 
 @kernel
-def delete_vertex(m, v):
-    """Take a vertex out; the faces of the filled hole join the queue."""
-    star = gather_star(m, v)
-    if star > m.open_face.shape[0]:
+def _uses_all(m, made, links):
+    """Whether every vertex of the hole is in a new tetrahedron."""
+    for q in range(links):
+        m.vertex_tet[m.link[q]] = NOTHING
+    for i in range(made):
+        for k in range(4):
+            m.vertex_tet[m.fan[i, k]] = 0
+    missing = 0
+    for q in range(links):
+        missing += m.vertex_tet[m.link[q]] == NOTHING
+    return missing == 0
+
+
+@kernel
+def _refill(m, size, left_out):
+    """Replace the tetrahedra in `cavity`, which have the last stamp, by those of their vertices without one.
+
+    The new faces join the queue.
+    """
+    faces, links = _open_hole(m, size, left_out)
+    made = _fill_hole(m, faces, links)
+    if faces == 0 or made == 0:
         return GAVE_UP
-    links = _open_hole(m, v, star)
-    made = _fill_hole(m, star, links)
-    if made == 0:
-        return GAVE_UP
-    if m.counts[FREE] + star < made:
+    if m.counts[FREE] + size < made:
         return NO_ROOM
-    for i in range(star):
+    if not _uses_all(m, made, links):
+        for i in range(size):
+            for k in range(4):
+                m.vertex_tet[m.tet_vertex[m.cavity[i], k]] = m.cavity[i]
+        return GAVE_UP
+    for i in range(size):
         release_tet(m, m.cavity[i])
     for i in range(made):
         m.fan[i, 8] = take_tet(m)
@@ -238,5 +270,50 @@ def delete_vertex(m, v):
             else:
                 glue(m, 4 * t + k, other_side)
             enqueue(m, 4 * t + k)
-    m.vertex_tet[v] = NOTHING
     return DONE
+
+
+@kernel
+def delete_vertex(m, v):
+    """Take a vertex out; the faces of the filled hole join the queue."""
+    ended = _refill(m, gather_star(m, v), v)
+    if ended == DONE:
+        m.vertex_tet[v] = NOTHING
+    return ended
+
+
+@kernel
+def _gather_around(m, t, layers):
+    """Write a tetrahedron and those up to some layers around it to `cavity`, with a fresh stamp; returns how many."""
+    m.counts[STAMP] += 1
+    stamp = m.counts[STAMP]
+    m.cavity[0] = t
+    m.tet_stamp[t] = stamp
+    size, done = 1, 0
+    for _ in range(layers):
+        end = size
+        while done < end:
+            for k in range(4):
+                twin = m.tet_neighbour[m.cavity[done], k]
+                if twin != NOTHING and m.tet_stamp[twin >> 2] != stamp:
+                    m.tet_stamp[twin >> 2] = stamp
+                    m.cavity[size] = twin >> 2
+                    size += 1
+            done += 1
+    return size
+
+
+@kernel
+def refill_stuck(m):
+    """Build the surroundings of the last stuck face anew, as far as it takes; then all stuck faces are tested again."""
+    t = m.stuck[m.counts[STUCK] - 1] >> 2
+    for layers in range(1, _MOST_LAYERS):
+        ended = _refill(m, _gather_around(m, t, layers), NOTHING)
+        if ended == NO_ROOM:
+            return ended
+        if ended == DONE:
+            while m.counts[STUCK] > 0:
+                m.counts[STUCK] -= 1
+                enqueue(m, m.stuck[m.counts[STUCK]])
+            return DONE
+    return GAVE_UP
