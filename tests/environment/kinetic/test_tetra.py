@@ -351,6 +351,8 @@ def test_positions_that_are_no_numbers_are_refused(bad: float) -> None:
         Tetrahedralisation(broken)
     with pytest.raises(ModelError, match="one row per agent"):
         structure.advance(position[:, :2])
+    with pytest.raises(ModelError, match="one row per agent"):
+        structure.advance(position[:10])
     structure.check_invariants()
 
 
@@ -359,9 +361,19 @@ def test_rows_must_be_empty_to_be_filled_and_filled_to_be_emptied() -> None:
     structure = Tetrahedralisation(position)
     with pytest.raises(ModelError, match="empty rows"):
         structure.insert(np.array([3]), position)
-    structure.remove(np.array([3]))
+    structure.remove(np.array([3, 3]))
+    structure.check_invariants()
     with pytest.raises(ModelError, match="present"):
         structure.remove(np.array([3]))
+
+
+def test_a_switch_checks_after_every_change() -> None:
+    position = random_crowd(np.random.default_rng(0), 60)
+    structure = Tetrahedralisation(position, check_always=True)
+    structure.advance(position + 0.01)
+    structure.present[7] = False
+    with pytest.raises(ModelError, match="agents that are present"):
+        structure.advance(position)
 
 
 def test_broken_structures_are_found() -> None:

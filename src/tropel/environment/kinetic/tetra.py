@@ -93,13 +93,17 @@ class TetraCounts:
 class Tetrahedralisation:
     """The Delaunay tetrahedralisation of agents in space.
 
-    `position` has a row for each agent; rows with False in `present` are empty until `insert` fills them.
+    `position` has a row for each agent; rows with False in `present` are empty until `insert` fills them. For hunting
+    bugs, `check_always` checks all invariants after every change, which is slow.
     """
 
-    def __init__(self, position: Floats, present: NDArray[np.bool_] | None = None) -> None:
+    def __init__(
+        self, position: Floats, present: NDArray[np.bool_] | None = None, *, check_always: bool = False
+    ) -> None:
         count = len(position)
         self.present = np.ones(count, dtype=np.bool_) if present is None else present.copy()
         self.counts = TetraCounts()
+        self._check_always = check_always
         self.nudge = 0.0  #: on no axis is a vertex farther than this from its agent [m]
         self.version = 0  #: counts changes of positions
         self.uncounted = np.zeros(count, dtype=np.int64)  #: [N] version of the last move that `travelled` leaves out
@@ -143,10 +147,11 @@ class Tetrahedralisation:
         self._note_uncounted()
         if self._fastest[-1] > 0.0 and (self._has_left(position[self.present]) or not self._repair()):
             self._rebuild(position)
-        self._take_counts()
+        self._finish()
 
     def insert(self, rows: NDArray[np.int64], position: Floats) -> None:
         """Put agents into empty rows, at their rows of `position` (which has a row for every agent, as everywhere)."""
+        rows = np.unique(rows)
         if self.present[rows[rows < len(self.present)]].any():
             raise ModelError("only empty rows of the tetrahedralisation can be filled; remove the old agents first")
         if len(position) > len(self.present):
@@ -164,10 +169,11 @@ class Tetrahedralisation:
             self._insert(rows[insertion_order(position[rows])] + GHOSTS) and self._flip()
         ):
             self._rebuild(self._where_agents_are())
-        self._take_counts()
+        self._finish()
 
     def remove(self, rows: NDArray[np.int64]) -> None:
         """Take agents out; their rows are empty then."""
+        rows = np.unique(rows)
         if not self.present[rows].all():
             raise ModelError("only agents that are present can be removed from the tetrahedralisation")
         self.present[rows] = False
@@ -178,8 +184,13 @@ class Tetrahedralisation:
                 ended = delete_vertex(self.arrays, row + GHOSTS)
             if ended != DONE or not self._flip():
                 self._rebuild(self._where_agents_are())
-                return
+                break
+        self._finish()
+
+    def _finish(self) -> None:
         self._take_counts()
+        if self._check_always:
+            self.check_invariants()
 
     def _repair(self) -> bool:
         """Bring everybody to their targets and restore the structure; False if that takes a rebuild."""
@@ -304,7 +315,7 @@ class Tetrahedralisation:
 
     @staticmethod
     def _check(position: Floats, rows: NDArray[np.bool_]) -> None:
-        if position.ndim != 2 or position.shape[1] != 3 or len(position) < len(rows):
+        if position.ndim != 2 or position.shape[1] != 3 or len(position) != len(rows):
             raise ModelError(f"positions must be an array [{len(rows)}, 3], one row per agent, not {position.shape}")
         fine = (np.abs(position[: len(rows)]) <= _FARTHEST).all(axis=1) | ~rows  # False for NaN
         if not fine.all():

@@ -200,7 +200,8 @@ class NearLists:
         self._listed[rows] = radius[rows] + self.margin
         self._reference[rows] = position[rows]
         self._travel[rows] = self.structure.travelled
-        cut = rows
+        # Tetrahedra are numbered by place, more or less: consecutive floods then meet the same ones.
+        cut = rows[np.argsort(self.structure.arrays.vertex_tet[rows + GHOSTS])]
         while len(cut):
             stamp = self._stamps(len(cut))
             lists = (self._members, self._length)
