@@ -282,6 +282,12 @@ def _kinetic_neighbourhoods() -> None:
         sim.world.set_door("door", open=True)
         sim.step()
         sim.sense().csr()
+    birds = Group("birds", count=12)
+    sim = Simulation(World.box((0, 0, 0), (10, 10, 10)), birds, local=Seek(), environment=Kinetic(), dt=0.1)
+    for change in (lambda: None, lambda: sim.remove_agents(ids=[0]), lambda: sim.add_agents("birds", count=30)):
+        change()
+        sim.step()
+        sim.sense().csr()
 
 
 def _habits() -> None:

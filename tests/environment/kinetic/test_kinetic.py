@@ -12,7 +12,8 @@ from tropel._kernels.arrays import Csr
 from tropel.environment.grid import Grid
 from tropel.environment.kinetic.checks import first_fault
 from tropel.environment.kinetic.model import Kinetic
-from tropel.errors import ModelError, ParameterError
+from tropel.environment.kinetic.plane import InPlane
+from tropel.errors import ParameterError
 from tropel.testing import check_neighbours
 
 HALL = shapely.box(0.0, 0.0, 20.0, 14.0)
@@ -44,6 +45,11 @@ def cut_off(p: NDArray[np.float64], q: NDArray[np.float64], r: float, walls: NDA
     return False
 
 
+def plane(kinetic: Kinetic) -> InPlane:
+    assert isinstance(kinetic.crowd, InPlane)
+    return kinetic.crowd
+
+
 def crowd(environment: tropel.Environment, seed: int, *, world: tropel.World | None = None) -> tropel.Simulation:
     """People of all radii cross a hall, arrive and leave all the time."""
     hall = world or tropel.World(HALL, exits={"east": shapely.box(19.0, 5.0, 20.0, 9.0)})
@@ -73,9 +79,9 @@ def test_near_sets_are_those_of_brute_force_in_every_step(seed: int) -> None:
         found = sets_of(sim.sense().csr())
         wanted = [set(np.flatnonzero(row).tolist()) for row in near_by_brute_force(sim)]
         assert found == wanted, step
-        assert first_fault(kinetic.moving.mesh) is None, step
+        assert first_fault(plane(kinetic).moving.mesh) is None, step
         sim.step()
-    assert kinetic.moving.total.rebuilds <= 4
+    assert kinetic.total.rebuilds <= 4
 
 
 @pytest.mark.parametrize("seed", range(2))
@@ -113,8 +119,8 @@ def test_walls_hide_whom_they_should_in_every_step(visibility: str, seed: int) -
         sim.world.set_door("door", open=step % 20 < 10)
         found = sets_of(sim.sense().csr())
         place, radius = sim.agents.position, sim.agents.sense_radius
-        assert kinetic._pieces is not None
-        pieces = kinetic._pieces
+        pieces = plane(kinetic).pieces
+        assert pieces is not None
         walls = pieces.segments[pieces.blocking(sim.world.blocking)]
         near = near_by_brute_force(sim)
         for i, row in enumerate(near):
@@ -128,7 +134,7 @@ def test_walls_hide_whom_they_should_in_every_step(visibility: str, seed: int) -
                 if not hides:
                     wanted.add(j)
             assert found[i] == wanted, (step, i)
-        assert first_fault(kinetic.moving.mesh) is None, step
+        assert first_fault(plane(kinetic).moving.mesh) is None, step
         sim.step()
     assert hidden > 20
 
@@ -139,20 +145,32 @@ def test_periodic_space_is_refused() -> None:
         tropel.Simulation(world, tropel.Group("birds", count=5), environment=Kinetic())
 
 
-def test_boxes_in_3d_are_refused() -> None:
-    with pytest.raises(ModelError, match="2D"):
-        tropel.Simulation(
-            tropel.World.box((0.0,) * 3, (10.0,) * 3), tropel.Group("birds", count=5), environment=Kinetic()
-        )
-
-
 @pytest.mark.parametrize("visibility", ["near", "approachable", "visible"])
 def test_it_keeps_what_environments_promise(visibility: str) -> None:
     """Also when people come and go, clump together, stand on each other, on threads and after a resume."""
     if visibility == "near":
-        check_neighbours(Kinetic, dims=(2,))
+        check_neighbours(Kinetic)
         return
     # Without walls, nobody is hidden.
     open_space = tropel.World.box((0.0, 0.0), (20.0, 14.0), open=True)
     people = tropel.Group("people", count=60, sense_radius=tropel.Uniform(0.5, 3.0))
     check_neighbours(lambda: Kinetic(visibility=visibility), world=open_space, agents=people)
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_birds_in_a_box_have_the_neighbours_of_the_grid_in_every_step(seed: int) -> None:
+    box = tropel.World.box((0.0,) * 3, (12.0,) * 3)
+    birds = tropel.Group("birds", count=150, sense_radius=tropel.Uniform(0.5, 3.0))
+    sim = tropel.Simulation(box, birds, local=tropel.Flocking(), seed=seed, threads=1)
+    kinetic = Kinetic()
+    for step in range(STEPS):
+        wanted = sim.sense().csr()
+        wanted = Csr(wanted.indptr.copy(), wanted.indices.copy())
+        found = kinetic.sense(sim.moment()).csr()
+        assert np.array_equal(wanted.indptr, found.indptr), step
+        assert np.array_equal(wanted.indices, found.indices), step
+        sim.step()
+        if step % 40 == 20:  # some leave and others come
+            sim.remove_agents(ids=range(step, step + 15))
+            sim.add_agents("birds", count=12, sense_radius=2.0)
+    assert kinetic.total.rebuilds <= 8

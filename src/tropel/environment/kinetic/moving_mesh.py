@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +10,8 @@ from numpy.typing import NDArray
 from tropel.agents.state import Floats
 from tropel.environment.kinetic.certificates import PACES, issue_touched
 from tropel.environment.kinetic.mesh import FLIPS, GHOSTS, STUCK, Mesh, flip_until_delaunay, new_mesh
-from tropel.environment.kinetic.repair import FAILED, LOOKED_AT, REINSERTED, REPORTED, WENT_BACK, advance, new_desk
+from tropel.environment.kinetic.repair import FAILED, LOOKED_AT, REINSERTED, REPORTED, advance, new_desk
+from tropel.environment.kinetic.report import MeshReport
 from tropel.environment.kinetic.vertices import insert, insert_all, most_aside, remove
 from tropel.environment.kinetic.walls import CROSSES, MEETS, force_edge, release_edge
 from tropel.errors import GeometryError, ModelError
@@ -25,24 +25,6 @@ _MORE, _LEAST_MORE = 0.25, 64
 #: The longest moves of the speed classes, in units of the mean move of those who move, and how often that is measured.
 _SLOW, _FAST = 2.0, 8.0
 _MEASURED_EVERY = 32
-
-
-@dataclass(frozen=True, kw_only=True)
-class MeshReport:
-    """What one step, or all steps so far, took."""
-
-    certificates: int = 0  #: that exist, one for each edge
-    looked_at: int = 0
-    failed: int = 0
-    flips: int = 0
-    went_back: int = 0  #: points that could not move at first
-    reinserted: int = 0
-    rebuilds: int = 0
-
-    def plus(self, other: MeshReport) -> MeshReport:
-        """Both together; the certificates are those of the other."""
-        sums = {name: getattr(self, name) + getattr(other, name) for name in vars(self) if name != "certificates"}
-        return MeshReport(certificates=other.certificates, **sums)
 
 
 class MovingMesh:
@@ -133,7 +115,6 @@ class MovingMesh:
                 looked_at=int(report[LOOKED_AT]),
                 failed=int(report[FAILED]),
                 flips=int(self._mesh.counts[FLIPS]) - flips,
-                went_back=int(report[WENT_BACK]),
                 reinserted=int(report[REINSERTED]),
             )
         )

@@ -37,8 +37,8 @@ from tropel.environment.kinetic.mesh import (
 from tropel.environment.kinetic.vertices import MOST_AROUND, insert, remove
 from tropel.environment.kinetic.walls import force_edge
 
-#: Entries of a step's report: certificates looked at, and failed; vertices that went back, and that were reinserted.
-LOOKED_AT, FAILED, WENT_BACK, REINSERTED, REPORTED = 0, 1, 2, 3, 4
+#: Entries of a step's report: certificates looked at, and failed; vertices that were reinserted.
+LOOKED_AT, FAILED, REINSERTED, REPORTED = 0, 1, 2, 3
 
 #: Vertices that have been slower than their class for this many steps get a lower one.
 _CALM_STEPS = 20
@@ -305,7 +305,6 @@ def advance(mesh, desk, now_x, now_y, travel, limits, report):
     waiting = _unfold(mesh, desk, due)
     if _look(mesh, desk, due, travel, report) == STUCK:
         return STUCK
-    report[WENT_BACK] = waiting
     for k in range(waiting):
         desk.is_back[desk.waiting[k]] = 0
     if waiting > 0:

@@ -107,8 +107,9 @@ def make_arrays(vertices: int, tets: int) -> TetraArrays:
 def with_more_room(old: TetraArrays, vertices: int, tets: int) -> TetraArrays:
     """A copy with room for more vertices or tetrahedra."""
     new = make_arrays(vertices, tets)
-    for name, source, copy in zip(old._fields, old, new, strict=True):
+    for name in old._fields:
         if name != "free_tets":
+            source, copy = getattr(old, name), getattr(new, name)
             copy[: len(source)] = source
     held, more = int(old.counts[FREE]), tets - len(old.tet_vertex)
     new.free_tets[:more] = np.arange(tets - 1, len(old.tet_vertex) - 1, -1)

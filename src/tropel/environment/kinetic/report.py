@@ -1,0 +1,30 @@
+"""What keeping a triangulation up to date has taken."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+
+
+@dataclass(frozen=True, kw_only=True)
+class MeshReport:
+    """What one step, or all steps so far, took."""
+
+    certificates: int = 0  #: that exist
+    looked_at: int = 0
+    failed: int = 0
+    flips: int = 0
+    reinserted: int = 0  #: agents that had to be taken out and put back in elsewhere
+    rebuilds: int = 0
+
+    def plus(self, other: MeshReport) -> MeshReport:
+        """Both together; the certificates are those of the other."""
+        return self._combined(other, 1)
+
+    def since(self, earlier: MeshReport) -> MeshReport:
+        """What has been added since an earlier report; the certificates are those of this one."""
+        return earlier._combined(self, -1)
+
+    def _combined(self, other: MeshReport, sign: int) -> MeshReport:
+        names = [field.name for field in fields(self) if field.name != "certificates"]
+        sums = {name: getattr(other, name) + sign * getattr(self, name) for name in names}
+        return MeshReport(certificates=other.certificates, **sums)
