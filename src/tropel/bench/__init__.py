@@ -18,6 +18,7 @@ _MODULES = {
     "lattice": "tropel.bench.lattice",
     "neighbours": "tropel.bench.neighbours",
     "orca": "tropel.bench.orca",
+    "kinetic": "tropel.bench.kinetic",
     "planning": "tropel.bench.planning",
     "steering": "tropel.bench.steering",
 }

@@ -266,3 +266,43 @@ def test_a_wall_listed_twice_stays_until_both_are_open() -> None:
     moving.set_walls(np.array([False, False]))
     assert not is_constrained(moving, 0)
     assert first_fault(moving.mesh) is None
+
+
+@pytest.mark.parametrize("step", [0.02, 0.3, 3.0])
+def test_walls_that_sweep_through_a_crowd(step: float) -> None:
+    """Slowly, and so fast that they jump over people: the wall stays an edge, and nobody is lost."""
+    rng = np.random.default_rng(2)
+    base = np.array([[0.0, -1.0, 0.0, 4.0], [0.0, 4.0, 2.0, 6.0], [-2.0, 8.0, 1.0, 9.0]])
+    moving = MovingMesh(base)
+    points = rng.uniform(0.0, 10.0, (150, 2))
+    for number in range(STEPS):
+        points = points + rng.normal(0.0, 0.02, points.shape)
+        along = 5.0 - 5.0 * math.cos(step * number / 5.0)
+        moving.move_walls(base + np.array([along, 0.0, along, 0.0]))
+        moving.update(ids_of(points), points)
+        check(moving, points, number)
+        for wall in range(len(base)):
+            assert is_constrained(moving, wall), (number, wall)
+    assert moving.total.rebuilds <= 2
+
+
+def test_a_wall_that_turns_and_lands_on_people() -> None:
+    moving = MovingMesh(np.array([[0.0, 0.0, 4.0, 0.0]]))
+    points = np.array([[2.0, 0.0], [0.0, 2.0], [1.0, 1.0], [3.0, 3.0], [-2.0, 1.0], [2.0, -3.0]])
+    for number in range(STEPS):
+        angle = 0.25 * math.pi * (number % 8) if number % 2 else 0.1 * number
+        moving.move_walls(np.array([[0.0, 0.0, 4.0 * math.cos(angle), 4.0 * math.sin(angle)]]))
+        moving.update(ids_of(points), points)
+        check(moving, points, number)
+        assert is_constrained(moving, 0), number
+
+
+def test_walls_may_not_tear_apart_nor_cross() -> None:
+    moving = MovingMesh(np.array([[0.0, 0.0, 4.0, 0.0], [4.0, 0.0, 4.0, 3.0], [0.0, 5.0, 4.0, 5.0]]))
+    points = np.array([[1.0, 1.0], [5.0, 1.0]])
+    moving.update(ids_of(points), points)
+    with pytest.raises(GeometryError, match="share an end"):
+        moving.move_walls(np.array([[0.0, 0.0, 4.0, 0.0], [4.0, 1.0, 4.0, 3.0], [0.0, 5.0, 4.0, 5.0]]))
+    moving.move_walls(np.array([[0.0, 0.0, 4.0, 0.0], [4.0, 0.0, 4.0, 3.0], [2.0, -1.0, 2.0, 5.0]]))
+    with pytest.raises(GeometryError, match="crosses another wall"):
+        moving.update(ids_of(points), points)

@@ -129,6 +129,15 @@ class MovingMesh:
             issue_touched(self._mesh, self._travel)
         return changed
 
+    def move_walls(self, segments: Floats) -> None:
+        """Walls are here now, with the same ends in common as before; `update` moves them, together with the points."""
+        ends = self.wall_ends.copy()
+        ends[self.wall_vertices - GHOSTS] = np.asarray(segments, dtype=np.float64).reshape(-1, 2, 2)
+        self._check(ends)
+        if not np.array_equal(ends[self.wall_vertices - GHOSTS].reshape(-1, 4), segments):
+            raise GeometryError("walls that share an end must share it after they have moved")
+        self.wall_ends = ends
+
     def _set_wall(self, wall: int) -> None:
         a, b = self.wall_vertices[wall]
         if not self.closed[wall]:
@@ -201,6 +210,8 @@ class MovingMesh:
             self._measure(points)
         self._steps += 1
         self._x[slots], self._y[slots] = points[:, 0], points[:, 1]
+        walls = slice(GHOSTS, self.first_point)
+        self._x[walls], self._y[walls] = self.wall_ends[:, 0], self.wall_ends[:, 1]
         return bool(advance(self._mesh, self._desk, self._x, self._y, self._travel, self._limits, report) != STUCK)
 
     def _measure(self, points: Floats) -> None:
@@ -218,10 +229,9 @@ class MovingMesh:
     # Building ---------------------------------------------------------------------------------------------------
 
     def _fits(self, points: Floats) -> bool:
-        """Whether all points are well inside of the ghosts, and there is room for them."""
-        if len(points) > self._room or len(points) == 0:
-            return len(points) <= self._room
-        return bool(np.abs(points - self._middle).max() <= 0.5 * self._away)
+        """Whether everything is well inside of the ghosts, and there is room for all points."""
+        away = [float(np.abs(places - self._middle).max(initial=0.0)) for places in (points, self.wall_ends)]
+        return len(points) <= self._room and max(away) <= 0.5 * self._away
 
     def _allocate(self, count: int, points: Floats) -> None:
         everything = np.concatenate([self.wall_ends, points])

@@ -1,0 +1,181 @@
+"""Keeping neighbourhoods up to date: `Kinetic` next to the grid, which finds everything anew, and to scipy.
+
+People (or birds) at one per square metre (cubic metre) wander at 1.3 m/s within their square (cube). In every step all
+sides get the same positions: ours repairs the triangulation and updates the near lists, the grid sorts and lists
+everybody anew, scipy's cKDTree finds all pairs, and scipy's Delaunay triangulates anew. Everything is on one thread.
+Times are medians over the steps, after a few steps that fill lists and caches.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from scipy.spatial import Delaunay, cKDTree
+
+from tropel._kernels.compile import threads_restored
+from tropel.agents.state import AgentState, Floats
+from tropel.bench.result import BenchResult, Progress
+from tropel.broad_phase import CellGrid
+from tropel.contracts import Moment
+from tropel.environment.grid import Grid
+from tropel.environment.kinetic.model import Kinetic
+from tropel.errors import ModelError
+from tropel.world import World
+
+_SPEED = 1.3
+_SETTLE = 4
+#: Standard deviation of how much people turn in a second [rad].
+_TURN = 1.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Case:
+    """A crowd; `label` names its ratios."""
+
+    label: str
+    agents: int
+    dt: float
+    radius: float
+    dim: int = 2
+    moving: float = 1.0  #: share of the agents that move
+    steps: int = 12
+    peers: bool = True  #: whether scipy is measured too
+
+
+CASES = (
+    Case(label="1k_dt01", agents=1_000, dt=0.1, radius=3.0, steps=40),
+    Case(label="1k_dt001", agents=1_000, dt=0.01, radius=3.0, steps=40),
+    Case(label="10k", agents=10_000, dt=0.1, radius=3.0),
+    Case(label="dt005", agents=10_000, dt=0.05, radius=2.0),
+    Case(label="dt002", agents=10_000, dt=0.02, radius=3.0, steps=24),
+    Case(label="dt001", agents=10_000, dt=0.01, radius=3.0, steps=40),
+    Case(label="r10_dt001", agents=10_000, dt=0.01, radius=10.0, steps=24, peers=False),
+    Case(label="idle", agents=10_000, dt=0.1, radius=3.0, moving=0.01, steps=24, peers=False),
+    Case(label="100k", agents=100_000, dt=0.1, radius=3.0, steps=6),
+    Case(label="100k_dt001", agents=100_000, dt=0.01, radius=3.0, peers=False),
+    # A displacement of 0.03 of the spacing in each step.
+    Case(label="3d_10k", agents=10_000, dt=0.03 / _SPEED, radius=1.5, dim=3),
+)
+
+
+def measure(progress: Progress, cases: Sequence[Case] = CASES) -> BenchResult:
+    """Measure every case."""
+    result = BenchResult(name="kinetic")
+    total = sum(case.steps + _SETTLE for case in cases)
+    done = 0
+    with threads_restored(1):
+        for case in cases:
+            contest = _Contest(case)
+            for step in range(case.steps + _SETTLE):
+                progress(f"{case.agents:,} agents in {case.dim}D, dt {case.dt:.3g} s", done, total)
+                contest.step(timed=step >= _SETTLE)
+                done += 1
+            result.rows.append(contest.row())
+            result.ratios.update(contest.ratios())
+    progress("done", total, total)
+    result.notes.append(
+        "grid_over_ours compares whole near lists; scipy_over_ours compares the triangulation alone with a new one."
+    )
+    return result
+
+
+@dataclass
+class _Times:
+    seconds: dict[str, list[float]] = field(default_factory=dict)
+
+    def take(self, what: str, function: Callable[[], Any], *, timed: bool) -> Any:
+        begun = time.perf_counter()
+        outcome = function()
+        if timed:
+            self.seconds.setdefault(what, []).append(time.perf_counter() - begun)
+        return outcome
+
+    def median(self, what: str) -> float | None:
+        return float(np.median(self.seconds[what])) if what in self.seconds else None
+
+
+class _Contest:
+    """One case."""
+
+    def __init__(self, case: Case) -> None:
+        self.case = case
+        self.edge = case.agents ** (1.0 / case.dim)
+        high = [self.edge] * case.dim
+        self.world = World(bounds=(0.0, 0.0, *high)) if case.dim == 2 else World.box([0.0] * 3, high)
+        self.rng = np.random.default_rng(case.agents)
+        self.state = AgentState(case.dim)
+        self.state.add(case.agents, {"sense_radius": case.radius})
+        self.state.position[:] = self.edge * self.rng.random((case.agents, case.dim))
+        self.heading = self.rng.normal(size=(case.agents, case.dim))
+        self.kinetic, self.grid, self.cells = Kinetic(), Grid(), CellGrid()
+        self.times = _Times()
+        self.report = self.kinetic.last
+
+    def step(self, *, timed: bool) -> None:
+        self._wander()
+        take, state = self.times.take, self.state
+        near = take("triangulation", lambda: self.kinetic.sense(self._moment()), timed=timed)
+        near.cells.cell_list  # noqa: B018 - the engine sorts agents into cells in any case
+        ours = take("lists", lambda: near.lists(state.sense_radius), timed=timed)
+        self.report = self.kinetic.last
+        grid = take("grid", lambda: self.grid.sense(self._moment()).csr(), timed=timed)
+        if len(grid.indices) != len(ours.indices):
+            raise ModelError(
+                f"'{self.case.label}': the grid lists {len(grid.indices)} neighbours and Kinetic {len(ours.indices)}; "
+                f"a benchmark of wrong results means nothing"
+            )
+        if self.case.peers:
+            place = state.position
+            take("tree", lambda: cKDTree(place).query_pairs(self.case.radius, output_type="ndarray"), timed=timed)
+            take("scipy", lambda: Delaunay(place), timed=timed)
+
+    def _moment(self) -> Moment:
+        self.cells.begin(self.state, self.world)
+        return Moment.of(self.state, self.world, cells=self.cells)
+
+    def _wander(self) -> None:
+        """Move everybody who moves, and turn them a little; they turn back at the border."""
+        case, place = self.case, self.state.position
+        movers = slice(0, max(round(case.moving * case.agents), 1))
+        heading = self.heading[movers]
+        heading += self.rng.normal(0.0, _TURN * math.sqrt(case.dt), heading.shape)
+        heading /= np.linalg.norm(heading, axis=1, keepdims=True)
+        ahead = place[movers] + _SPEED * case.dt * heading
+        heading[(ahead < 0.0) | (ahead > self.edge)] *= -1.0
+        moved: Floats = place.copy()
+        moved[movers] = place[movers] + _SPEED * case.dt * heading
+        self.state.columns["position"] = moved
+
+    def row(self) -> dict[str, Any]:
+        case, times = self.case, self.times
+        per_agent = 1e9 / case.agents
+        found = {name: times.median(name) for name in ("triangulation", "lists", "grid", "tree", "scipy")}
+        ours = (found["triangulation"] or 0.0) + (found["lists"] or 0.0)
+        report = self.report
+        return {
+            "dim": case.dim,
+            "agents": case.agents,
+            "dt_s": case.dt,
+            "radius_m": case.radius,
+            "moving": case.moving,
+            "looked_at": report.looked_at / max(report.certificates, 1),
+            "flips_per_agent": report.flips / case.agents,
+            "triangulation_ns": (found["triangulation"] or 0.0) * per_agent,
+            "lists_ns": (found["lists"] or 0.0) * per_agent,
+            "ours_ns": ours * per_agent,
+            "grid_ns": (found["grid"] or 0.0) * per_agent,
+            "ckdtree_ns": None if found["tree"] is None else found["tree"] * per_agent,
+            "delaunay_ns": None if found["scipy"] is None else found["scipy"] * per_agent,
+        }
+
+    def ratios(self) -> dict[str, float]:
+        row, label = self.row(), self.case.label
+        found = {f"grid_over_ours_{label}": row["grid_ns"] / row["ours_ns"]}
+        if row["delaunay_ns"] is not None:
+            found[f"scipy_over_ours_{label}"] = row["delaunay_ns"] / row["triangulation_ns"]
+        return found
