@@ -28,7 +28,9 @@ CROWD_PLOTS = {
     "crowd_gamma": "The effect of the discount gamma",
     "crowd_density": "Speed and flow of a lattice crowd by density",
 }
-PLOTS = {**PHASE_PLOTS, **CROWD_PLOTS}
+#: Plots of the layers between planning and steering.
+LAYER_PLOTS = {"layers_fig5": "The near environment of an agent in a triangulation, without and with walls"}
+PLOTS = {**PHASE_PLOTS, **LAYER_PLOTS, **CROWD_PLOTS}
 
 
 def list_scenarios(

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from tropel.cli.list import CROWD_PLOTS, PHASE_PLOTS, PLOTS
+from tropel.cli.list import CROWD_PLOTS, LAYER_PLOTS, PHASE_PLOTS, PLOTS
 from tropel.cli.options import Quiet, picture_file, show
 from tropel.errors import TropelError, suggest
 
@@ -44,6 +44,8 @@ def plot(
     game_fig3: with a target behind a gap that is too narrow, without and with competition of behaviours.
 
     A table of encounters (.parquet or .csv) becomes contact time by distance and per person.
+
+    layers_fig5: whom an agent can approach in a triangulation of the crowd, without and with walls.
 
     crowd_fig3, 4, 7, 9, 10 and 11, crowd_gamma and crowd_density are about lattice crowds.
     """
@@ -98,6 +100,10 @@ def _draw_by_name(name: str, out: Path | None, quiet: bool) -> list[Path]:
 
         with counting(name, 1, quiet=quiet) as told:
             return draw_crowd_plot(name, picture, lambda what, done, total: told(done, what, total))
+    if name in LAYER_PLOTS:
+        from tropel.figures.neighbourhood import draw_near_environment
+
+        return draw_near_environment(picture)
     from tropel.figures.phase_portraits import competition_portraits, draw_phase_plot, gap_portraits
 
     portraits = gap_portraits() if name == "game_fig2" else competition_portraits()

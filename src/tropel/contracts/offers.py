@@ -125,6 +125,28 @@ class OfferedCongestion:
     filters: Callable[[], Sequence[Filter]]  #: how congestions change the cells now
 
 
+# Neighbourhoods -------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Neighbourhood:
+    """What an agent knows of others, as a triangulation has it."""
+
+    here: Floats  #: where the agent is [m]
+    reach: float  #: its sense radius [m]
+    known: Floats  #: (K, 2): where those are that it knows of
+    crossing: Floats  #: (M, 2, 2): edges from them, or from itself, to vertices outside of its circle; inner end first
+
+
+@dataclass(frozen=True, kw_only=True)
+class OfferedTriangulation:
+    """A triangulation of the crowd in the plane, as of the last step."""
+
+    edges: Callable[[], Floats]  #: (E, 2, 2): ordinary edges [m]
+    walls: Callable[[], Floats]  #: (W, 2, 2): edges that are walls
+    around: Callable[[int], Neighbourhood | None]  #: by the id of an agent; None if it is not there
+
+
 # Collecting them ------------------------------------------------------------------------------------------------
 
 

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 import tropel
 from tropel._kernels.arrays import Csr
+from tropel.contracts.offers import OfferedTriangulation, offered
 from tropel.environment.grid import Grid
 from tropel.environment.kinetic.checks import first_fault
 from tropel.environment.kinetic.model import Kinetic
@@ -137,6 +138,43 @@ def test_walls_hide_whom_they_should_in_every_step(visibility: str, seed: int) -
         assert first_fault(plane(kinetic).moving.mesh) is None, step
         sim.step()
     assert hidden > 20
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 5])
+def test_a_handful_of_people(count: int) -> None:
+    """Few enough for the room that a mesh has before anybody is there."""
+    hall = tropel.World(shapely.box(0.0, 0.0, 3.0, 3.0), exits={"out": shapely.box(2.0, 1.0, 3.0, 2.0)})
+    people = [
+        tropel.Group("people", count=count, region=shapely.box(0.0, 0.0, 1.5, 3.0)),
+        tropel.Source("people", rate=4.0, region=shapely.box(0.0, 0.0, 1.5, 3.0)),
+    ]
+    for visibility in ("near", "visible"):
+        sim = tropel.Simulation(hall, people, environment=Kinetic(visibility=visibility), seed=count)
+        for _ in range(60):
+            wanted = [set(np.flatnonzero(row).tolist()) for row in near_by_brute_force(sim)]
+            assert sets_of(sim.sense().csr()) == wanted
+            sim.step()
+
+
+def test_displays_get_the_triangulation_and_a_near_set() -> None:
+    kinetic = Kinetic(visibility="approachable")
+    sim = crowd(kinetic, 0, world=rooms())
+    sim.step()
+    near = sets_of(sim.sense().csr())
+    offer = offered([kinetic], OfferedTriangulation)[0]
+    blocking = int(np.count_nonzero(plane(kinetic).moving.closed))
+    assert len(offer.walls()) == blocking
+    assert len(offer.edges()) > 2 * len(sim.agents)
+    for row in range(0, len(sim.agents), 7):
+        around = offer.around(int(sim.agents.id[row]))
+        assert around is not None
+        assert np.array_equal(around.here, sim.agents.position[row])
+        known = {tuple(place) for place in around.known.tolist()}
+        assert known == {tuple(sim.agents.position[j].tolist()) for j in near[row]}
+        inner, outer = (np.linalg.norm(around.crossing[:, k] - around.here, axis=1) for k in range(2))
+        assert (inner <= around.reach).all()
+        assert (outer > around.reach).all()
+    assert offer.around(10**9) is None
 
 
 def test_periodic_space_is_refused() -> None:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import Literal
 
+import numpy as np
+
 from tropel._kernels.arrays import Csr
 from tropel.agents.state import Floats
 from tropel.contracts import Environment, EnvironmentDeclaration, Moment, Near
+from tropel.contracts.offers import Neighbourhood, OfferedTriangulation
 from tropel.environment.kinetic.lists import APPROACHABLE, NEAR, VISIBLE
 from tropel.environment.kinetic.plane import InPlane
 from tropel.environment.kinetic.report import MeshReport
@@ -51,6 +54,20 @@ class Kinetic(Environment):
         self._world = world
         self.crowd = InPlane(world, _KNOWS[self.visibility]) if world.dim == 2 else InSpace()
         return self.crowd
+
+    def offers(self) -> tuple[object, ...]:
+        if isinstance(self.crowd, InSpace):
+            return ()
+        return (OfferedTriangulation(edges=self._edges, walls=self._walls, around=self._around),)
+
+    def _edges(self) -> Floats:
+        return self.crowd.edges(constrained=False) if isinstance(self.crowd, InPlane) else np.empty((0, 2, 2))
+
+    def _walls(self) -> Floats:
+        return self.crowd.edges(constrained=True) if isinstance(self.crowd, InPlane) else np.empty((0, 2, 2))
+
+    def _around(self, agent: int) -> Neighbourhood | None:
+        return self.crowd.around(agent) if isinstance(self.crowd, InPlane) else None
 
     def sense(self, moment: Moment) -> Near:
         crowd = self.crowd

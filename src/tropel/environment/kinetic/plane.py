@@ -5,11 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from tropel._kernels.arrays import Csr
-from tropel.agents.state import Floats
+from tropel.agents.state import AgentState, Floats
 from tropel.contracts import Moment, Near
+from tropel.contracts.offers import Neighbourhood
 from tropel.environment.kinetic.lists import NEAR, NearLists
 from tropel.environment.kinetic.moving_mesh import MovingMesh
 from tropel.environment.kinetic.report import MeshReport
+from tropel.environment.kinetic.shown import edges_of, neighbourhood_of
 from tropel.environment.kinetic.wall_pieces import split_walls
 from tropel.world import World
 
@@ -23,7 +25,8 @@ class InPlane:
         self._knows = knows
         # For the sense radii, and for others that a model may ask for.
         self._usual, self._other = NearLists(), NearLists()
-        self._built = 0
+        self._built = -1
+        self._state: AgentState | None = None
 
     @property
     def last(self) -> MeshReport:
@@ -36,6 +39,7 @@ class InPlane:
     def follow(self, moment: Moment) -> None:
         """Agents have moved, come or gone, and doors have opened or closed."""
         state, moving, both = moment.state, self.moving, (self._usual, self._other)
+        self._state = state
         if self.pieces is not None and len(moving.set_walls(self.pieces.blocking(moment.world.blocking))):
             for kept in both:
                 kept.expire_all()
@@ -49,6 +53,19 @@ class InPlane:
                 kept.forget(len(moving.mesh.x))
             elif len(fresh):
                 kept.announce(moving.mesh, moving.vertices_of(fresh))
+
+    def edges(self, *, constrained: bool) -> Floats:
+        """(E, 2, 2): ordinary edges, or those that are walls [m]."""
+        return edges_of(self.moving.mesh, constrained=constrained)
+
+    def around(self, agent: int) -> Neighbourhood | None:
+        """Whom an agent can approach, as of the last step; some of them may be hidden from it."""
+        state, moving = self._state, self.moving
+        row = -1 if state is None else int(state.row_of(np.array([agent]))[0])
+        if state is None or row < 0 or agent not in moving.ids:
+            return None
+        vertex = int(moving.vertices_of(np.array([agent]))[0])
+        return neighbourhood_of(moving.mesh, vertex, float(state.sense_radius[row]), moving.first_point)
 
     def lists(self, near: Near, radius: Floats) -> Csr:
         """Rows of those that each agent knows of within a radius."""

@@ -67,7 +67,7 @@ def draw_links(canvas: Canvas, seen: Links) -> None:
     here, there = in_space(seen.here[None]) + lift, in_space(seen.there) + lift
     ends = np.stack([np.broadcast_to(here, there.shape), there], axis=1)
     if flat:
-        ends = np.concatenate([ends, _ring(here[0], seen.reach)])
+        ends = np.concatenate([ends, dashed_ring(here[0], seen.reach)])
     colours = np.broadcast_to(instance_colours(rgb_array([style.INK])), (len(ends), 2, 3))
     if not len(ends):
         canvas.clear()
@@ -81,7 +81,7 @@ def draw_links(canvas: Canvas, seen: Links) -> None:
     )
 
 
-def _ring(middle: NDArray[np.float32], radius: float) -> NDArray[np.float32]:
+def dashed_ring(middle: NDArray[np.float32], radius: float) -> NDArray[np.float32]:
     """A dashed circle: every second segment of it."""
     angle = np.linspace(0.0, 2.0 * np.pi, 97)
     around = np.column_stack([np.cos(angle), np.sin(angle), np.zeros(97)]) * radius + middle

@@ -97,5 +97,6 @@ def _own() -> list[Overlay]:
     from tropel.viewer.overlays.bottlenecks import BOTTLENECKS
     from tropel.viewer.overlays.cells import CONGESTION, DENSITY, OCCUPANCY
     from tropel.viewer.overlays.field import ARROWS, COLOURS
+    from tropel.viewer.overlays.triangulation import NEAR_SET, TRIANGULATION
 
-    return [COLOURS, DENSITY, OCCUPANCY, CONGESTION, ARROWS, BOTTLENECKS, LINKS, TRAILS]
+    return [COLOURS, DENSITY, OCCUPANCY, CONGESTION, ARROWS, BOTTLENECKS, TRIANGULATION, NEAR_SET, LINKS, TRAILS]

@@ -1,0 +1,65 @@
+"""What displays show of a triangulation in the plane: its edges, and the near set of one agent (LAYERS figure 5)."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tropel.agents.state import Floats
+from tropel.contracts.offers import Neighbourhood
+from tropel.environment.kinetic.mesh import GHOSTS, Mesh
+
+
+def edges_of(mesh: Mesh, *, constrained: bool) -> Floats:
+    """(E, 2, 2): the ends of all ordinary edges, or of all constrained ones, without those to ghosts."""
+    half_edges = np.flatnonzero((mesh.corner >= 0) & (mesh.twin > np.arange(len(mesh.twin))))
+    half_edges = half_edges[(mesh.constrained[half_edges] != 0) == constrained]
+    ends = np.stack([mesh.corner[_after(half_edges)], mesh.corner[_after(_after(half_edges))]], axis=1)
+    ends = ends[(ends >= GHOSTS).all(axis=1)]
+    return np.stack([mesh.x[ends], mesh.y[ends]], axis=-1)
+
+
+def neighbourhood_of(mesh: Mesh, v: int, reach: float, first_point: int) -> Neighbourhood:
+    """Those approachable from a vertex, and the edges from them to vertices outside of the circle."""
+    here = np.array([mesh.x[v], mesh.y[v]])
+    inside, known, crossing = {v}, [], []
+    waiting = [v]
+    while waiting:
+        u = waiting.pop()
+        for w in _next_to(mesh, u):
+            if w < GHOSTS or w in inside:
+                continue
+            if np.hypot(mesh.x[w] - here[0], mesh.y[w] - here[1]) <= reach:
+                inside.add(w)
+                waiting.append(w)
+                if w >= first_point:
+                    known.append(w)
+            else:
+                crossing.append((u, w))
+    ends = np.array(crossing, dtype=np.int64).reshape(-1, 2)
+    rows = np.array(known, dtype=np.int64)
+    return Neighbourhood(
+        here=here,
+        reach=reach,
+        known=np.stack([mesh.x[rows], mesh.y[rows]], axis=-1),
+        crossing=np.stack([mesh.x[ends], mesh.y[ends]], axis=-1),
+    )
+
+
+def _after(half_edges: NDArray[np.int64]) -> NDArray[np.int64]:
+    return np.where(half_edges % 3 == 2, half_edges - 2, half_edges + 1)
+
+
+def _next_to(mesh: Mesh, v: int) -> list[int]:
+    """The vertices next to a vertex."""
+    found = []
+    first = h = int(mesh.star[v])
+    while True:
+        after, before = (h + 1 if h % 3 != 2 else h - 2), (h - 1 if h % 3 != 0 else h + 2)
+        found.append(int(mesh.corner[after]))
+        across = int(mesh.twin[after])
+        if across < 0:
+            return [*found, int(mesh.corner[before])]
+        h = across + 1 if across % 3 != 2 else across - 2
+        if h == first:
+            return found
