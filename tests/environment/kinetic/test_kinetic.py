@@ -156,6 +156,26 @@ def test_a_handful_of_people(count: int) -> None:
             sim.step()
 
 
+def test_centres_of_round_obstacles_are_vertices_but_nobody_s_neighbours() -> None:
+    pillars = {
+        "still": tropel.Obstacle(radius=0.5, position=(7.0, 7.0)),
+        "moving": tropel.Obstacle(radius=0.5, motion=tropel.Orbit(center=(10.0, 7.0), radius=2.0, period=5.0)),
+    }
+    world = tropel.World(HALL, exits={"east": shapely.box(19.0, 5.0, 20.0, 9.0)}, obstacles=pillars)
+    kinetic = Kinetic()
+    sim = crowd(kinetic, 0, world=world)
+    for step in range(60):
+        found = sets_of(sim.sense().csr())
+        wanted = [set(np.flatnonzero(row).tolist()) for row in near_by_brute_force(sim)]
+        assert found == wanted, step
+        moving = plane(kinetic).moving
+        centres = moving.vertices_of(np.array([-1, -2]))
+        assert np.array_equal(
+            np.column_stack([moving.mesh.x[centres], moving.mesh.y[centres]]), world.obstacles.position
+        )
+        sim.step()
+
+
 def test_displays_get_the_triangulation_and_a_near_set() -> None:
     kinetic = Kinetic(visibility="approachable")
     sim = crowd(kinetic, 0, world=rooms())

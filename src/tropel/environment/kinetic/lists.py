@@ -28,7 +28,7 @@ from tropel._kernels.arrays import Csr, sort_by_place, sum_up
 from tropel._kernels.compile import kernel, parallel_kernel
 from tropel._kernels.walls import WallGrid, chord_blocked
 from tropel.agents.state import Floats
-from tropel.environment.kinetic.mesh import Mesh, after, next_around
+from tropel.environment.kinetic.mesh import Mesh, after, first_around, next_around
 from tropel.environment.kinetic.moving_mesh import MovingMesh
 
 #: What an agent knows of those in its disk.
@@ -78,7 +78,8 @@ def _walk(mesh, v, x, y, reach, first_point, stamp, now, stack, found, start, ro
     at_wall = False
     while waiting > 0:
         waiting -= 1
-        first = mesh.star[stack[waiting]]
+        # Only very large disks have ghosts inside.
+        first = first_around(mesh, stack[waiting])
         h = first
         while True:
             u = mesh.corner[after(h)]

@@ -110,6 +110,18 @@ def next_around(mesh, h):
     return after(across) if across >= 0 else np.int32(-1)
 
 
+@kernel
+def first_around(mesh, v):
+    """A half-edge with the corner v, from which `next_around` gets to all others, also at the outer border."""
+    h = mesh.star[v]
+    if v < GHOSTS:
+        across = mesh.twin[before(h)]
+        while across >= 0:
+            h = before(across)
+            across = mesh.twin[before(h)]
+    return h
+
+
 @inlined_kernel
 def push(mesh, h):
     """Remember a half-edge to look at; returns false if there is no room."""

@@ -26,7 +26,8 @@ class Kinetic(Environment):
 
     With `visibility="near"` all agents within the sense radius are near, as on a grid. With "approachable" walls are
     edges of the triangulation, and those behind a wall with both ends outside of the disk are not near. With "visible"
-    only those are near whom no wall hides. Round obstacles hide nobody, and neither do the sides of a box in 3D.
+    only those are near whom no wall hides. Round obstacles hide nobody; in 2D their centres are vertices. In 3D the
+    sides of a box hide nobody either.
     """
 
     @checked_arguments

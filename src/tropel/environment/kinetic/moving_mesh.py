@@ -42,7 +42,7 @@ class MovingMesh:
         self.wall_vertices: NDArray[np.int32] = (pairs.reshape(-1, 2) + GHOSTS).astype(np.int32)
         self.closed: NDArray[np.bool_] = np.ones(len(segments), dtype=np.bool_)
         self.last, self.total = MeshReport(), MeshReport()
-        self._ids: Ids = np.empty(0, dtype=np.int64)  #: sorted
+        self._ids: Ids = np.empty(0, dtype=np.int64)  #: in the order in which they were given
         self._slots: NDArray[np.int32] = np.empty(0, dtype=np.int32)  #: the vertices of these ids
         self._steps = 0
         self._allocate(0, np.zeros((0, 2)))
@@ -55,7 +55,7 @@ class MovingMesh:
 
     @property
     def ids(self) -> Ids:
-        """The points, sorted; another array whenever some have come or gone."""
+        """The points; another array whenever some have come or gone."""
         return self._ids
 
     @property
@@ -85,10 +85,13 @@ class MovingMesh:
 
     def vertices_of(self, ids: Ids) -> NDArray[np.int32]:
         """The vertices of these points, which must be part of the mesh."""
-        place = np.minimum(np.searchsorted(self._ids, ids), max(len(self._ids) - 1, 0))
-        if len(ids) and (not len(self._ids) or not np.array_equal(self._ids[place], ids)):
+        if np.array_equal(ids, self._ids[: len(ids)]):
+            return self._slots[: len(ids)]
+        order = np.argsort(self._ids)
+        place = np.minimum(np.searchsorted(self._ids, ids, sorter=order), max(len(order) - 1, 0))
+        if not len(order) or not np.array_equal(self._ids[order[place]], ids):
             raise ModelError("some of these points are not part of the mesh")
-        return self._slots[place] if len(ids) else np.empty(0, dtype=np.int32)
+        return self._slots[order[place]]
 
     def triangles(self) -> NDArray[np.int32]:
         """(T, 3): the vertices of all triangles, without those that have a ghost as a corner."""
@@ -100,8 +103,6 @@ class MovingMesh:
     def update(self, ids: Ids, points: Floats) -> None:
         """The points are these now: some have moved, some are new, and some are gone."""
         self._check(points)
-        order = np.argsort(ids, kind="stable")
-        ids, points = ids[order], np.ascontiguousarray(points[order])
         if not self._fits(points):
             self._build(ids, points)
             return
@@ -180,18 +181,17 @@ class MovingMesh:
         """Remove points that are gone and insert new ones; false if there is no room for them."""
         mesh, desk = self._mesh, self._desk
         gone = ~np.isin(self._ids, ids, assume_unique=True)
-        fresh = np.flatnonzero(~np.isin(ids, self._ids, assume_unique=True))
+        stays = np.isin(ids, self._ids, assume_unique=True)
+        fresh = np.flatnonzero(~stays)
         if len(fresh) > len(self._free) + np.count_nonzero(gone):
             return False
+        slots = np.empty(len(ids), dtype=np.int32)
+        slots[stays] = self.vertices_of(ids[stays]) if stays.any() else 0
         for v in self._slots[gone].tolist():
             if remove(mesh, v, desk.border, desk.outside, desk.walls) == STUCK or flip_until_delaunay(mesh) == STUCK:
                 return False
             self._free.append(v)
             self._x[v] = self._y[v] = np.nan
-        slots = np.empty(len(ids), dtype=np.int32)
-        stays = np.ones(len(ids), dtype=np.bool_)
-        stays[fresh] = False
-        slots[stays] = self._slots[~gone]
         for k in fresh.tolist():
             v = slots[k] = self._free.pop()
             x, y = points[k]
@@ -201,7 +201,7 @@ class MovingMesh:
             desk.seen_x[v], desk.seen_y[v], desk.calm[v] = x, y, 0
             self._x[v], self._y[v] = x, y
         issue_touched(mesh, self._travel)
-        self._ids, self._slots = ids, slots
+        self._ids, self._slots = ids.copy(), slots
         return True
 
     def _move(self, points: Floats, report: NDArray[np.int64]) -> bool:
@@ -267,7 +267,7 @@ class MovingMesh:
         self._slots[by_place] = vertices
         self._place(vertices, points[by_place])
         del self._free[self._room - len(points) :]
-        self._ids = ids
+        self._ids = ids.copy()
         issue_touched(self._mesh, self._travel)
         certificates = self._certificates()
         self._note(MeshReport(certificates=certificates, looked_at=certificates, rebuilds=1))

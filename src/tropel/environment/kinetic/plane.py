@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tropel._kernels.arrays import Csr
 from tropel.agents.state import AgentState, Floats
@@ -44,10 +45,11 @@ class InPlane:
             for kept in both:
                 kept.expire_all()
         known = moving.ids
-        moving.update(state.id, state.position)
+        moving.update(*_points(state, moment.world))
         anew = moving.total.rebuilds != self._built
         self._built = moving.total.rebuilds
-        fresh = np.empty(0, dtype=np.int64) if anew else np.setdiff1d(moving.ids, known, assume_unique=True)
+        same = anew or moving.ids is known
+        fresh = np.empty(0, dtype=np.int64) if same else np.setdiff1d(moving.ids, known, assume_unique=True)
         for kept in both:
             if anew:
                 kept.forget(len(moving.mesh.x))
@@ -65,7 +67,8 @@ class InPlane:
         if state is None or row < 0 or agent not in moving.ids:
             return None
         vertex = int(moving.vertices_of(np.array([agent]))[0])
-        return neighbourhood_of(moving.mesh, vertex, float(state.sense_radius[row]), moving.first_point)
+        agents = moving.vertices_of(moving.ids[moving.ids >= 0])
+        return neighbourhood_of(moving.mesh, vertex, float(state.sense_radius[row]), agents)
 
     def lists(self, near: Near, radius: Floats) -> Csr:
         """Rows of those that each agent knows of within a radius."""
@@ -77,3 +80,11 @@ class InPlane:
         kept = self._usual if radius is state.sense_radius else self._other
         kept.update(moving, vertices, place, radius)
         return kept.near(moving, vertices, place, radius, self._knows, near.world.wall_grid(near.reach))
+
+
+def _points(state: AgentState, world: World) -> tuple[NDArray[np.int64], Floats]:
+    """The vertices besides walls: agents by their ids, and the centres of round obstacles with ids below zero."""
+    centres = world.obstacles.position
+    if not len(centres):
+        return state.id, state.position
+    return np.concatenate([state.id, -1 - np.arange(len(centres))]), np.concatenate([state.position, centres])

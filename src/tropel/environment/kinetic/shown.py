@@ -19,9 +19,11 @@ def edges_of(mesh: Mesh, *, constrained: bool) -> Floats:
     return np.stack([mesh.x[ends], mesh.y[ends]], axis=-1)
 
 
-def neighbourhood_of(mesh: Mesh, v: int, reach: float, first_point: int) -> Neighbourhood:
+def neighbourhood_of(mesh: Mesh, v: int, reach: float, agents: NDArray[np.int32]) -> Neighbourhood:
     """Those approachable from a vertex, and the edges from them to vertices outside of the circle."""
     here = np.array([mesh.x[v], mesh.y[v]])
+    is_agent = np.zeros(len(mesh.x), dtype=np.bool_)
+    is_agent[agents] = True
     inside, known, crossing = {v}, [], []
     waiting = [v]
     while waiting:
@@ -32,7 +34,7 @@ def neighbourhood_of(mesh: Mesh, v: int, reach: float, first_point: int) -> Neig
             if np.hypot(mesh.x[w] - here[0], mesh.y[w] - here[1]) <= reach:
                 inside.add(w)
                 waiting.append(w)
-                if w >= first_point:
+                if is_agent[w]:
                     known.append(w)
             else:
                 crossing.append((u, w))
