@@ -65,7 +65,7 @@ def _half_distance(mesh, q, a, b):
     return 0.5 * math.sqrt((qx - px) ** 2 + (qy - py) ** 2)
 
 
-@kernel
+@inlined_kernel
 def issue(mesh, h, travel):
     """Issue the certificate of an edge, on both sides."""
     g = mesh.twin[h]

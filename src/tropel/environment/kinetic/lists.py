@@ -1,301 +1,260 @@
-"""Near sets that hold for many steps: who is within the sense radius of whom.
+"""Near lists that hold for many steps: candidates for who is within a radius of whom, in the plane and in space.
 
-Every point p keeps a list of all points within its radius and a margin w. The list is found by walking the mesh from p
-to vertices next to each other, all of them inside the disk: in a Delaunay triangulation this finds everybody in it. The
-list is complete until p and somebody outside of it together have moved by w. Until then each step only tests distances
-of those on the list, with the points' true positions and exactly as a grid does, so the near sets are the same.
+Every agent has a reference position and stays within `leash` of it. The list of p has every agent whose reference is
+within radius + 2 leash of p's own reference, so nobody else can be within the radius of p. Those whose references are
+within radius - 2 leash are certain to be near and come first; only the others are tested, at the agents' true positions
+and exactly as a grid does, so that the near sets are the same.
 
-With walls the walk finds those who are approachable (LAYERS §5.1): edges do not cross walls, so it gets to the other
-side of a wall only around an end of it that is inside the disk. Where a list has such ends on it, the walk is repeated
-in every step, now with the radius alone. Whoever is visible is on the list too; walls are tested one by one then.
+An agent that leaves its leash gets a new reference where it is, a new list, and a new place on the lists of those
+around it. If many do so at once, it is faster to fill all lists anew from the engine's cells. If few agents move at
+all, only pairs with one of them can have changed, and the other near sets are those of the last step.
 
-A wide margin makes lists long, a narrow one makes them expire often. With a cost of A per entry for filling a list
-whose margin is used up by the move of a step, and B for testing it, the sum (r + w)² (A / w + B) is least at the w
-below.
+A long leash makes lists long, a short one makes them expire often. Filling takes A per entry and testing B; per agent
+and step that is A (r + w)² · 2 move / w + B · 4 r w with w = 2 leash, in units of π times the density, and least at
+the w of `best_leash`.
 """
 
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
-import numba
 import numpy as np
-from numba import prange
 from numpy.typing import NDArray
 
-from tropel._kernels.arrays import Csr, sort_by_place, sum_up
-from tropel._kernels.compile import kernel, parallel_kernel
-from tropel._kernels.walls import WallGrid, chord_blocked
-from tropel.agents.state import Floats
-from tropel.environment.kinetic.mesh import Mesh, after, first_around, next_around
-from tropel.environment.kinetic.moving_mesh import MovingMesh
+from tropel._kernels.arrays import Csr
+from tropel.agents.state import AgentState, Floats
+from tropel.contracts import Near
+from tropel.environment.grid import NeighbourLists
+from tropel.environment.kinetic.list_kernels import (
+    Bounds,
+    Lists,
+    copy_all,
+    enter_all,
+    find_near,
+    find_near_of,
+    look_for_moves,
+    mark_changes,
+    patch,
+    renew,
+    renumber,
+    sum_lengths,
+    sum_patched,
+)
 
-#: What an agent knows of those in its disk.
-NEAR, APPROACHABLE, VISIBLE = 0, 1, 2
+Rows = NDArray[np.int64]
+#: Rows of all agents within a distance [m] of each of the given rows, one distance per row; more of them may be listed.
+Around = Callable[[Rows, Floats], Csr]
 
-#: What filling and testing cost per entry, in any unit.
-_FILL, _TEST = 10.0, 1.2
-#: Margins are at least this share of the radius, and this long [m], which covers points that are aside in the mesh.
-_LEAST_SHARE, _LEAST_MARGIN = 1e-3, 1e-5
-_PER_CHUNK = 128
+#: What filling and testing take per entry, in any unit.
+_FILL, _TEST = 8.0, 2.2
+#: A leash is at least this share of the radius, and this long [m].
+_LEAST_SHARE, _LEAST = 1e-3, 1e-5
+#: Lists are filled anew if a larger share of the agents needs a new one.
+_MANY = 1 / 12
+#: If a larger share of the agents has moved, all near sets are found anew from the lists.
+_BUSY = 1 / 8
+#: Lists are filled anew if the best leash is this many times longer or shorter than the one they have.
+_UNFIT = 4.0
+#: Agents see far if their radius is this many times the median; each of them is compared with every agent that moves.
+_FAR_SIGHTED, _MOST_FAR_SIGHTED = 3.0, 1 / 32
 
-
-class Lists(NamedTuple):
-    """The lists of all vertices, each in a room of its own in one pool."""
-
-    start: NDArray[np.int64]  #: (V,): where the room of a vertex begins in the pool
-    room: NDArray[np.int64]  #: (V,)
-    length: NDArray[np.int64]  #: (V,): of its list; more than the room if the list does not fit
-    pool: NDArray[np.int32]
-
-
-class Filled(NamedTuple):
-    """When the list of each vertex was filled, in terms of travel [m]."""
-
-    everybody: NDArray[np.float64]  #: (V,)
-    own: NDArray[np.float64]  #: (V,): of its own class
-    pace: NDArray[np.uint8]  #: (V,): the class
-
-
-class Lane(NamedTuple):
-    """Working memory of each thread."""
-
-    stamp: NDArray[np.uint32]  #: (lanes, V): the last walk that has met a vertex
-    stack: NDArray[np.int32]  #: (lanes, V)
-
-
-@kernel
-def _walk(mesh, v, x, y, reach, first_point, stamp, now, stack, found, start, room):
-    """List the points within reach of v, not v itself, that a walk inside of the disk meets.
-
-    `x` and `y` are the positions of all vertices. Returns how many, and whether the end of a wall was among them.
-    """
-    limit = reach * reach
-    stack[0] = v
-    stamp[v] = now
-    waiting, count = 1, 0
-    at_wall = False
-    while waiting > 0:
-        waiting -= 1
-        # Only very large disks have ghosts inside.
-        first = first_around(mesh, stack[waiting])
-        h = first
-        while True:
-            u = mesh.corner[after(h)]
-            if stamp[u] != now:
-                stamp[u] = now
-                dx, dy = x[v] - x[u], y[v] - y[u]
-                if dx * dx + dy * dy <= limit:
-                    stack[waiting] = u
-                    waiting += 1
-                    if u >= first_point:
-                        if count < room:
-                            found[start + count] = u
-                        count += 1
-                    else:
-                        at_wall = True
-            h = next_around(mesh, h)
-            if h == first or h < 0:
-                break
-    return count, at_wall
+def best_leash(radius: float, move: float) -> float:
+    """The leash with the least cost for such a radius, for agents that move this far in a step [m]."""
+    wide = math.sqrt(2.0 * _FILL * move * radius / (4.0 * _TEST + 2.0 * _FILL * move / max(radius, 1e-300)))
+    return max(0.5 * wide, _LEAST_SHARE * radius, _LEAST)
 
 
-@kernel
-def _fill_some(number, lanes, mesh, who, reach, first_point, place, lists, lane, at_wall):
-    stamp, stack = lane.stamp[number], lane.stack[number]
-    now = np.uint32(0)
-    for k in range(number, who.size, lanes):
-        v = who[k]
-        now += np.uint32(1)
-        start, room = lists.start[v], lists.room[v]
-        found, walled = _walk(
-            mesh, v, mesh.x, mesh.y, reach[v], first_point, stamp, now, stack, lists.pool, start, room
-        )
-        lists.length[v] = found
-        at_wall[v] = walled
-        if found <= room:
-            sort_by_place(lists.pool, start, start + found, place)
+@dataclass(frozen=True, kw_only=True)
+class Work:
+    """What the lists of a step took."""
 
-
-@parallel_kernel
-def _fill_lists(mesh, who, reach, first_point, place, lists, lane, at_wall):
-    lanes = lane.stamp.shape[0]
-    for number in prange(lanes):
-        _fill_some(number, lanes, mesh, who, reach, first_point, place, lists, lane, at_wall)
-
-
-@kernel
-def _lay_out(who, lists, margin):
-    """Give these vertices, and no other, rooms a little larger than their lists; returns how large the pool must be."""
-    total = 0
-    lists.room[:] = 0
-    for k in range(who.size):
-        v = who[k]
-        lists.start[v] = total
-        lists.room[v] = lists.length[v] + lists.length[v] // margin + 8
-        total += lists.room[v]
-    return total
-
-
-@kernel
-def _test_some(number, lanes, mesh, vertices, x, y, radius, row_of, place, first_point, knows, at_wall, walls, lists,
-               lane, hits, length):  # fmt: skip
-    stamp, stack = lane.stamp[number], lane.stack[number]
-    now = np.uint32(0)
-    for chunk in range(number, (vertices.size + _PER_CHUNK - 1) // _PER_CHUNK, lanes):
-        for i in range(chunk * _PER_CHUNK, min((chunk + 1) * _PER_CHUNK, vertices.size)):
-            v = vertices[i]
-            start = lists.start[v]
-            if knows == APPROACHABLE and at_wall[v]:
-                now += np.uint32(1)
-                count, _ = _walk(mesh, v, x, y, radius[i], first_point, stamp, now, stack, hits, start, lists.room[v])
-                sort_by_place(hits, start, start + count, place)
-                found = start
-                for k in range(start, start + count):
-                    row = row_of[hits[k]]
-                    hits[found] = row
-                    found += row >= 0
-                length[i] = found - start
-                continue
-            px, py = x[v], y[v]
-            limit = radius[i] * radius[i]
-            found = start
-            for k in range(start, start + lists.length[v]):
-                u = lists.pool[k]
-                dx, dy = px - x[u], py - y[u]
-                hits[found] = row_of[u]
-                # Points that are no agents have no row, those that are gone no position.
-                inside = (dx * dx + dy * dy <= limit) & (row_of[u] >= 0)
-                if inside and knows == VISIBLE and at_wall[v]:
-                    inside = not chord_blocked(px, py, x[u], y[u], walls)
-                found += inside
-            length[i] = found - start
-
-
-@parallel_kernel
-def _test_lists(mesh, vertices, x, y, radius, row_of, place, first_point, knows, at_wall, walls, lists, lane, hits,
-                length):  # fmt: skip
-    """Write the rows of those that each row knows of into its room."""
-    lanes = lane.stamp.shape[0]
-    for number in prange(lanes):
-        _test_some(number, lanes, mesh, vertices, x, y, radius, row_of, place, first_point, knows, at_wall, walls,
-                   lists, lane, hits, length)  # fmt: skip
-
-
-@parallel_kernel
-def _copy_hits(vertices, lists, hits, indptr, indices):
-    for chunk in prange((vertices.size + _PER_CHUNK - 1) // _PER_CHUNK):
-        for i in range(chunk * _PER_CHUNK, min((chunk + 1) * _PER_CHUNK, vertices.size)):
-            start, out = lists.start[vertices[i]], indptr[i]
-            for k in range(indptr[i + 1] - out):
-                indices[out + k] = hits[start + k]
-
-
-@kernel
-def _list_expired(vertices, travel, pace, filled, margin, slack, expired):
-    """Vertices whose lists are used up, by what they and anybody else have travelled since; returns how many."""
-    count = 0
-    everybody = travel[travel.size - 1]
-    for i in range(vertices.size):
-        v = vertices[i]
-        used = everybody - filled.everybody[v] + travel[pace[v]] - filled.own[v]
-        if not used <= margin[v] - slack or pace[v] != filled.pace[v]:
-            expired[count] = v
-            count += 1
-    return count
-
-
-def margin_of(radius: Floats, move: float) -> Floats:
-    """The margin with the least cost, for points that move this far in a step [m]."""
-    fill = 2.0 * _FILL * move
-    best = (np.sqrt(fill * fill + 8.0 * _TEST * radius * fill) - fill) / (4.0 * _TEST)
-    return np.maximum(best, np.maximum(_LEAST_SHARE * radius, _LEAST_MARGIN))
+    filled: bool = False  #: all lists were filled anew, from the engine's cells
+    renewed: int = 0  #: agents that got a new reference and list
+    found: int = 0  #: near sets that were found anew from the lists
 
 
 class NearLists:
-    """Keeps the lists of the vertices of a mesh; the same near sets as by brute force, in every step."""
+    """Keeps near lists for one radius per agent; the same near sets as by brute force, in every step."""
 
     def __init__(self) -> None:
-        self.filled = 0  #: lists that the last step has filled
-        self.forget(0)
+        self.work = Work()
+        self.leash = 0.0
+        self._builder = NeighbourLists()
+        self.forget()
 
-    def forget(self, vertices: int) -> None:
-        """Begin anew, for a mesh with this many vertices."""
-        start, room, length = (np.zeros(vertices, dtype=np.int64) for _ in range(3))
-        self._lists = Lists(start, room, length, np.zeros(0, dtype=np.int32))
-        self._filled = Filled(np.zeros(vertices), np.zeros(vertices), np.zeros(vertices, dtype=np.uint8))
-        self._radius, self._reach = np.full(vertices, np.nan), np.zeros(vertices)
-        self._margin = np.full(vertices, -math.inf)
-        self._at_wall = np.zeros(vertices, dtype=np.bool_)
-        self._row_of = np.full(vertices, -1, dtype=np.int32)
+    def forget(self) -> None:
+        """Begin anew."""
+        self._ids = np.empty(0, dtype=np.int64)
+        self._lists: Lists | None = None
+        self._csr: Csr | None = None
+        self._spare, self._used = np.empty(0, dtype=np.int32), np.empty(0, dtype=np.int32)
+        self._move = 0.0
 
-    def expire(self, vertices: NDArray[np.int32]) -> None:
-        """These lists must be filled again."""
-        self._margin[vertices] = -math.inf
+    def near(self, near: Near, radius: Floats, around: Around) -> Csr:
+        """Rows of those within the radius of each row, in any order; valid until the next call."""
+        state = near.state
+        self.work = Work()
+        if not np.array_equal(state.id, self._ids):
+            self._come_and_go(state)
+        if self._lists is None:
+            self._fill(near, radius)
+            return self._find_all(state, radius)
+        position, count = state.position, len(state)
+        moved, loose = np.empty(count, dtype=np.int64), np.empty(count, dtype=np.int64)
+        movers, leavers, total = look_for_moves(position, self._before, self._reference, self.leash, moved, loose)
+        moved, loose = moved[:movers], loose[:leavers]
+        if movers:
+            self._move = total / movers
+        if (radius != self._radius).any():
+            other = np.flatnonzero(radius != self._radius)
+            moved, loose = np.union1d(moved, other), np.union1d(loose, other)
+            self._radius[:] = radius
+            self._set_bounds()
+        best = best_leash(self._usual, self._move)
+        unfit = (len(loose) and best > _UNFIT * self.leash) or (movers > _BUSY * count and self.leash > _UNFIT * best)
+        if unfit or len(loose) > _MANY * count or not self._renew_some(state, loose, around):
+            self._fill(near, radius)
+            return self._find_all(state, radius)
+        if len(moved) > _BUSY * count or self._csr is None:
+            return self._find_all(state, radius)
+        return self._find_changes(state, radius, moved, loose, around) if len(moved) else self._csr
 
-    def expire_all(self) -> None:
-        """All lists must be filled again."""
-        self._margin.fill(-math.inf)
+    # Filling lists ----------------------------------------------------------------------------------------------
 
-    def announce(self, mesh: Mesh, newcomers: NDArray[np.int32]) -> None:
-        """Expire all lists that newcomers may belong to, and their own."""
-        for v in newcomers.tolist():
-            around = np.hypot(mesh.x - mesh.x[v], mesh.y - mesh.y[v]) <= self._reach + _LEAST_MARGIN
-            self.expire(np.flatnonzero(around).astype(np.int32))
-        self.expire(newcomers)
+    def _fill(self, near: Near, radius: Floats) -> None:
+        """Fill all lists anew, from the engine's cells."""
+        state, count = near.state, len(near.state)
+        self._usual = float(np.median(radius)) if count else 1.0
+        self.leash = best_leash(self._usual, self._move)
+        self._reference = state.position.copy()
+        self._radius = np.array(radius)
+        self._slack = 1e-9 + 1e-12 * float(np.abs(state.position).max(initial=0.0))
+        self._set_bounds()
+        cells = near.cells.sorting.sorted
+        reach = self._radius + 2.0 * self.leash + self._slack
+        found = self._builder.build(cells._replace(sense_radius=reach[cells.order]))
+        self._make_rooms(np.diff(found.indptr))
+        enter_all(found.indptr, found.indices, self._reference, self._bounds, self._lists, self._hits)
+        self._is_renewed = np.zeros(count, dtype=np.uint8)
+        self.work = Work(filled=True)
 
-    def update(self, moving: MovingMesh, vertices: NDArray[np.int32], place: NDArray[np.int64], radius: Floats) -> None:
-        """Fill the lists that have expired. `vertices` and `radius` have an entry for each row, `place` each vertex."""
-        mesh, travel = moving.mesh, moving.travel
-        changed = vertices[self._radius[vertices] != radius]
-        if len(changed):
-            self.expire(changed)
-            self._radius[vertices] = radius
-        expired = np.empty(len(vertices), dtype=np.int32)
-        count = _list_expired(vertices, travel, mesh.pace, self._filled, self._margin, moving.slack, expired)
-        self.filled = int(count)
-        if count:
-            self._fill(moving, expired[:count], place)
-            if (self._lists.length[vertices] > self._lists.room[vertices]).any():
-                # Some do not fit: all get a room that fits, in a new pool.
-                size = _lay_out(vertices, self._lists, 4)
-                self._lists = self._lists._replace(pool=np.empty(size, dtype=np.int32))
-                self._fill(moving, vertices, place)
+    def _make_rooms(self, lengths: NDArray[np.int64]) -> None:
+        self._lists = _rooms(lengths)
+        self._hits = np.empty_like(self._lists.pool)
 
-    def _fill(self, moving: MovingMesh, who: NDArray[np.int32], place: NDArray[np.int64]) -> None:
-        mesh, travel = moving.mesh, moving.travel
-        self._margin[who] = margin_of(self._radius[who], moving.mean_move) + 2.0 * moving.slack
-        self._reach[who] = self._radius[who] + self._margin[who]
-        self._filled.everybody[who] = travel[-1]
-        self._filled.pace[who] = mesh.pace[who]
-        self._filled.own[who] = travel[mesh.pace[who]]
-        lane = self._lane(len(mesh.x))
-        _fill_lists(mesh, who, self._reach, moving.first_point, place, self._lists, lane, self._at_wall)
+    def _set_bounds(self) -> None:
+        wide = 2.0 * self.leash + self._slack
+        within, beyond = self._radius - wide, self._radius + wide
+        self._bounds = Bounds(np.where(within > 0.0, within * within, -1.0), beyond * beyond)
+        far = np.flatnonzero(self._radius > _FAR_SIGHTED * self._usual)
+        if len(far) > _MOST_FAR_SIGHTED * len(self._radius):
+            far = far[:0]
+        self._far_sighted = far
+        others = np.ones(len(self._radius), dtype=np.bool_)
+        others[far] = False
+        self._widest = float(self._radius[others].max(initial=0.0))  #: radius of those who do not see far
 
-    def _lane(self, vertices: int) -> Lane:
-        """Working memory for each thread, with all stamps at zero."""
-        lanes = numba.get_num_threads()
-        return Lane(np.zeros((lanes, vertices), dtype=np.uint32), np.empty((lanes, vertices), dtype=np.int32))
+    def _renew_some(self, state: AgentState, rows: Rows, around: Around) -> bool:
+        """New references and lists for some rows; false if all lists must be filled anew."""
+        assert self._lists is not None
+        if not len(rows):
+            self._close = Csr(np.zeros(1, dtype=np.int64), np.empty(0, dtype=np.int32))
+            return True
+        jump = np.sqrt(((state.position[rows] - self._reference[rows]) ** 2).sum(axis=1))
+        jump[np.isnan(jump)] = 0.0  # newcomers
+        reach = np.maximum(self._radius[rows], self._widest)
+        # Whoever comes from farther away leaves lists behind that nobody would look for.
+        if (jump > 4.0 * self.leash + self._widest).any():
+            return False
+        self._close = around(rows, reach + 5.0 * self.leash + jump + self._slack)
+        self.work = Work(renewed=len(rows))
+        fits = renew(rows, *self._close, self._far_sighted, state.position, self._reference, self._bounds,
+                      self._is_renewed, self._lists)  # fmt: skip
+        return bool(fits)
 
-    def near(
-        self,
-        moving: MovingMesh,
-        vertices: NDArray[np.int32],
-        place: NDArray[np.int64],
-        radius: Floats,
-        knows: int,
-        walls: WallGrid,
-    ) -> Csr:
-        """Rows of those within the radius that each row knows of, at their true positions, nearly in order of place."""
-        count = len(vertices)
-        self._row_of.fill(-1)
-        self._row_of[vertices] = np.arange(count, dtype=np.int32)
-        hits = np.empty(len(self._lists.pool) + 1, dtype=np.int32)
-        length, indptr = np.empty(count, dtype=np.int64), np.zeros(count + 1, dtype=np.int64)
-        lane = self._lane(len(moving.mesh.x) if knows == APPROACHABLE else 0)
-        _test_lists(moving.mesh, vertices, *moving.true_positions, radius, self._row_of, place, moving.first_point,
-                    knows, self._at_wall, walls, self._lists, lane, hits, length)  # fmt: skip
-        indices = np.empty(sum_up(length, indptr), dtype=np.int32)
-        _copy_hits(vertices, self._lists, hits, indptr, indices)
-        return Csr(indptr, indices)
+    def _come_and_go(self, state: AgentState) -> None:
+        """Agents have other rows now, some are new and some are gone."""
+        old, lists = self._ids, self._lists
+        self._ids = state.id.copy()
+        self._csr = None
+        if lists is None or len(old) == 0:
+            self._lists = None
+            return
+        new_of_old = state.row_of(old)
+        old_row = np.full(len(state), -1, dtype=np.int64)
+        stayed = new_of_old >= 0
+        old_row[new_of_old[stayed]] = np.flatnonzero(stayed)
+        if (old_row < 0).sum() > _MANY * len(state):
+            self._lists = None
+            return
+        lengths = np.where(old_row >= 0, lists.length[old_row], int(lists.length.mean()) + 8)
+        self._make_rooms(lengths)
+        renumber(old_row, new_of_old.astype(np.int32), lists, self._lists)
+        missing = old_row < 0
+        for name in ("_reference", "_before"):
+            column = getattr(self, name)[old_row]
+            column[missing] = np.nan
+            setattr(self, name, column)
+        self._radius = self._radius[old_row]
+        self._radius[missing] = np.nan  # differs from any radius, so that they get lists
+        self._is_renewed = np.zeros(len(state), dtype=np.uint8)
+
+    # Near sets --------------------------------------------------------------------------------------------------
+
+    def _find_all(self, state: AgentState, radius: Floats) -> Csr:
+        """Find all near sets from the lists."""
+        lists = self._lists
+        assert lists is not None
+        count = np.empty(len(state), dtype=np.int64)
+        find_near(state.position, radius, lists, self._hits, count)
+        indptr = np.zeros(len(state) + 1, dtype=np.int64)
+        indices = self._room_for(sum_lengths(lists.certain, count, indptr))
+        copy_all(lists, self._hits, indptr, indices)
+        return self._done(state, Csr(indptr, indices), len(state))
+
+    def _find_changes(self, state: AgentState, radius: Floats, moved: Rows, loose: Rows, around: Around) -> Csr:
+        """Find the near sets that may have changed, and keep the others."""
+        lists, last = self._lists, self._csr
+        assert lists is not None
+        assert last is not None
+        is_changed = np.zeros(len(state), dtype=np.uint8)
+        is_changed[loose] = 1
+        moved = np.setdiff1d(moved, loose, assume_unique=True)
+        # The list of an agent has all whose lists it may be on, unless they have a larger radius.
+        short = self._radius[moved] < self._widest
+        wide = np.full(np.count_nonzero(short), self._widest + 4.0 * self.leash + self._slack)
+        own = Csr(np.zeros(np.count_nonzero(~short) + 1, dtype=np.int64), np.empty(0, dtype=np.int32))
+        for rows, close in ((loose, self._close), (moved[short], around(moved[short], wide)), (moved[~short], own)):
+            mark_changes(rows, *close, self._far_sighted, state.position, self._before, radius, lists, is_changed)
+        changed = np.flatnonzero(is_changed)
+        count = np.zeros(len(state), dtype=np.int64)
+        find_near_of(changed, state.position, radius, lists, self._hits, count)
+        indptr = np.zeros(len(state) + 1, dtype=np.int64)
+        indices = self._room_for(sum_patched(is_changed, lists.certain, count, last.indptr, indptr))
+        patch(is_changed, lists, self._hits, *last, indptr, indices)
+        return self._done(state, Csr(indptr, indices), len(changed))
+
+    def _done(self, state: AgentState, found: Csr, changed: int) -> Csr:
+        self._csr = found
+        self._before = state.position.copy()
+        self.work = replace(self.work, found=changed)
+        return found
+
+    def _room_for(self, size: int) -> NDArray[np.int32]:
+        """Room that the last near sets do not use."""
+        if size > len(self._spare):
+            self._spare = np.empty(size + size // 8, dtype=np.int32)
+        room, self._spare = self._spare, self._used
+        self._used = room
+        return room[:size]
+
+
+def _rooms(lengths: NDArray[np.int64]) -> Lists:
+    """Rooms a little larger than the lists will be, in a new pool."""
+    room = lengths + lengths // 4 + 8
+    start = np.zeros(len(room), dtype=np.int64)
+    np.cumsum(room[:-1], out=start[1:])
+    none = np.zeros(len(room), dtype=np.int64)
+    return Lists(start, room, none, none.copy(), np.empty(int(room.sum()), dtype=np.int32))

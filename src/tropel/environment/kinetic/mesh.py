@@ -182,7 +182,7 @@ def is_convex(mesh, h):
     return turn(mesh, c, a, d) > 0 and turn(mesh, d, b, c) > 0
 
 
-@kernel
+@inlined_kernel
 def flip(mesh, h):
     """Replace the edge a-b by the one between the opposite corners c and d.
 

@@ -10,8 +10,7 @@ from tropel._kernels.arrays import Csr
 from tropel.agents.state import Floats
 from tropel.contracts import Environment, EnvironmentDeclaration, Moment, Near
 from tropel.contracts.offers import Neighbourhood, OfferedTriangulation
-from tropel.environment.kinetic.lists import APPROACHABLE, NEAR, VISIBLE
-from tropel.environment.kinetic.plane import InPlane
+from tropel.environment.kinetic.plane import APPROACHABLE, NEAR, VISIBLE, InPlane
 from tropel.environment.kinetic.report import MeshReport
 from tropel.environment.kinetic.space import InSpace
 from tropel.foundation.arguments import checked_arguments

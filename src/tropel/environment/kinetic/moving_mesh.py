@@ -74,9 +74,9 @@ class MovingMesh:
         return 4.0 * most_aside(float(np.abs(self._middle).max()) + self._away)
 
     @property
-    def mean_move(self) -> float:
-        """How far points that move go in a step [m], as measured now and then."""
-        return float(self._limits[1]) / _SLOW
+    def breadth(self) -> float:
+        """No two points are farther apart than this [m]."""
+        return 2.0 * self._away
 
     @property
     def first_point(self) -> int:

@@ -9,12 +9,18 @@ from tropel._kernels.arrays import Csr
 from tropel.agents.state import AgentState, Floats
 from tropel.contracts import Moment, Near
 from tropel.contracts.offers import Neighbourhood
-from tropel.environment.kinetic.lists import NEAR, NearLists
+from tropel.environment.kinetic.flood import Flood
+from tropel.environment.kinetic.hiding import without_hidden, without_unapproachable
+from tropel.environment.kinetic.lists import NearLists, Rows
 from tropel.environment.kinetic.moving_mesh import MovingMesh
 from tropel.environment.kinetic.report import MeshReport
 from tropel.environment.kinetic.shown import edges_of, neighbourhood_of
 from tropel.environment.kinetic.wall_pieces import split_walls
 from tropel.world import World
+
+
+#: What an agent knows of those in its disk.
+NEAR, APPROACHABLE, VISIBLE = 0, 1, 2
 
 
 class InPlane:
@@ -26,7 +32,7 @@ class InPlane:
         self._knows = knows
         # For the sense radii, and for others that a model may ask for.
         self._usual, self._other = NearLists(), NearLists()
-        self._built = -1
+        self._flood = Flood()
         self._state: AgentState | None = None
 
     @property
@@ -39,22 +45,10 @@ class InPlane:
 
     def follow(self, moment: Moment) -> None:
         """Agents have moved, come or gone, and doors have opened or closed."""
-        state, moving, both = moment.state, self.moving, (self._usual, self._other)
-        self._state = state
-        if self.pieces is not None and len(moving.set_walls(self.pieces.blocking(moment.world.blocking))):
-            for kept in both:
-                kept.expire_all()
-        known = moving.ids
-        moving.update(*_points(state, moment.world))
-        anew = moving.total.rebuilds != self._built
-        self._built = moving.total.rebuilds
-        same = anew or moving.ids is known
-        fresh = np.empty(0, dtype=np.int64) if same else np.setdiff1d(moving.ids, known, assume_unique=True)
-        for kept in both:
-            if anew:
-                kept.forget(len(moving.mesh.x))
-            elif len(fresh):
-                kept.announce(moving.mesh, moving.vertices_of(fresh))
+        self._state = moment.state
+        if self.pieces is not None:
+            self.moving.set_walls(self.pieces.blocking(moment.world.blocking))
+        self.moving.update(*_points(moment.state, moment.world))
 
     def edges(self, *, constrained: bool) -> Floats:
         """(E, 2, 2): ordinary edges, or those that are walls [m]."""
@@ -74,12 +68,20 @@ class InPlane:
         """Rows of those that each agent knows of within a radius."""
         moving, state = self.moving, near.state
         vertices = moving.vertices_of(state.id)
-        order = near.cells.cell_list.order
-        place = np.zeros(len(moving.mesh.x), dtype=np.int64)
-        place[vertices[order]] = np.arange(len(order))
+        row_of = np.full(len(moving.mesh.x), -1, dtype=np.int32)
+        row_of[vertices] = np.arange(len(state), dtype=np.int32)
+
+        def around(rows: Rows, reach: Floats) -> Csr:
+            return self._flood.around(moving.mesh, vertices[rows], reach + moving.slack, row_of)
+
         kept = self._usual if radius is state.sense_radius else self._other
-        kept.update(moving, vertices, place, radius)
-        return kept.near(moving, vertices, place, radius, self._knows, near.world.wall_grid(near.reach))
+        found = kept.near(near, radius, around)
+        if self._knows == NEAR:
+            return found
+        walls = near.world.wall_grid(min(float(radius.max(initial=0.0)), moving.breadth))
+        if self._knows == VISIBLE:
+            return without_hidden(found, state.position, walls)
+        return without_unapproachable(found, moving, vertices, row_of, radius, walls)
 
 
 def _points(state: AgentState, world: World) -> tuple[NDArray[np.int64], Floats]:
