@@ -1,4 +1,8 @@
-"""The kernels of near lists: entering, renewing and renumbering lists, and finding near sets from them (`lists.py`)."""
+"""The kernels of near lists: entering, renewing and renumbering lists, and finding near sets from them (`lists.py`).
+
+Agents have slots here, numbered by where they were when all lists were last filled: those near each other have slots
+near each other, so that what a list refers to is mostly in the processor's nearest cache.
+"""
 
 from __future__ import annotations
 
@@ -10,290 +14,384 @@ from numba import prange
 from numpy.typing import NDArray
 
 from tropel._kernels.compile import inlined_kernel, kernel, parallel_kernel
+from tropel._kernels.simd import COPY_WIDTH, copy_block
 
 _PER_CHUNK = 128
+_ZERO, _ONE, _BLOCK = np.uint64(0), np.uint64(1), np.uint64(COPY_WIDTH)
 
 
 class Lists(NamedTuple):
-    """The lists of all rows, each in a room of its own in one pool: first those certain to be near, then the others."""
+    """A list for each slot, in a room of its own in one pool."""
 
-    start: NDArray[np.int64]  #: (N,): where the room of a row begins in the pool
-    room: NDArray[np.int64]  #: (N,)
-    certain: NDArray[np.int64]  #: (N,): how many are certain to be near
-    length: NDArray[np.int64]  #: (N,)
+    start: NDArray[np.int64]  #: (S,): where the room of a slot begins in the pool
+    room: NDArray[np.int64]  #: (S,)
+    length: NDArray[np.int64]  #: (S,)
     pool: NDArray[np.int32]
 
 
-class Bounds(NamedTuple):
-    """Squares of distances between references [m²], by row."""
+#: Columns of what is found for a row: how many are certain to be near and how many have been found to be, and where in
+#: their pools they begin.
+CERTAIN, HITS, CERTAIN_START, HITS_START, COLUMNS = range(5)
 
-    certain: NDArray[np.float64]  #: (N,): up to this, they are certain to be near; -1 if nobody is
-    listed: NDArray[np.float64]  #: (N,): up to this, they are on the list
+
+class Agents(NamedTuple):
+    """What the lists know of the agents, by slot; slots that are not in use are nowhere (nan)."""
+
+    row: NDArray[np.int32]  #: (S,): -1 if not in use
+    radius: NDArray[np.float64]  #: (S,)
+    here: NDArray[np.float64]  #: (S, dim) [m]
+    before: NDArray[np.float64]  #: (S, dim): in the step before [m]
+    reference: NDArray[np.float64]  #: (S, dim) [m]
+    certain: NDArray[np.float64]  #: (S,): whose references are at most the root of this apart are certain to be near
+    listed: NDArray[np.float64]  #: (S,): whose references are at most the root of this apart are on the list
 
 
 @inlined_kernel
-def apart2(places, i, j):
-    """The square of the distance between two rows [m²]."""
-    total = 0.0
-    for axis in range(places.shape[1]):
-        gap = places[i, axis] - places[j, axis]
-        total += gap * gap
+def apart2(places, i, others, j):
+    """The square of the distance between two places [m²], rounded as on the grid."""
+    dx, dy = places[i, 0] - others[j, 0], places[i, 1] - others[j, 1]
+    total = dx * dx + dy * dy
+    if places.shape[1] == 3:
+        dz = places[i, 2] - others[j, 2]
+        total += dz * dz
     return total
 
 
 @kernel
-def look_for_moves(position, before, reference, leash, moved, loose):
-    """Rows that have moved since the last step, and rows that have left their leash.
+def look_for_moves(agents, position, leash, moved, loose):
+    """Take over where agents are; list the slots that have moved since the last step or have left their leash.
 
     Returns how many there are of each, and how far those that moved went together.
     """
     movers = leavers = 0
     total = 0.0
-    dim = position.shape[1]
-    for row in range(position.shape[0]):
-        i = np.uint64(row)
-        step2 = away2 = 0.0
-        for axis in range(dim):
-            step, away = position[i, axis] - before[i, axis], position[i, axis] - reference[i, axis]
-            step2 += step * step
-            away2 += away * away
-        moved[movers] = row
-        # Steps too short for their square still count. Newcomers have no earlier place.
-        if not step2 == 0.0 or position[i, 0] != before[i, 0] or position[i, 1] != before[i, 1]:
+    for slot in range(agents.row.size):
+        s = np.uint64(slot)
+        if agents.row[s] < 0:
+            continue
+        row = np.uint64(agents.row[s])
+        same = True
+        for axis in range(position.shape[1]):
+            agents.here[s, axis] = position[row, axis]
+            same = same and position[row, axis] == agents.before[s, axis]
+        if not same:
+            moved[movers] = slot
             movers += 1
-            total += math.sqrt(step2) if step2 < math.inf else 0.0
-        loose[leavers] = row
-        leavers += not away2 <= leash * leash
+            way = math.sqrt(apart2(agents.here, s, agents.before, s))
+            total += way if way < math.inf else 0.0  # newcomers come from nowhere
+            loose[leavers] = slot
+            leavers += not apart2(agents.here, s, agents.reference, s) <= leash * leash
     return movers, leavers, total
 
 
 @kernel
-def _enter_some(first, last, indptr, indices, reference, bounds, lists, waiting):
-    for row in range(first, last):
-        start = np.uint64(lists.start[row])
-        sure, rest = start, start
-        limit = bounds.certain[row]
-        for k in range(indptr[row], indptr[row + 1]):
-            other = indices[np.uint64(k)]
-            inside = apart2(reference, np.uint64(row), np.uint64(other)) <= limit
-            lists.pool[sure] = other
-            waiting[rest] = other
-            sure += np.uint64(inside)
-            rest += np.uint64(not inside)
-        for k in range(rest - start):
-            lists.pool[sure + k] = waiting[start + k]
-        lists.certain[row] = sure - start
-        lists.length[row] = indptr[row + 1] - indptr[row]
+def _count_some(first, last, indptr, indices, slot_of, agents, certain, maybe):
+    for slot in range(first, last):
+        s = np.uint64(slot)
+        row = np.uint64(agents.row[s])
+        inside = _ZERO
+        for k in range(np.uint64(indptr[row]), np.uint64(indptr[row + _ONE])):
+            other = np.uint64(slot_of[np.uint64(indices[k])])
+            inside += np.uint64(apart2(agents.reference, s, agents.reference, other) <= agents.certain[s])
+        certain.length[s] = inside
+        maybe.length[s] = np.uint64(indptr[row + _ONE] - indptr[row]) - inside
 
 
 @parallel_kernel
-def enter_all(indptr, indices, reference, bounds, lists, waiting):
-    """Enter lists in their rooms, those certain to be near first; each part stays in its order."""
-    count = lists.room.size
+def count_all(count, indptr, indices, slot_of, agents, certain, maybe):
+    """How many are certain to be near the first slots, and how many may come near, given all these as lists of rows."""
     for chunk in prange((count + _PER_CHUNK - 1) // _PER_CHUNK):
-        place = np.uint64(chunk)
-        _enter_some(np.int64(place) * _PER_CHUNK, min(count, (np.int64(place) + 1) * _PER_CHUNK), indptr, indices,
-                    reference, bounds, lists, waiting)  # fmt: skip
+        place = np.int64(np.uint64(chunk))
+        _count_some(place * _PER_CHUNK, min(count, (place + 1) * _PER_CHUNK), indptr, indices, slot_of, agents, certain,
+                    maybe)  # fmt: skip
 
 
 @kernel
-def _take_off(lists, row, other):
-    """Take somebody off a list, if it is on it."""
-    start, end = lists.start[row], lists.start[row] + lists.length[row]
-    for k in range(start, end):
-        if lists.pool[k] == other:
-            hole = k
-            if k < start + lists.certain[row]:
-                lists.certain[row] -= 1
-                hole = start + lists.certain[row]
-                lists.pool[k] = lists.pool[hole]
-            lists.pool[hole] = lists.pool[end - 1]
-            lists.length[row] -= 1
+def lay_out(lists, spare):
+    """Give each slot a room larger than its list, and `spare` to those without any; returns how large a pool must be."""
+    total = 0
+    for slot in range(lists.start.size):
+        length = lists.length[slot]
+        lists.start[slot] = total
+        lists.room[slot] = (length if length > 0 else spare) + length // 2 + 8
+        total += lists.room[slot]
+    return total
+
+
+@kernel
+def _enter_some(first, last, indptr, indices, slot_of, agents, certain, maybe):
+    for slot in range(first, last):
+        s = np.uint64(slot)
+        row = np.uint64(agents.row[s])
+        sure, rest = np.uint64(certain.start[s]), np.uint64(maybe.start[s])
+        for k in range(np.uint64(indptr[row]), np.uint64(indptr[row + _ONE])):
+            other = slot_of[np.uint64(indices[k])]
+            inside = apart2(agents.reference, s, agents.reference, np.uint64(other)) <= agents.certain[s]
+            # Rooms are larger than lists, so there is always one more place to write to.
+            certain.pool[sure] = indices[k]
+            maybe.pool[rest] = other
+            sure += np.uint64(inside)
+            rest += np.uint64(not inside)
+
+
+@parallel_kernel
+def enter_all(count, indptr, indices, slot_of, agents, certain, maybe):
+    """Enter everybody whom `count_all` has counted, in their order."""
+    for chunk in prange((count + _PER_CHUNK - 1) // _PER_CHUNK):
+        place = np.int64(np.uint64(chunk))
+        _enter_some(place * _PER_CHUNK, min(count, (place + 1) * _PER_CHUNK), indptr, indices, slot_of, agents, certain,
+                    maybe)  # fmt: skip
+
+
+@inlined_kernel
+def _take_off(lists, slot, number):
+    """Take a number off a list, if it is on it."""
+    last = lists.start[slot] + lists.length[slot] - 1
+    for k in range(lists.start[slot], last + 1):
+        if lists.pool[k] == number:
+            lists.pool[k] = lists.pool[last]
+            lists.length[slot] -= 1
             return
 
 
-@kernel
-def _put_on(lists, row, other, is_certain):
-    """Put somebody on a list; false if there is no room."""
-    if lists.length[row] == lists.room[row]:
+@inlined_kernel
+def _put_on(lists, slot, number):
+    """Put a number on a list; false if there is no room."""
+    length = lists.length[slot]
+    if length == lists.room[slot]:
         return False
-    end = lists.start[row] + lists.length[row]
-    lists.pool[end] = other
-    if is_certain:
-        first = lists.start[row] + lists.certain[row]
-        lists.pool[end] = lists.pool[first]
-        lists.pool[first] = other
-        lists.certain[row] += 1
-    lists.length[row] += 1
+    lists.pool[lists.start[slot] + length] = number
+    lists.length[slot] = length + 1
     return True
 
 
+@inlined_kernel
+def _put_on_one(certain, maybe, agents, slot, other, is_certain):
+    if is_certain:
+        return _put_on(certain, slot, agents.row[other])
+    return _put_on(maybe, slot, np.int32(other))
+
+
+@inlined_kernel
+def _standing(away2, agents, slot):
+    """2 for those certain to be near, 1 for others on the list, 0 for those that are not on it."""
+    return np.int64(away2 <= agents.certain[slot]) + np.int64(away2 <= agents.listed[slot])
+
+
+@inlined_kernel
+def _is_one_of(slot, slots):
+    """Whether a slot is one of those in an ascending list."""
+    if slots.size == 0:
+        return False
+    place = np.searchsorted(slots, slot)
+    return place < slots.size and slots[place] == slot
+
+
 @kernel
-def renew(rows, around, candidates, far_sighted, position, reference, bounds, is_renewed, lists):
-    """Give rows new references, new lists, and new places on the lists around them; false if there is no room."""
-    for n in range(rows.size):
-        is_renewed[rows[n]] = 1
-        for axis in range(position.shape[1]):
-            reference[rows[n], axis] = position[rows[n], axis]
+def renew(slots, old, around, candidates, far_sighted, agents, is_renewed, certain, maybe):
+    """Give slots new references, new lists, and new places on the lists around them; false if there is no room.
+
+    `old` are the references that these slots had.
+    """
+    for n in range(slots.size):
+        is_renewed[slots[n]] = 1
+        for axis in range(old.shape[1]):
+            agents.reference[slots[n], axis] = agents.here[slots[n], axis]
     fits = True
-    for n in range(rows.size):
-        row = rows[n]
-        lists.length[row] = lists.certain[row] = 0
+    for n in range(slots.size):
+        slot = slots[n]
+        certain.length[slot] = maybe.length[slot] = 0
         close = around[n + 1] - around[n]
         for k in range(close + far_sighted.size):
             other = np.int64(candidates[around[n] + k]) if k < close else np.int64(far_sighted[k - close])
-            if other == row:
+            if other == slot:
                 continue
-            d2 = apart2(reference, row, other)
-            if k < close and d2 <= bounds.listed[row]:
-                fits = fits and _put_on(lists, row, row_type(other), d2 <= bounds.certain[row])
-            if not is_renewed[other]:
-                # The candidates may have some of the far-sighted too: off first, so that nobody is on a list twice.
-                _take_off(lists, other, row)
-                if d2 <= bounds.listed[other]:
-                    fits = fits and _put_on(lists, other, row_type(row), d2 <= bounds.certain[other])
-    for n in range(rows.size):
-        is_renewed[rows[n]] = 0
+            now2 = apart2(agents.reference, slot, agents.reference, other)
+            if k < close and now2 <= agents.listed[slot]:
+                fits &= _put_on_one(certain, maybe, agents, slot, other, now2 <= agents.certain[slot])
+            # The far-sighted among the candidates have their turn at the end.
+            if not is_renewed[other] and (k >= close or not _is_one_of(other, far_sighted)):
+                standing = _standing(now2, agents, other)
+                before = _standing(apart2(old, n, agents.reference, other), agents, other)
+                if before != standing:
+                    if before == 2:
+                        _take_off(certain, other, agents.row[slot])
+                    elif before == 1:
+                        _take_off(maybe, other, slot)
+                    if standing > 0:
+                        fits &= _put_on_one(certain, maybe, agents, other, slot, standing == 2)
+    for n in range(slots.size):
+        is_renewed[slots[n]] = 0
     return fits
 
 
 @inlined_kernel
-def row_type(row):
-    return np.int32(row)
+def _find(s, agents, maybe, hits):
+    """Write those of the uncertain that are within the radius of a slot to its room in `hits`; returns how many."""
+    here, limit = agents.here, agents.radius[s] * agents.radius[s]
+    start = np.uint64(maybe.start[s])
+    last = start + np.uint64(maybe.length[s])
+    found = start
+    # The same loop twice: a branch inside takes as long as the rest of it.
+    if here.shape[1] == 2:
+        x, y = here[s, 0], here[s, 1]
+        for k in range(start, last):
+            other = np.uint64(maybe.pool[k])
+            dx, dy = x - here[other, 0], y - here[other, 1]
+            hits[found] = agents.row[other]
+            found += np.uint64(dx * dx + dy * dy <= limit)
+    else:
+        x, y, z = here[s, 0], here[s, 1], here[s, 2]
+        for k in range(start, last):
+            other = np.uint64(maybe.pool[k])
+            dx, dy, dz = x - here[other, 0], y - here[other, 1], z - here[other, 2]
+            hits[found] = agents.row[other]
+            found += np.uint64(dx * dx + dy * dy + dz * dz <= limit)
+    return found - start
 
 
 @inlined_kernel
-def _is_near(position, i, j, radius):
-    return apart2(position, i, j) <= radius * radius
+def _note(s, agents, certain, maybe, hits, found):
+    """Find who is near a slot, and note by row where they are and how many."""
+    row = np.uint64(agents.row[s])
+    found[row, CERTAIN], found[row, CERTAIN_START] = certain.length[s], certain.start[s]
+    found[row, HITS], found[row, HITS_START] = _find(s, agents, maybe, hits), maybe.start[s]
 
 
 @kernel
-def _find_some(first, last, position, radius, lists, hits, count):
-    dim = position.shape[1]
-    for row in range(first, last):
-        i = np.uint64(row)
-        x, y = position[i, 0], position[i, 1]
-        limit = radius[i] * radius[i]
-        start = np.uint64(lists.start[i])
-        found = start
-        for k in range(start + np.uint64(lists.certain[i]), start + np.uint64(lists.length[i])):
-            j = np.uint64(lists.pool[k])
-            dx, dy = x - position[j, 0], y - position[j, 1]
-            away2 = dx * dx + dy * dy
-            if dim == 3:
-                dz = position[i, 2] - position[j, 2]
-                away2 += dz * dz
-            hits[found] = lists.pool[k]
-            found += np.uint64(away2 <= limit)
-        count[i] = found - start
+def _find_some(first, last, agents, certain, maybe, hits, found):
+    for slot in range(first, last):
+        if agents.row[np.uint64(slot)] >= 0:
+            _note(np.uint64(slot), agents, certain, maybe, hits, found)
 
 
 @parallel_kernel
-def find_near(position, radius, lists, hits, count):
-    """Write those of the uncertain that are within the radius of each row to its room in `hits`."""
-    rows = lists.room.size
-    for chunk in prange((rows + _PER_CHUNK - 1) // _PER_CHUNK):
-        place = np.uint64(chunk)
-        _find_some(np.int64(place) * _PER_CHUNK, min(rows, (np.int64(place) + 1) * _PER_CHUNK), position, radius,
-                   lists, hits, count)  # fmt: skip
+def find_near(agents, certain, maybe, hits, found):
+    """Find who is near among those that may be, for all slots."""
+    slots = maybe.room.size
+    for chunk in prange((slots + _PER_CHUNK - 1) // _PER_CHUNK):
+        place = np.int64(np.uint64(chunk))
+        _find_some(place * _PER_CHUNK, min(slots, (place + 1) * _PER_CHUNK), agents, certain, maybe, hits, found)
 
 
 @kernel
-def find_near_of(rows, position, radius, lists, hits, count):
-    for n in range(rows.size):
-        _find_some(rows[n], rows[n] + 1, position, radius, lists, hits, count)
+def sum_lengths(found, indptr):
+    """Where the near set of each row begins, end to end; returns how long they are together."""
+    for row in range(found.shape[0]):
+        indptr[row + 1] = indptr[row] + found[row, CERTAIN] + found[row, HITS]
+    return indptr[found.shape[0]]
+
+
+@inlined_kernel
+def _copy(source, begin, target, out, length, end):
+    """Copy numbers in whole blocks; what runs over, up to `end`, is written later."""
+    if out + length + _BLOCK <= end:
+        for step in range(_ZERO, length, _BLOCK):
+            copy_block(target, out + step, source, begin + step)
+    else:
+        for step in range(length):
+            target[out + step] = source[begin + step]
+
+
+@inlined_kernel
+def _copy_row(row, pool, hits, found, indptr, indices, end):
+    certain, out = np.uint64(found[row, CERTAIN]), np.uint64(indptr[row])
+    _copy(pool, np.uint64(found[row, CERTAIN_START]), indices, out, certain, end)
+    _copy(hits, np.uint64(found[row, HITS_START]), indices, out + certain, np.uint64(found[row, HITS]), end)
 
 
 @kernel
-def sum_lengths(certain, count, indptr):
-    total = 0
-    for row in range(count.size):
-        total += certain[row] + count[row]
-        indptr[row + 1] = total
-    return total
-
-
-@kernel
-def _copy_some(first, last, lists, hits, indptr, indices):
+def _copy_some(first, last, pool, hits, found, indptr, indices):
+    end = np.uint64(indptr[last])
     for row in range(first, last):
-        start, out = np.uint64(lists.start[row]), np.uint64(indptr[row])
-        certain = np.uint64(lists.certain[row])
-        for k in range(certain):
-            indices[out + k] = lists.pool[start + k]
-        for k in range(np.uint64(indptr[row + 1]) - out - certain):
-            indices[out + certain + k] = hits[start + k]
+        _copy_row(np.uint64(row), pool, hits, found, indptr, indices, end)
 
 
 @parallel_kernel
-def copy_all(lists, hits, indptr, indices):
-    rows = lists.room.size
+def copy_all(pool, hits, found, indptr, indices):
+    """Copy the near sets from their rooms to where they belong, by row and end to end."""
+    rows = found.shape[0]
     for chunk in prange((rows + _PER_CHUNK - 1) // _PER_CHUNK):
-        place = np.uint64(chunk)
-        _copy_some(np.int64(place) * _PER_CHUNK, min(rows, (np.int64(place) + 1) * _PER_CHUNK), lists, hits, indptr,
-                   indices)  # fmt: skip
+        place = np.int64(np.uint64(chunk))
+        _copy_some(place * _PER_CHUNK, min(rows, (place + 1) * _PER_CHUNK), pool, hits, found, indptr, indices)
+
+
+@inlined_kernel
+def _has_changed(slot, other, agents):
+    """Whether a slot has come within the radius of another one, or left it, in this step."""
+    limit = agents.radius[other] * agents.radius[other]
+    was_near = apart2(agents.before, other, agents.before, slot) <= limit
+    return was_near != (apart2(agents.here, other, agents.here, slot) <= limit)
 
 
 @kernel
-def mark_changes(moved, around, candidates, far_sighted, position, before, radius, lists, is_changed):
-    """Mark rows whose near sets have changed: those that moved, and others that one of those has come to or left.
-
-    `around` has candidates for each that moved; where it has none, its own list has all that matter.
-    """
+def mark_listed(moved, far_sighted, slot_of, agents, certain, maybe, is_changed):
+    """Mark slots that moved, and those that they have come to or left, if all that matter are on their own lists."""
     for n in range(moved.size):
-        is_changed[moved[n]] = 1
-        row = np.uint64(moved[n])
-        listed = around[n + 1] == around[n]
-        first = lists.start[row] if listed else around[n]
-        close = lists.length[row] if listed else around[n + 1] - around[n]
-        for k in range(close + far_sighted.size):
-            if k >= close:
-                other = np.uint64(far_sighted[k - close])
-            else:
-                other = np.uint64(lists.pool[first + k] if listed else candidates[first + k])
-            if not is_changed[other] and other != row:
-                was_near = _is_near(before, other, row, radius[other])
-                is_changed[other] = was_near != _is_near(position, other, row, radius[other])
+        slot = moved[n]
+        is_changed[slot] = 1
+        for k in range(certain.start[slot], certain.start[slot] + certain.length[slot]):
+            other = slot_of[certain.pool[k]]
+            is_changed[other] |= _has_changed(slot, other, agents)
+        for k in range(maybe.start[slot], maybe.start[slot] + maybe.length[slot]):
+            is_changed[maybe.pool[k]] |= _has_changed(slot, maybe.pool[k], agents)
+        for k in range(far_sighted.size):
+            is_changed[far_sighted[k]] |= _has_changed(slot, far_sighted[k], agents)
 
 
 @kernel
-def patch(is_changed, lists, hits, old_indptr, old_indices, indptr, indices):
-    """The lists of rows that have changed from their rooms, the others from the lists before; end to end."""
-    row, rows = 0, lists.room.size
+def mark_around(moved, around, candidates, far_sighted, agents, is_changed):
+    """The same with candidates for each slot that moved."""
+    for n in range(moved.size):
+        slot = moved[n]
+        is_changed[slot] = 1
+        for k in range(around[n], around[n + 1]):
+            is_changed[candidates[k]] |= _has_changed(slot, candidates[k], agents)
+        for k in range(far_sighted.size):
+            is_changed[far_sighted[k]] |= _has_changed(slot, far_sighted[k], agents)
+
+
+@kernel
+def patch(is_changed, slot_of, agents, certain, maybe, hits, found, old_indptr, old_indices, indptr, indices):
+    """Near sets of slots that have changed from their rooms, the others as before; end to end.
+
+    No near set is longer than its list, so that `indices` can be made large enough beforehand.
+    """
+    rows = slot_of.size
+    for row in range(rows):
+        found[row, CERTAIN], found[row, HITS] = old_indptr[row + 1] - old_indptr[row], 0
+    for slot in range(is_changed.size):
+        if is_changed[slot]:
+            _note(np.uint64(slot), agents, certain, maybe, hits, found)
+    end = np.uint64(sum_lengths(found, indptr))
+    row = 0
     while row < rows:
         first = row
-        while row < rows and not is_changed[row]:
+        while row < rows and not is_changed[slot_of[row]]:
             row += 1
         # Rows without a change in one go.
-        source, out = np.uint64(old_indptr[first]), np.uint64(indptr[first])
-        for k in range(np.uint64(old_indptr[row]) - source):
-            indices[out + k] = old_indices[source + k]
+        source = np.uint64(old_indptr[first])
+        _copy(old_indices, source, indices, np.uint64(indptr[first]), np.uint64(old_indptr[row]) - source, end)
         if row < rows:
-            _copy_some(row, row + 1, lists, hits, indptr, indices)
+            _copy_row(np.uint64(row), certain.pool, hits, found, indptr, indices, end)
             row += 1
 
 
 @kernel
-def sum_patched(is_changed, certain, count, old_indptr, indptr):
-    total = 0
-    for row in range(count.size):
-        total += certain[row] + count[row] if is_changed[row] else old_indptr[row + 1] - old_indptr[row]
-        indptr[row + 1] = total
-    return total
+def drop_gone(new_row, agents, certain, maybe):
+    """Take everybody off all lists that is gone, and give the others their new rows.
 
-
-@kernel
-def renumber(old_row, new_of_old, old, new):
-    """Copy lists to rooms of new rows, without those that are gone; rows without an old one get no list."""
-    for row in range(old_row.size):
-        if old_row[row] < 0:
-            new.certain[row] = new.length[row] = 0
-            continue
-        start, source = new.start[row], old.start[old_row[row]]
-        length = certain = 0
-        for k in range(old.length[old_row[row]]):
-            other = new_of_old[old.pool[source + k]]
-            if other >= 0:
-                new.pool[start + length] = other
-                length += 1
-                certain += k < old.certain[old_row[row]]
-        new.certain[row], new.length[row] = certain, length
+    `new_row` has the new row of each old one, -1 if gone; `agents` have their new rows already.
+    """
+    for slot in range(certain.start.size):
+        length = 0
+        for k in range(certain.start[slot], certain.start[slot] + certain.length[slot]):
+            row = new_row[certain.pool[k]]
+            certain.pool[certain.start[slot] + length] = row
+            length += row >= 0
+        certain.length[slot] = length
+        length = 0
+        for k in range(maybe.start[slot], maybe.start[slot] + maybe.length[slot]):
+            maybe.pool[maybe.start[slot] + length] = maybe.pool[k]
+            length += agents.row[maybe.pool[k]] >= 0
+        maybe.length[slot] = length

@@ -28,24 +28,26 @@ from tropel.agents.state import AgentState, Floats
 from tropel.contracts import Near
 from tropel.environment.grid import NeighbourLists
 from tropel.environment.kinetic.list_kernels import (
-    Bounds,
+    COLUMNS,
+    Agents,
     Lists,
     copy_all,
+    count_all,
+    drop_gone,
     enter_all,
     find_near,
-    find_near_of,
+    lay_out,
     look_for_moves,
-    mark_changes,
+    mark_around,
+    mark_listed,
     patch,
     renew,
-    renumber,
     sum_lengths,
-    sum_patched,
 )
 
-Rows = NDArray[np.int64]
-#: Rows of all agents within a distance [m] of each of the given rows, one distance per row; more of them may be listed.
-Around = Callable[[Rows, Floats], Csr]
+Slots = NDArray[np.int64]
+#: Rows of all agents within a distance [m] of each of the given rows, one distance per row; it may list more.
+Around = Callable[[NDArray[np.int32], Floats], Csr]
 
 #: What filling and testing take per entry, in any unit.
 _FILL, _TEST = 8.0, 2.2
@@ -82,165 +84,185 @@ class NearLists:
         self.work = Work()
         self.leash = 0.0
         self._builder = NeighbourLists()
-        self.forget()
-
-    def forget(self) -> None:
-        """Begin anew."""
         self._ids = np.empty(0, dtype=np.int64)
-        self._lists: Lists | None = None
+        self._is_filled = False
         self._csr: Csr | None = None
+        self._pools = [np.empty(0, dtype=np.int32) for _ in range(3)]
         self._spare, self._used = np.empty(0, dtype=np.int32), np.empty(0, dtype=np.int32)
-        self._move = 0.0
+        self._move = 0.0  #: mean of those that move [m]
 
     def near(self, near: Near, radius: Floats, around: Around) -> Csr:
         """Rows of those within the radius of each row, in any order; valid until the next call."""
-        state = near.state
+        state, count = near.state, len(near.state)
         self.work = Work()
         if not np.array_equal(state.id, self._ids):
             self._come_and_go(state)
-        if self._lists is None:
-            self._fill(near, radius)
-            return self._find_all(state, radius)
-        position, count = state.position, len(state)
+        if not self._is_filled:
+            return self._fill(near, radius)
+        agents = self._agents = self._agents._replace(here=self._agents.before, before=self._agents.here)
         moved, loose = np.empty(count, dtype=np.int64), np.empty(count, dtype=np.int64)
-        movers, leavers, total = look_for_moves(position, self._before, self._reference, self.leash, moved, loose)
+        movers, leavers, total = look_for_moves(agents, state.position, self.leash, moved, loose)
         moved, loose = moved[:movers], loose[:leavers]
         if movers:
             self._move = total / movers
         if (radius != self._radius).any():
-            other = np.flatnonzero(radius != self._radius)
+            other = np.sort(self._slot_of[radius != self._radius])
             moved, loose = np.union1d(moved, other), np.union1d(loose, other)
-            self._radius[:] = radius
-            self._set_bounds()
+            self._set_radius(radius)
         best = best_leash(self._usual, self._move)
         unfit = (len(loose) and best > _UNFIT * self.leash) or (movers > _BUSY * count and self.leash > _UNFIT * best)
-        if unfit or len(loose) > _MANY * count or not self._renew_some(state, loose, around):
-            self._fill(near, radius)
-            return self._find_all(state, radius)
-        if len(moved) > _BUSY * count or self._csr is None:
-            return self._find_all(state, radius)
-        return self._find_changes(state, radius, moved, loose, around) if len(moved) else self._csr
+        if unfit or len(loose) > _MANY * count or not self._renew_some(loose, around):
+            return self._fill(near, radius)
+        if self._csr is None or len(moved) > _BUSY * count:
+            return self._find_all()
+        return self._find_changes(moved, loose, around) if len(moved) else self._csr
 
     # Filling lists ----------------------------------------------------------------------------------------------
 
-    def _fill(self, near: Near, radius: Floats) -> None:
-        """Fill all lists anew, from the engine's cells."""
+    def _fill(self, near: Near, radius: Floats) -> Csr:
+        """Fill all lists anew, from the engine's cells, with slots in their order."""
         state, count = near.state, len(near.state)
         self._usual = float(np.median(radius)) if count else 1.0
         self.leash = best_leash(self._usual, self._move)
-        self._reference = state.position.copy()
-        self._radius = np.array(radius)
         self._slack = 1e-9 + 1e-12 * float(np.abs(state.position).max(initial=0.0))
-        self._set_bounds()
         cells = near.cells.sorting.sorted
-        reach = self._radius + 2.0 * self.leash + self._slack
-        found = self._builder.build(cells._replace(sense_radius=reach[cells.order]))
-        self._make_rooms(np.diff(found.indptr))
-        enter_all(found.indptr, found.indices, self._reference, self._bounds, self._lists, self._hits)
-        self._is_renewed = np.zeros(count, dtype=np.uint8)
+        # Some slots are left for newcomers.
+        slots = count + count // 32 + 16
+        row, here = np.full(slots, -1, dtype=np.int32), np.full((slots, state.dim), np.nan)
+        row[:count], here[:count] = cells.order, state.position[cells.order]
+        self._slot_of = np.empty(count, dtype=np.int32)
+        self._slot_of[cells.order] = np.arange(count, dtype=np.int32)
+        own, certain, listed = (np.zeros(slots) for _ in range(3))
+        self._agents = Agents(row, own, here, here.copy(), here.copy(), certain, listed)
+        self._set_radius(radius)
+        reach = radius[cells.order] + 2.0 * self.leash + self._slack
+        found = self._builder.build(cells._replace(sense_radius=reach))
+        self._make_lists(slots, count, found)
+        self._is_renewed = np.zeros(slots, dtype=np.uint8)
+        self._found = np.zeros((count, COLUMNS), dtype=np.int64)
+        self._ids = state.id.copy()
         self.work = Work(filled=True)
+        return self._find_all()
 
-    def _make_rooms(self, lengths: NDArray[np.int64]) -> None:
-        self._lists = _rooms(lengths)
-        self._hits = np.empty_like(self._lists.pool)
+    def _make_lists(self, slots: int, count: int, found: Csr) -> None:
+        """Lists for the first slots with all who may be near them, given by row."""
+        certain, maybe = (
+            Lists(*(np.zeros(slots, dtype=np.int64) for _ in range(3)), pool) for pool in (self._pools[:2])
+        )
+        count_all(count, *found, self._slot_of, self._agents, certain, maybe)
+        spare = len(found.indices) // max(count, 1)
+        sizes = lay_out(certain, spare), lay_out(maybe, spare)
+        for k, size in enumerate((*sizes, sizes[1])):
+            if size > len(self._pools[k]):
+                self._pools[k] = np.empty(size + size // 8, dtype=np.int32)
+        self._certain, self._maybe = certain._replace(pool=self._pools[0]), maybe._replace(pool=self._pools[1])
+        self._hits = self._pools[2]
+        enter_all(count, *found, self._slot_of, self._agents, self._certain, self._maybe)
+        self._is_filled = True
 
-    def _set_bounds(self) -> None:
-        wide = 2.0 * self.leash + self._slack
-        within, beyond = self._radius - wide, self._radius + wide
-        self._bounds = Bounds(np.where(within > 0.0, within * within, -1.0), beyond * beyond)
-        far = np.flatnonzero(self._radius > _FAR_SIGHTED * self._usual)
-        if len(far) > _MOST_FAR_SIGHTED * len(self._radius):
-            far = far[:0]
-        self._far_sighted = far
-        others = np.ones(len(self._radius), dtype=np.bool_)
-        others[far] = False
-        self._widest = float(self._radius[others].max(initial=0.0))  #: radius of those who do not see far
+    def _set_radius(self, radius: Floats) -> None:
+        agents, wide = self._agents, 2.0 * self.leash + self._slack
+        used = agents.row >= 0
+        self._radius = np.array(radius)
+        agents.radius[used] = radius[agents.row[used]]
+        within, beyond = agents.radius - wide, agents.radius + wide
+        agents.certain[:] = np.where(within > 0.0, within * within, -1.0)
+        agents.listed[:] = beyond * beyond
+        far = np.flatnonzero(used & (agents.radius > _FAR_SIGHTED * self._usual))
+        self._far_sighted = far if len(far) <= _MOST_FAR_SIGHTED * len(radius) else far[:0]
+        others = used.copy()
+        others[self._far_sighted] = False
+        self._widest = float(agents.radius[others].max(initial=0.0))  #: radius of those that do not see far
 
-    def _renew_some(self, state: AgentState, rows: Rows, around: Around) -> bool:
-        """New references and lists for some rows; false if all lists must be filled anew."""
-        assert self._lists is not None
-        if not len(rows):
-            self._close = Csr(np.zeros(1, dtype=np.int64), np.empty(0, dtype=np.int32))
+    def _renew_some(self, slots: Slots, around: Around) -> bool:
+        """New references and lists for some agents; false if all lists must be filled anew."""
+        self._close = Csr(np.zeros(1, dtype=np.int64), np.empty(0, dtype=np.int32))
+        if not len(slots):
             return True
-        jump = np.sqrt(((state.position[rows] - self._reference[rows]) ** 2).sum(axis=1))
+        agents = self._agents
+        old = agents.reference[slots]
+        jump = np.sqrt(((agents.here[slots] - old) ** 2).sum(axis=1))
         jump[np.isnan(jump)] = 0.0  # newcomers
-        reach = np.maximum(self._radius[rows], self._widest)
-        # Whoever comes from farther away leaves lists behind that nobody would look for.
+        # Agents that come from farther away leave entries behind that nobody would look for.
         if (jump > 4.0 * self.leash + self._widest).any():
             return False
-        self._close = around(rows, reach + 5.0 * self.leash + jump + self._slack)
-        self.work = Work(renewed=len(rows))
-        fits = renew(rows, *self._close, self._far_sighted, state.position, self._reference, self._bounds,
-                      self._is_renewed, self._lists)  # fmt: skip
+        reach = np.maximum(agents.radius[slots], self._widest) + 3.0 * self.leash + jump + self._slack
+        self._close = self._slots_around(slots, reach, around)
+        self.work = Work(renewed=len(slots))
+        fits = renew(slots, old, *self._close, self._far_sighted, agents, self._is_renewed, self._certain, self._maybe)
         return bool(fits)
+
+    def _slots_around(self, slots: Slots, reach: Floats, around: Around) -> Csr:
+        found = around(self._agents.row[slots], reach)
+        return Csr(found.indptr, self._slot_of[found.indices])
 
     def _come_and_go(self, state: AgentState) -> None:
         """Agents have other rows now, some are new and some are gone."""
-        old, lists = self._ids, self._lists
-        self._ids = state.id.copy()
         self._csr = None
-        if lists is None or len(old) == 0:
-            self._lists = None
+        if not self._is_filled:
             return
-        new_of_old = state.row_of(old)
-        old_row = np.full(len(state), -1, dtype=np.int64)
-        stayed = new_of_old >= 0
-        old_row[new_of_old[stayed]] = np.flatnonzero(stayed)
-        if (old_row < 0).sum() > _MANY * len(state):
-            self._lists = None
+        agents = self._agents
+        new_of_old = state.row_of(self._ids)
+        stays = new_of_old >= 0
+        self._ids = state.id.copy()
+        fresh = np.ones(len(state), dtype=np.bool_)
+        fresh[new_of_old[stays]] = False
+        free = np.concatenate([np.flatnonzero(agents.row < 0), np.sort(self._slot_of[~stays])])
+        newcomers = np.flatnonzero(fresh)
+        if len(newcomers) > min(len(free), _MANY * len(state)):
+            self._is_filled = False
             return
-        lengths = np.where(old_row >= 0, lists.length[old_row], int(lists.length.mean()) + 8)
-        self._make_rooms(lengths)
-        renumber(old_row, new_of_old.astype(np.int32), lists, self._lists)
-        missing = old_row < 0
-        for name in ("_reference", "_before"):
-            column = getattr(self, name)[old_row]
-            column[missing] = np.nan
-            setattr(self, name, column)
-        self._radius = self._radius[old_row]
-        self._radius[missing] = np.nan  # differs from any radius, so that they get lists
-        self._is_renewed = np.zeros(len(state), dtype=np.uint8)
+        slot_of = np.empty(len(state), dtype=np.int32)
+        slot_of[new_of_old[stays]] = self._slot_of[stays]
+        agents.row[:] = -1
+        agents.row[slot_of[~fresh]] = np.flatnonzero(~fresh)
+        drop_gone(new_of_old.astype(np.int32), agents, self._certain, self._maybe)
+        slots = free[: len(newcomers)]
+        slot_of[newcomers] = slots
+        agents.row[slots] = newcomers
+        unused = agents.row < 0
+        for places in (agents.here, agents.before, agents.reference):
+            places[unused] = places[slots] = np.nan
+        self._certain.length[unused] = self._maybe.length[unused] = 0
+        agents.radius[unused] = 0.0
+        known, self._radius = self._radius, np.full(len(state), np.nan)  # newcomers differ, so that they get lists
+        self._radius[new_of_old[stays]] = known[stays]
+        self._slot_of = slot_of
+        self._found = np.zeros((len(state), COLUMNS), dtype=np.int64)
 
     # Near sets --------------------------------------------------------------------------------------------------
 
-    def _find_all(self, state: AgentState, radius: Floats) -> Csr:
+    def _find_all(self) -> Csr:
         """Find all near sets from the lists."""
-        lists = self._lists
-        assert lists is not None
-        count = np.empty(len(state), dtype=np.int64)
-        find_near(state.position, radius, lists, self._hits, count)
-        indptr = np.zeros(len(state) + 1, dtype=np.int64)
-        indices = self._room_for(sum_lengths(lists.certain, count, indptr))
-        copy_all(lists, self._hits, indptr, indices)
-        return self._done(state, Csr(indptr, indices), len(state))
+        found = self._found
+        find_near(self._agents, self._certain, self._maybe, self._hits, found)
+        indptr = np.zeros(len(found) + 1, dtype=np.int64)
+        indices = self._room_for(sum_lengths(found, indptr))
+        copy_all(self._certain.pool, self._hits, found, indptr, indices)
+        self.work = replace(self.work, found=len(found))
+        self._csr = Csr(indptr, indices)
+        return self._csr
 
-    def _find_changes(self, state: AgentState, radius: Floats, moved: Rows, loose: Rows, around: Around) -> Csr:
+    def _find_changes(self, moved: Slots, loose: Slots, around: Around) -> Csr:
         """Find the near sets that may have changed, and keep the others."""
-        lists, last = self._lists, self._csr
-        assert lists is not None
+        agents, last, far, lists = self._agents, self._csr, self._far_sighted, (self._certain, self._maybe)
         assert last is not None
-        is_changed = np.zeros(len(state), dtype=np.uint8)
-        is_changed[loose] = 1
-        moved = np.setdiff1d(moved, loose, assume_unique=True)
+        is_changed = np.zeros(len(agents.row), dtype=np.uint8)
+        mark_around(loose, *self._close, far, agents, is_changed)
+        moved = moved[is_changed[moved] == 0] if len(loose) else moved
         # The list of an agent has all whose lists it may be on, unless they have a larger radius.
-        short = self._radius[moved] < self._widest
-        wide = np.full(np.count_nonzero(short), self._widest + 4.0 * self.leash + self._slack)
-        own = Csr(np.zeros(np.count_nonzero(~short) + 1, dtype=np.int64), np.empty(0, dtype=np.int32))
-        for rows, close in ((loose, self._close), (moved[short], around(moved[short], wide)), (moved[~short], own)):
-            mark_changes(rows, *close, self._far_sighted, state.position, self._before, radius, lists, is_changed)
+        short = agents.radius[moved] < self._widest
+        if short.any():
+            reach = np.full(np.count_nonzero(short), self._widest + 4.0 * self.leash + self._slack)
+            mark_around(moved[short], *self._slots_around(moved[short], reach, around), far, agents, is_changed)
+        mark_listed(moved[~short], far, self._slot_of, agents, *lists, is_changed)
         changed = np.flatnonzero(is_changed)
-        count = np.zeros(len(state), dtype=np.int64)
-        find_near_of(changed, state.position, radius, lists, self._hits, count)
-        indptr = np.zeros(len(state) + 1, dtype=np.int64)
-        indices = self._room_for(sum_patched(is_changed, lists.certain, count, last.indptr, indptr))
-        patch(is_changed, lists, self._hits, *last, indptr, indices)
-        return self._done(state, Csr(indptr, indices), len(changed))
-
-    def _done(self, state: AgentState, found: Csr, changed: int) -> Csr:
-        self._csr = found
-        self._before = state.position.copy()
-        self.work = replace(self.work, found=changed)
-        return found
+        indptr = np.zeros(len(self._ids) + 1, dtype=np.int64)
+        indices = self._room_for(len(last.indices) + sum(int(part.length[changed].sum()) for part in lists))
+        patch(is_changed, self._slot_of, agents, *lists, self._hits, self._found, *last, indptr, indices)
+        self.work = replace(self.work, found=len(changed))
+        self._csr = Csr(indptr, indices[: indptr[-1]])
+        return self._csr
 
     def _room_for(self, size: int) -> NDArray[np.int32]:
         """Room that the last near sets do not use."""
@@ -249,12 +271,3 @@ class NearLists:
         room, self._spare = self._spare, self._used
         self._used = room
         return room[:size]
-
-
-def _rooms(lengths: NDArray[np.int64]) -> Lists:
-    """Rooms a little larger than the lists will be, in a new pool."""
-    room = lengths + lengths // 4 + 8
-    start = np.zeros(len(room), dtype=np.int64)
-    np.cumsum(room[:-1], out=start[1:])
-    none = np.zeros(len(room), dtype=np.int64)
-    return Lists(start, room, none, none.copy(), np.empty(int(room.sum()), dtype=np.int32))

@@ -10,6 +10,7 @@ from tropel._kernels.arrays import Csr
 from tropel.agents.state import Floats
 from tropel.contracts import Environment, EnvironmentDeclaration, Moment, Near
 from tropel.contracts.offers import Neighbourhood, OfferedTriangulation
+from tropel.environment.kinetic.lists import Work
 from tropel.environment.kinetic.plane import APPROACHABLE, NEAR, VISIBLE, InPlane
 from tropel.environment.kinetic.report import MeshReport
 from tropel.environment.kinetic.space import InSpace
@@ -46,6 +47,11 @@ class Kinetic(Environment):
     def total(self) -> MeshReport:
         """What all steps took so far."""
         return MeshReport() if self.crowd is None else self.crowd.total
+
+    @property
+    def work(self) -> Work:
+        """What the near lists of the last step took."""
+        return Work() if self.crowd is None else self.crowd.work
 
     def prepare(self, moment: Moment) -> None:
         self._begin(moment.world)

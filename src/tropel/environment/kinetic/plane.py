@@ -11,7 +11,7 @@ from tropel.contracts import Moment, Near
 from tropel.contracts.offers import Neighbourhood
 from tropel.environment.kinetic.flood import Flood
 from tropel.environment.kinetic.hiding import without_hidden, without_unapproachable
-from tropel.environment.kinetic.lists import NearLists, Rows
+from tropel.environment.kinetic.lists import NearLists, Work
 from tropel.environment.kinetic.moving_mesh import MovingMesh
 from tropel.environment.kinetic.report import MeshReport
 from tropel.environment.kinetic.shown import edges_of, neighbourhood_of
@@ -43,6 +43,10 @@ class InPlane:
     def total(self) -> MeshReport:
         return self.moving.total
 
+    @property
+    def work(self) -> Work:
+        return self._usual.work
+
     def follow(self, moment: Moment) -> None:
         """Agents have moved, come or gone, and doors have opened or closed."""
         self._state = moment.state
@@ -71,7 +75,7 @@ class InPlane:
         row_of = np.full(len(moving.mesh.x), -1, dtype=np.int32)
         row_of[vertices] = np.arange(len(state), dtype=np.int32)
 
-        def around(rows: Rows, reach: Floats) -> Csr:
+        def around(rows: NDArray[np.int32], reach: Floats) -> Csr:
             return self._flood.around(moving.mesh, vertices[rows], reach + moving.slack, row_of)
 
         kept = self._usual if radius is state.sense_radius else self._other
