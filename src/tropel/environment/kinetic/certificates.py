@@ -23,39 +23,33 @@ from tropel.environment.kinetic.mesh import TOUCHED, after, before
 
 #: Classes of speed: at rest, slow, fast, and anything above.
 PACES = 4
-#: The middle of an annulus is at most this many lengths of the edge away from it; beyond, rounding takes over.
+#: The middle of an annulus is at most this many half lengths of the edge away from it; beyond, rounding takes over.
 _FARTHEST = 1e3
 #: What rounding may take off a tolerance: a share of it, and a share of the numbers it is computed from.
 _SHARE, _ROUNDING = 1.0 - 1e-9, 1e-14
 
 
 @inlined_kernel
-def _half_annulus(mesh, c, a, b, d):
+def half_annulus(cx, cy, ax, ay, bx, by, dx, dy):
     """Half the width of the annulus with a and b on the inner circle and c and d outside."""
-    x, y = mesh.x, mesh.y
-    ux, uy = 0.5 * (x[b] - x[a]), 0.5 * (y[b] - y[a])
-    mx, my = x[a] + ux, y[a] + uy
+    ux, uy = 0.5 * (bx - ax), 0.5 * (by - ay)
+    mx, my = ax + ux, ay + uy
     half2 = ux * ux + uy * uy
-    half = math.sqrt(half2)
-    # Centres are on the bisector of a and b, at m + s n; n points to the side of c.
-    nx, ny = -uy / half, ux / half
-    cx, cy, dx, dy = x[c] - mx, y[c] - my, x[d] - mx, y[d] - my
+    cx, cy, dx, dy = cx - mx, cy - my, dx - mx, dy - my
     c2, d2 = cx * cx + cy * cy, dx * dx + dy * dy
-    c_high, d_high = cx * nx + cy * ny, dx * nx + dy * ny
+    # Centres are on the bisector of a and b, at m + s (-uy, ux), on the side of c if s > 0.
+    c_high, d_high = cy * ux - cx * uy, dy * ux - dx * uy
     apart = c_high - d_high
     if apart <= 0.0:
         return 0.0
-    most = _FARTHEST * half
-    s = min(max((c2 - d2) / (2.0 * apart), -most), most)
-    inner = math.sqrt(half2 + s * s)
-    width = math.inf
-    for k in range(2):
-        q2, high = (c2, c_high) if k == 0 else (d2, d_high)
-        # |q - centre|² - |a - centre|², without the squares that cancel.
-        more = q2 - half2 - 2.0 * s * high
-        more -= _ROUNDING * (q2 + half2 + abs(2.0 * s * high))
-        width = min(width, more / (math.sqrt(max(inner * inner + more, 0.0)) + inner))
-    return 0.5 * width
+    s = min(max((c2 - d2) / (2.0 * apart), -_FARTHEST), _FARTHEST)
+    # |c - centre|² - |a - centre|², without the squares that cancel, and the same for d; equal unless s was limited.
+    c_slope, d_slope = 2.0 * s * c_high, 2.0 * s * d_high
+    c_more = c2 - half2 - c_slope - _ROUNDING * (c2 + half2 + abs(c_slope))
+    d_more = d2 - half2 - d_slope - _ROUNDING * (d2 + half2 + abs(d_slope))
+    more = min(c_more, d_more)
+    inner2 = half2 + s * s * half2
+    return 0.5 * more / (math.sqrt(max(inner2 + more, 0.0)) + math.sqrt(inner2))
 
 
 @inlined_kernel
@@ -66,8 +60,23 @@ def _half_distance(mesh, q, a, b):
 
 
 @inlined_kernel
+def issue_for(mesh, h, g, tolerance, travel):
+    """Issue the certificate of an edge with the half-edges h and g: its vertices may move this far [m]."""
+    pace = max(
+        max(mesh.pace[mesh.corner[h]], mesh.pace[mesh.corner[g]]),
+        max(mesh.pace[mesh.corner[after(h)]], mesh.pace[mesh.corner[before(h)]]),
+    )
+    travelled = travel[pace]
+    low = min(h, g)
+    mesh.due[max(h, g)] = np.inf
+    # Vertices at rest that begin to move get another class, and make their edges due.
+    mesh.due[low] = travelled + max(_SHARE * tolerance - 4e-16 * travelled, 0.0) if pace > 0 else np.inf
+    mesh.due_pace[low] = pace
+
+
+@inlined_kernel
 def issue(mesh, h, travel):
-    """Issue the certificate of an edge, on both sides."""
+    """Issue the certificate of an edge."""
     g = mesh.twin[h]
     if g < 0:
         mesh.due[h] = np.inf
@@ -76,12 +85,9 @@ def issue(mesh, h, travel):
     if mesh.constrained[h]:
         tolerance = min(_half_distance(mesh, c, a, b), _half_distance(mesh, d, a, b))
     else:
-        tolerance = _half_annulus(mesh, c, a, b, d)
-    pace = max(max(mesh.pace[a], mesh.pace[b]), max(mesh.pace[c], mesh.pace[d]))
-    travelled = travel[pace]
-    due = travelled + max(_SHARE * tolerance - 4e-16 * travelled, 0.0)
-    mesh.due[h] = mesh.due[g] = due
-    mesh.due_pace[h] = mesh.due_pace[g] = pace
+        x, y = mesh.x, mesh.y
+        tolerance = half_annulus(x[c], y[c], x[a], y[a], x[b], y[b], x[d], y[d])
+    issue_for(mesh, h, g, tolerance, travel)
 
 
 @kernel
@@ -100,11 +106,27 @@ def issue_touched(mesh, travel):
 
 
 @kernel
+def forget_touched(mesh):
+    """No triangle counts as changed any more."""
+    for k in range(mesh.counts[TOUCHED]):
+        mesh.is_touched[mesh.touched[k]] = 0
+    mesh.counts[TOUCHED] = 0
+
+
+@kernel
+def expire_all(mesh):
+    """All certificates are due."""
+    for h in range(mesh.due.size):
+        mesh.due[h] = -1.0 if mesh.corner[h] >= 0 and h < mesh.twin[h] else np.inf
+
+
+@kernel
 def list_due(mesh, travel, found):
     """List the edges that are due, one half-edge each; returns how many."""
     count = 0
+    farthest = travel[travel.size - 1]
     for h in range(mesh.due.size):
-        if mesh.due[h] < travel[mesh.due_pace[h]] and h < mesh.twin[h]:
+        if mesh.due[h] < farthest:
             found[count] = h
-            count += 1
+            count += mesh.due[h] < travel[mesh.due_pace[h]]
     return count

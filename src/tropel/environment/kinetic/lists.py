@@ -62,6 +62,7 @@ _UNFIT = 4.0
 #: Agents see far if their radius is this many times the median; each of them is compared with every agent that moves.
 _FAR_SIGHTED, _MOST_FAR_SIGHTED = 3.0, 1 / 32
 
+
 def best_leash(radius: float, move: float) -> float:
     """The leash with the least cost for such a radius, for agents that move this far in a step [m]."""
     wide = math.sqrt(2.0 * _FILL * move * radius / (4.0 * _TEST + 2.0 * _FILL * move / max(radius, 1e-300)))

@@ -27,7 +27,7 @@ GHOSTS = 4
 
 #: Entries of `Mesh.counts`.
 FREE, TOUCHED, STACKED, FLIPS, COUNTS = 0, 1, 2, 3, 4
-#: Entries of `Mesh.work` besides; see `certificates.py` and `repair.py`.
+_ZERO, _TWO, _THREE = np.uint32(0), np.uint32(2), np.uint32(3)
 
 #: What operations return when they cannot be done; the caller builds the mesh anew.
 DONE, STUCK = 0, 1
@@ -43,7 +43,8 @@ class Mesh(NamedTuple):
     corner: NDArray[np.int32]  #: (3 T,); -1 in free triangles
     twin: NDArray[np.int32]  #: (3 T,)
     constrained: NDArray[np.uint8]  #: (3 T,)
-    due: NDArray[np.float64]  #: (3 T,): the certificate holds until vertices of its class have travelled this far [m]
+    due: NDArray[np.float64]  #: (3 T,): the certificate holds until vertices of its class have travelled this far [m];
+    #: only one half-edge of each edge has it, the other one infinity
     due_pace: NDArray[np.uint8]  #: (3 T,): the class
     free: NDArray[np.int32]  #: (T,): triangles that are not in use, `counts[FREE]` of them
     touched: NDArray[np.int32]  #: (T,): triangles whose certificates must be issued again
@@ -83,12 +84,13 @@ def new_mesh(vertices: int, middle: tuple[float, float], away: float) -> Mesh:
 @inlined_kernel
 def after(h):
     """The next half-edge of the triangle, counter-clockwise."""
-    return h + 1 if h % 3 != 2 else h - 2
+    # Remainders of numbers without a sign take fewer instructions.
+    return h + 1 if np.uint32(h) % _THREE != _TWO else h - 2
 
 
 @inlined_kernel
 def before(h):
-    return h - 1 if h % 3 != 0 else h + 2
+    return h - 1 if np.uint32(h) % _THREE != _ZERO else h + 2
 
 
 @inlined_kernel

@@ -10,7 +10,16 @@ from numpy.typing import NDArray
 from tropel.agents.state import Floats
 from tropel.environment.kinetic.certificates import PACES, issue_touched
 from tropel.environment.kinetic.mesh import FLIPS, GHOSTS, STUCK, Mesh, flip_until_delaunay, new_mesh
-from tropel.environment.kinetic.repair import FAILED, LOOKED_AT, REINSERTED, REPORTED, advance, new_desk
+from tropel.environment.kinetic.repair import (
+    FAILED,
+    LOOKED_AT,
+    REINSERTED,
+    REPORTED,
+    advance,
+    farthest,
+    new_desk,
+    take_over,
+)
 from tropel.environment.kinetic.report import MeshReport
 from tropel.environment.kinetic.vertices import insert, insert_all, most_aside, remove
 from tropel.environment.kinetic.walls import CROSSES, MEETS, force_edge, release_edge
@@ -25,6 +34,11 @@ _MORE, _LEAST_MORE = 0.25, 64
 #: The longest moves of the speed classes, in units of the mean move of those who move, and how often that is measured.
 _SLOW, _FAST = 2.0, 8.0
 _MEASURED_EVERY = 32
+#: Cells along a side of the curve along which vertices are numbered.
+_SIDE = 1 << 12
+#: Certificates pay if fewer than this share of them is due in a step. Once they have not for a while (the sum of what was
+#: above that share), as many steps do without.
+_WORTHWHILE, _LOSS, _UNCERTIFIED_STEPS = 0.15, 0.9, 24
 
 
 class MovingMesh:
@@ -102,7 +116,6 @@ class MovingMesh:
 
     def update(self, ids: Ids, points: Floats) -> None:
         """The points are these now: some have moved, some are new, and some are gone."""
-        self._check(points)
         if not self._fits(points):
             self._build(ids, points)
             return
@@ -201,7 +214,7 @@ class MovingMesh:
             desk.seen_x[v], desk.seen_y[v], desk.calm[v] = x, y, 0
             self._x[v], self._y[v] = x, y
         issue_touched(mesh, self._travel)
-        self._ids, self._slots = ids.copy(), slots
+        self._name(ids, slots)
         return True
 
     def _move(self, points: Floats, report: NDArray[np.int64]) -> bool:
@@ -209,10 +222,21 @@ class MovingMesh:
         if self._steps % _MEASURED_EVERY == 0:
             self._measure(points)
         self._steps += 1
-        self._x[slots], self._y[slots] = points[:, 0], points[:, 1]
-        walls = slice(GHOSTS, self.first_point)
-        self._x[walls], self._y[walls] = self.wall_ends[:, 0], self.wall_ends[:, 1]
-        return bool(advance(self._mesh, self._desk, self._x, self._y, self._travel, self._limits, report) != STUCK)
+        take_over(points, self._point_of, self._x, self._y)
+        if len(self.wall_ends):
+            walls = slice(GHOSTS, self.first_point)
+            self._x[walls], self._y[walls] = self.wall_ends[:, 0], self.wall_ends[:, 1]
+        certify = self._uncertified == 0
+        done = advance(self._mesh, self._desk, self._x, self._y, self._travel, self._limits, self._is_certified, certify,
+                       report)  # fmt: skip
+        if not certify:
+            self._uncertified -= 1
+        elif self._is_certified:
+            self._loss = max(0.0, self._loss + report[LOOKED_AT] / self._certificates() - _WORTHWHILE)
+            if self._loss > _LOSS:
+                self._uncertified, self._loss = _UNCERTIFIED_STEPS, 0.0
+        self._is_certified = certify
+        return bool(done != STUCK)
 
     def _measure(self, points: Floats) -> None:
         """Choose the classes of speed by how far points move now."""
@@ -221,17 +245,20 @@ class MovingMesh:
         if len(moves):
             self._limits[1:3] = np.array([_SLOW, _FAST]) * moves.mean()
 
-    def _check(self, points: Floats) -> None:
-        if not np.isfinite(points).all():
+    def _check(self, points: Floats) -> float:
+        """How far the farthest point is from the middle along an axis [m]; raises unless all are somewhere."""
+        away = farthest(points, self._middle[0], self._middle[1])
+        if not away < math.inf:
             row = int(np.flatnonzero(~np.isfinite(points).all(axis=1))[0])
             raise ModelError(f"point {row} is at {points[row].tolist()}; a mesh needs finite positions")
+        return float(away)
 
     # Building ---------------------------------------------------------------------------------------------------
 
     def _fits(self, points: Floats) -> bool:
         """Whether everything is well inside of the ghosts, and there is room for all points."""
-        away = [float(np.abs(places - self._middle).max(initial=0.0)) for places in (points, self.wall_ends)]
-        return len(points) <= self._room and max(away) <= 0.5 * self._away
+        away = max(self._check(points), self._check(self.wall_ends))
+        return len(points) <= self._room and away <= 0.5 * self._away
 
     def _allocate(self, count: int, points: Floats) -> None:
         everything = np.concatenate([self.wall_ends, points])
@@ -243,12 +270,13 @@ class MovingMesh:
         self._mesh = new_mesh(vertices, (float(self._middle[0]), float(self._middle[1])), self._away)
         self._desk = new_desk(self._mesh)
         self._travel = np.zeros(PACES)
+        self._is_certified, self._uncertified, self._loss = True, 0, 0.0
         self._limits = np.array([0.0, 0.0, 0.0, np.inf])
         self._x, self._y = self._mesh.x.copy(), self._mesh.y.copy()
         walls = np.arange(GHOSTS, self.first_point, dtype=np.int32)
         self._place(walls, self.wall_ends)
         self._free = list(range(self.first_point, self.first_point + self._room))[::-1]
-        self._ids, self._slots = np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int32)
+        self._name(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int32))
         for wall in np.flatnonzero(self.closed).tolist():
             self._set_wall(wall)
 
@@ -261,16 +289,22 @@ class MovingMesh:
     def _build(self, ids: Ids, points: Floats) -> None:
         """Triangulate everything anew."""
         self._allocate(len(points), points)
-        by_place = _along_a_snake(points)
+        by_place = _along_a_curve(points)
         vertices = np.arange(self.first_point, self.first_point + len(points), dtype=np.int32)
-        self._slots = np.empty(len(points), dtype=np.int32)
-        self._slots[by_place] = vertices
+        slots = np.empty(len(points), dtype=np.int32)
+        slots[by_place] = vertices
         self._place(vertices, points[by_place])
         del self._free[self._room - len(points) :]
-        self._ids = ids.copy()
+        self._name(ids, slots)
         issue_touched(self._mesh, self._travel)
         certificates = self._certificates()
         self._note(MeshReport(certificates=certificates, looked_at=certificates, rebuilds=1))
+
+    def _name(self, ids: Ids, slots: NDArray[np.int32]) -> None:
+        """The points have these ids, in this order, and these vertices."""
+        self._ids, self._slots = ids.copy(), slots
+        self._point_of = np.full(len(self._mesh.x), -1, dtype=np.int32)
+        self._point_of[slots] = np.arange(len(slots), dtype=np.int32)
 
     def _certificates(self) -> int:
         return 3 * (len(self._ids) + len(self.wall_ends)) + 1
@@ -279,13 +313,21 @@ class MovingMesh:
         self.last, self.total = report, self.total.plus(report)
 
 
-def _along_a_snake(points: Floats) -> NDArray[np.int64]:
-    """An order in which consecutive points are close together: strips of two points' width, up and down."""
+def _along_a_curve(points: Floats) -> NDArray[np.int64]:
+    """An order in which consecutive points are close together, and close points mostly not far apart (Hilbert)."""
     if not len(points):
         return np.empty(0, dtype=np.int64)
-    low, high = points.min(axis=0), points.max(axis=0)
-    width = max(float(high[0] - low[0]), 1e-9)
-    strips = max(int(math.sqrt(len(points) / 2.0)), 1)
-    strip = np.minimum(((points[:, 0] - low[0]) / width * strips).astype(np.int64), strips - 1)
-    along = np.where(strip % 2 == 0, points[:, 1], -points[:, 1])
-    return np.lexsort((points[:, 0], along, strip))
+    low = points.min(axis=0)
+    size = max(float((points.max(axis=0) - low).max()), 1e-300)
+    x, y = np.minimum((points - low) / size * _SIDE, _SIDE - 1).astype(np.int64).T
+    along = np.zeros(len(points), dtype=np.int64)
+    half = _SIDE // 2
+    while half:
+        right, upper = (x & half) > 0, (y & half) > 0
+        along += half * half * ((3 * right) ^ upper)
+        # Turn the quarter so that the curve runs through it from corner to corner.
+        mirrored = right & ~upper
+        x, y = np.where(mirrored, _SIDE - 1 - x, x), np.where(mirrored, _SIDE - 1 - y, y)
+        x, y = np.where(upper, x, y), np.where(upper, y, x)
+        half //= 2
+    return np.lexsort((points[:, 0], points[:, 1], along))

@@ -18,7 +18,6 @@ from tropel.environment.kinetic.shown import edges_of, neighbourhood_of
 from tropel.environment.kinetic.wall_pieces import split_walls
 from tropel.world import World
 
-
 #: What an agent knows of those in its disk.
 NEAR, APPROACHABLE, VISIBLE = 0, 1, 2
 
