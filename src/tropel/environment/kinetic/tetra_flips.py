@@ -8,8 +8,6 @@ points lifted to a paraboloid, so the loop ends; lattices do too because a point
 
 from __future__ import annotations
 
-import math
-
 from tropel._kernels.compile import kernel
 from tropel.environment.kinetic.tetra_arrays import (
     DONE,
@@ -17,19 +15,19 @@ from tropel.environment.kinetic.tetra_arrays import (
     FLIPS,
     FREE,
     GAVE_UP,
-    LOOKED,
     NO_ROOM,
     NOTHING,
     QUEUED,
     STUCK,
     enqueue,
+    enqueue_face,
     glue,
+    in_sphere_of,
     orientation_with,
     place_in,
     release_tet,
     take_tet,
 )
-from tropel.environment.kinetic.tetra_certificates import certify_face
 
 _FLIPPED = 1
 _UNFLIPPABLE = 0
@@ -37,13 +35,13 @@ _UNFLIPPABLE = 0
 
 @kernel
 def _settle(m, t):
-    """After a flip: the vertices know the new tetrahedron, and its faces wait for their tests."""
+    """After a flip: the vertices know the new tetrahedron, and its faces wait for their tests.
+
+    It is oriented, or the flip would not have been made; the next scan gives it a certificate if it still exists.
+    """
     for k in range(4):
         m.vertex_tet[m.tet_vertex[t, k]] = t
-        if m.tet_neighbour[t, k] != NOTHING:
-            enqueue(m, 4 * t + k)
-    # It is oriented, or the flip would not have been made; the next scan gives it a certificate if it still exists.
-    m.tet_due[t] = -math.inf
+        enqueue_face(m, 4 * t + k)
 
 
 @kernel
@@ -151,8 +149,8 @@ def restore_delaunay(m, limit):
             m.in_queue[t, k] = 0
             if m.tet_vertex[t, 0] == NOTHING or m.tet_neighbour[t, k] == NOTHING:
                 continue
-            m.counts[LOOKED] += 1
-            if certify_face(m, t, k):
+            e = m.tet_opposite[t, k]
+            if in_sphere_of(m, t, m.position[e, 0], m.position[e, 1], m.position[e, 2]) <= 0:
                 continue
             m.counts[FAILED] += 1
             if _try_flip(m, t, k) == _FLIPPED:
