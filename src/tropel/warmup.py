@@ -284,7 +284,13 @@ def _kinetic_neighbourhoods() -> None:
         sim.sense().csr()
     birds = Group("birds", count=12)
     sim = Simulation(World.box((0, 0, 0), (10, 10, 10)), birds, local=Seek(), environment=Kinetic(), dt=0.1)
-    for change in (lambda: None, lambda: sim.remove_agents(ids=[0]), lambda: sim.add_agents("birds", count=30)):
+    for change in (
+        lambda: None,
+        lambda: sim.remove_agents(ids=[0]),
+        lambda: sim.add_agents("birds", count=30),
+        # Whoever comes to a crowd announces itself.
+        lambda: sim.add_agents("birds", count=1),
+    ):
         change()
         sim.step()
         sim.sense().csr()

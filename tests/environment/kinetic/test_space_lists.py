@@ -128,6 +128,33 @@ def test_near_is_exact_while_agents_come_go_and_jump_and_radii_change(seed: int)
             flock.come(70, 1.0)
 
 
+@pytest.mark.parametrize("count", [0, 1, 2, 5])
+def test_a_handful_of_birds(count: int) -> None:
+    flock = Flock(np.random.default_rng(count), count, 1.0)
+    for step in range(12):
+        flock.check()
+        flock.wander(0.1)
+        if step % 4 == 3:
+            flock.come(1, 2.0)
+    flock.state.keep(np.zeros(len(flock.state), dtype=np.bool_))
+    flock.check()
+    flock.come(3, 1.0)
+    flock.check()
+
+
+def test_creeping_adds_up_after_a_long_way() -> None:
+    rng = np.random.default_rng(0)
+    flock = Flock(rng, 60, 1.0)
+    flock.state.position[1] = flock.state.position[0] + [1.0 + 1e-9, 0.0, 0.0]
+    flock.check()
+    flock.lists._travel += 1e6  # as after a long time
+    flock.lists._lists.travel[:] += 1e6
+    for _ in range(60):
+        flock.move_to(flock.state.position + rng.choice([-1.0, 1.0], (60, 3)) * 1e-11)
+        flock.state.position[1] -= [2e-11, 0.0, 0.0]
+        flock.check()
+
+
 def test_other_radii_have_lists_of_their_own() -> None:
     rng = np.random.default_rng(0)
     flock = Flock(rng, 150, 1.2)
