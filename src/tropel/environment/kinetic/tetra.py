@@ -74,6 +74,9 @@ _TOO_MANY_INVERTED = 0.06
 _SHARES = (1.0, 0.5, 1.0)
 #: Smaller crowds than this are in the caches in any order.
 _WORTH_SORTING = 500
+#: Structures with more tetrahedra than this are sorted again after so many flips for each of them, because flips spread
+#: what is near over the memory; smaller ones are in the caches in any order.
+_LARGE, _FLIPS_BETWEEN_SORTS = 200_000, 8
 #: How often flipping is resumed, after what was stuck has been built anew or arrays have grown.
 _MOST_REFILLS = 1000
 
@@ -107,6 +110,7 @@ class Tetrahedralisation:
         self.counts = TetraCounts()
         self._check_always = check_always
         self.nudge = 0.0  #: on no axis is a vertex farther than this from its agent [m]
+        self._sorted_at = 0  #: how many flips there had been when tetrahedra were sorted
         self._class_bound = np.full(CLASSES, np.inf)
         self._fastest = np.zeros(CLASSES)
         self._check(position, self.present)
@@ -136,6 +140,9 @@ class Tetrahedralisation:
             if self.counts.steps % _CLASS_STEPS == 1 or self._class_bound[0] == np.inf:
                 self._give_classes()
             self._finish()
+            changed = self.counts.flips - self._sorted_at
+            if self.certificates > _LARGE and changed > _FLIPS_BETWEEN_SORTS * self.certificates:
+                self._sort()
 
     def insert(self, rows: NDArray[np.int64], position: Floats) -> None:
         """Put agents into empty rows, at their rows of `position` (which has a row for every agent, as everywhere)."""
@@ -242,13 +249,22 @@ class Tetrahedralisation:
             self.nudge *= 10.0
             if self.nudge > 1e-3 * self._safe_radius:
                 raise ModelError("agents could not be tetrahedralised: no nudge parts them")
-        sort_tets(self.arrays, along_a_curve(self.arrays.target))
+        self._sort()
         # Where faces are in doubt, the first scan leaves them to the larger tetrahedron beside them.
         for _ in range(2):
             scan_due(self.arrays)
             if not self._flip():
                 raise ModelError("a tetrahedralisation that was just built could not be certified")
         self.arrays.counts[[LOOKED, FAILED, FLIPS, REINSERTIONS]] = 0
+
+    def _sort(self) -> None:
+        """Number tetrahedra by place."""
+        here = np.flatnonzero(self.present) + GHOSTS
+        key = np.zeros(len(self.arrays.position), dtype=np.uint64)
+        if len(here):
+            key[here] = along_a_curve(self.arrays.target[here])
+        sort_tets(self.arrays, key)
+        self._sorted_at = self.counts.flips
 
     def _build(self, position: Floats, order: NDArray[np.int64]) -> bool:
         """Insert all vertices, in order, into new arrays; False if one cannot be inserted."""

@@ -48,15 +48,14 @@ def _settle(m, t):
 def _two_to_three(m, t, k, n, n_k):
     """Replace both sides of a face by three tetrahedra around d–e, each t with a vertex of the face replaced by e."""
     e = m.tet_vertex[n, n_k]
-    second = take_tet(m)
-    third = take_tet(m)
     i, j, h = (k + 1) & 3, (k + 2) & 3, (k + 3) & 3
     vi, vj, vh = m.tet_vertex[t, i], m.tet_vertex[t, j], m.tet_vertex[t, h]
     outer_i, outer_j, outer_h = m.tet_neighbour[t, i], m.tet_neighbour[t, j], m.tet_neighbour[t, h]
     far_i = m.tet_neighbour[n, place_in(m, n, vi)]
     far_j = m.tet_neighbour[n, place_in(m, n, vj)]
     far_h = m.tet_neighbour[n, place_in(m, n, vh)]
-    release_tet(m, n)
+    # What is near stays near in memory: both numbers are used again.
+    second, third = n, take_tet(m)
     for q in range(4):
         m.tet_vertex[second, q] = m.tet_vertex[t, q]
         m.tet_vertex[third, q] = m.tet_vertex[t, q]
@@ -141,7 +140,7 @@ def restore_delaunay(m, limit):
     flips, flips_before = 0, -1
     while True:
         while m.counts[QUEUED] > 0:
-            if m.counts[FREE] < 2:
+            if m.counts[FREE] < 1:
                 return NO_ROOM
             m.counts[QUEUED] -= 1
             code = m.queue[m.counts[QUEUED]]
