@@ -265,6 +265,7 @@ def _straight_to_the_goal() -> None:
 
 def _kinetic_neighbourhoods() -> None:
     from tropel import Group, Kinetic, Seek, Simulation, Source, World
+    from tropel.environment.kinetic.tetra import Tetrahedralisation
 
     for visibility in ("near", "approachable", "visible"):
         world = World(
@@ -284,10 +285,23 @@ def _kinetic_neighbourhoods() -> None:
         sim.sense().csr()
     birds = Group("birds", count=12)
     sim = Simulation(World.box((0, 0, 0), (10, 10, 10)), birds, local=Seek(), environment=Kinetic(), dt=0.1)
-    for change in (lambda: None, lambda: sim.remove_agents(ids=[0]), lambda: sim.add_agents("birds", count=30)):
+    for change in (
+        lambda: None,
+        lambda: sim.remove_agents(ids=[0]),
+        lambda: sim.add_agents("birds", count=30),
+        # Whoever comes to a crowd announces itself.
+        lambda: sim.add_agents("birds", count=1),
+    ):
         change()
         sim.step()
         sim.sense().csr()
+    # What only happens to tetrahedra when many move, and when somebody jumps.
+    points = 4.0 * np.random.default_rng(0).random((64, 3))
+    structure = Tetrahedralisation(points)
+    for _ in range(3):
+        points = points + 0.1 * np.sin(7.0 * points[:, ::-1])
+        points[0] = 4.0 - points[0]
+        structure.advance(points)
 
 
 def _habits() -> None:

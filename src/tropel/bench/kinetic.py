@@ -60,7 +60,10 @@ CASES = (
     Case(label="100k", agents=100_000, dt=0.1, radius=3.0, steps=6),
     Case(label="100k_dt001", agents=100_000, dt=0.01, radius=3.0, peers=False),
     # A displacement of 0.03 of the spacing in each step.
+    Case(label="3d_1k", agents=1_000, dt=0.03 / _SPEED, radius=1.5, dim=3, steps=40),
     Case(label="3d_10k", agents=10_000, dt=0.03 / _SPEED, radius=1.5, dim=3),
+    Case(label="3d_idle", agents=10_000, dt=0.03 / _SPEED, radius=1.5, dim=3, moving=0.01, steps=24, peers=False),
+    Case(label="3d_100k", agents=100_000, dt=0.03 / _SPEED, radius=1.5, dim=3, steps=6, peers=False),
 )
 
 

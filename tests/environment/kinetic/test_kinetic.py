@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 import shapely
@@ -232,3 +234,24 @@ def test_birds_in_a_box_have_the_neighbours_of_the_grid_in_every_step(seed: int)
             sim.remove_agents(ids=range(step, step + 15))
             sim.add_agents("birds", count=12, sense_radius=2.0)
     assert kinetic.total.rebuilds <= 8
+
+
+def birds_in_a_box(threads: int) -> tropel.Simulation:
+    """Enough for threads to be used."""
+    box = tropel.World.box((0.0,) * 3, (14.0,) * 3)
+    birds = tropel.Group("birds", count=2200, sense_radius=tropel.Uniform(0.5, 2.0))
+    return tropel.Simulation(box, birds, local=tropel.Flocking(), environment=Kinetic(), seed=3, threads=threads)
+
+
+def test_birds_move_to_the_same_bits_on_threads_and_after_a_resume(tmp_path: Path) -> None:
+    one, two, resumed = birds_in_a_box(1), birds_in_a_box(2), birds_in_a_box(2)
+    for step in range(16):
+        for sim in (one, two):
+            sim.step()
+        if step == 7:
+            one.save(tmp_path / "birds")
+            resumed.restore(tmp_path / "birds")
+        elif step > 7:
+            resumed.step()
+        assert np.array_equal(one.agents.position, two.agents.position), step
+    assert np.array_equal(one.agents.position, resumed.agents.position)

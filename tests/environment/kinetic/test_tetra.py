@@ -193,6 +193,27 @@ def test_without_nudges_lattices_end_too(kind: str, monkeypatch: pytest.MonkeyPa
     structure.check_invariants()
 
 
+def test_sorting_in_between_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As large structures do after many flips: the same flips follow, and certificates go on."""
+    found = []
+    for often in (False, True):
+        monkeypatch.setattr(tetra, "_LARGE", 0)
+        monkeypatch.setattr(tetra, "_FLIPS_BETWEEN_SORTS", 0.05 if often else 1e9)
+        rng = np.random.default_rng(0)
+        position = random_crowd(rng, 200)
+        structure = Tetrahedralisation(position, check_always=True)
+        for _ in range(40):
+            position = position + random_steps(rng, 200, 0.02)
+            structure.advance(position)
+            structure.check_invariants()
+        tets = structure.arrays.tet_vertex[structure.arrays.tet_vertex[:, 0] >= 0]
+        found.append({tuple(sorted(tet)) for tet in tets.tolist()})
+        looked = structure.counts.looked
+        structure.advance(position)
+        assert structure.counts.looked == looked
+    assert found[0] == found[1]
+
+
 def test_rows_that_meet_head_on() -> None:
     lattice = cube(5)
     structure = Tetrahedralisation(lattice)

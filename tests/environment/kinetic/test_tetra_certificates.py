@@ -8,16 +8,18 @@ from numpy.typing import NDArray
 
 from tropel._kernels.compile import kernel
 from tropel._kernels.predicates_3d import in_sphere, orientation_3d
-from tropel.environment.kinetic.tetra_arrays import TetraArrays, make_arrays
-from tropel.environment.kinetic.tetra_certificates import certify_tet, face_tolerance
+from tropel.environment.kinetic.tetra_arrays import TetraArrays, glue, make_arrays
+from tropel.environment.kinetic.tetra_certificates import tolerances_of
 
 Floats = NDArray[np.float64]
 
 
 @kernel
 def _tolerances(m):
-    certify_tet(m, 0)
-    return m.tet_due[0], face_tolerance(m, 0, 3)
+    """Of the tetrahedron alone, and with its last face, below 0 if that is in doubt."""
+    alone, _, _ = tolerances_of(m, 0, 0)
+    together, in_doubt, _ = tolerances_of(m, 0, 8)
+    return alone, -1.0 if in_doubt else together
 
 
 def two_tets(points: Floats) -> TetraArrays | None:
@@ -27,7 +29,7 @@ def two_tets(points: Floats) -> TetraArrays | None:
     arrays = make_arrays(5, 2)
     arrays.position[:, :3] = points
     arrays.tet_vertex[:] = [[0, 1, 2, 3], [1, 0, 2, 4]]
-    arrays.tet_neighbour[0, 3], arrays.tet_neighbour[1, 3] = 7, 3
+    glue(arrays, 3, 7)
     return arrays
 
 

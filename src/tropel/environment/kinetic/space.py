@@ -3,27 +3,23 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import prange
 from numpy.typing import NDArray
 
-from tropel._kernels.arrays import Csr, sum_up
-from tropel._kernels.compile import parallel_kernel
+from tropel._kernels.arrays import Csr
+from tropel._kernels.compile import kernel
 from tropel.agents.state import Floats
 from tropel.contracts import Moment, Near
 from tropel.environment.kinetic.report import MeshReport
+from tropel.environment.kinetic.space_lists import NearLists
 from tropel.environment.kinetic.tetra import Tetrahedralisation
-from tropel.environment.kinetic.tetra_near import NearLists
-
-#: The margin of the lists, as a share of the median radius.
-_MARGIN = 0.3
+from tropel.environment.kinetic.tetra_order import along_a_curve
 
 
-@parallel_kernel
-def _by_row(slots, row_of, indptr, indices, out_start, out):
-    for row in prange(slots.shape[0]):
-        first = indptr[slots[row]]
-        for k in range(out_start[row + 1] - out_start[row]):
-            out[out_start[row] + k] = row_of[indices[first + k]]
+@kernel
+def _place(slots, position, out):
+    for row in range(slots.shape[0]):
+        for axis in range(3):
+            out[slots[row], axis] = position[row, axis]
 
 
 class InSpace:
@@ -36,10 +32,12 @@ class InSpace:
         self.structure = Tetrahedralisation(np.empty((0, 3)))
         self.last = MeshReport()
         self._ids = np.empty(0, dtype=np.int64)
-        self._slots = np.empty(0, dtype=np.int64)
-        self._free: list[int] = []
+        self._slots = np.empty(0, dtype=np.int32)
+        self._row_of = np.empty(0, dtype=np.int32)
+        self._free = np.empty(0, dtype=np.int32)
         self._position: Floats = np.zeros((0, 3))
-        self._kept: dict[str, NearLists] = {}
+        # For the sense radii, and for others that a model may ask for.
+        self._usual, self._other = NearLists(), NearLists()
 
     @property
     def total(self) -> MeshReport:
@@ -59,42 +57,45 @@ class InSpace:
         state, earlier = moment.state, self.total
         if not np.array_equal(state.id, self._ids):
             self._come_and_go(state.id, state.position)
-        self._position[self._slots] = state.position
+        _place(self._slots, state.position, self._position)
         self.structure.advance(self._position)
         self.last = self.total.since(earlier)
 
     def _come_and_go(self, ids: NDArray[np.int64], position: Floats) -> None:
         gone, stays = ~np.isin(self._ids, ids), np.isin(ids, self._ids)
         if gone.any():
-            self.structure.remove(self._slots[gone])
-            self._free.extend(self._slots[gone].tolist())
-        slots = np.empty(len(ids), dtype=np.int64)
+            self.structure.remove(self._slots[gone].astype(np.int64))
+            self._free = np.concatenate([self._free, self._slots[gone]])
+        slots = np.empty(len(ids), dtype=np.int32)
         order = np.argsort(self._ids)
         slots[stays] = self._slots[order[np.searchsorted(self._ids, ids[stays], sorter=order)]]
         fresh = np.flatnonzero(~stays)
-        missing = len(fresh) - len(self._free)
+        if len(fresh):
+            # Neighbours get neighbouring slots, so that what is near is near in memory too.
+            fresh = fresh[np.argsort(along_a_curve(position[fresh]), kind="stable")]
+            slots[fresh] = self._take_slots(len(fresh))
+            self._position[slots[fresh]] = position[fresh]
+            self.structure.insert(slots[fresh].astype(np.int64), self._position)
+        self._ids, self._slots = ids.copy(), slots
+        self._row_of = np.full(len(self._position), -1, dtype=np.int32)
+        self._row_of[slots] = np.arange(len(slots))
+
+    def _take_slots(self, count: int) -> NDArray[np.int32]:
+        """Free slots, ascending."""
+        missing = count - len(self._free)
         if missing > 0:
             # Some more than are needed, because room for newcomers means new arrays.
-            count = len(self._position)
-            more = missing + count // 4
-            self._free.extend(range(count, count + more))
+            known = len(self._position)
+            more = missing + known // 4
+            self._free = np.concatenate([self._free, np.arange(known, known + more, dtype=np.int32)])
             self._position = np.concatenate([self._position, np.zeros((more, 3))])
-        slots[fresh] = [self._free.pop() for _ in fresh]
-        self._position[slots[fresh]] = position[fresh]
-        if len(fresh):
-            self.structure.insert(slots[fresh], self._position)
-        self._ids, self._slots = ids.copy(), slots
+        self._free.sort()
+        taken, self._free = self._free[:count], self._free[count:]
+        return taken
 
     def lists(self, near: Near, radius: Floats) -> Csr:
         """Rows of those within a radius of each agent."""
-        state, slots = near.state, self._slots
-        which = "usual" if radius is state.sense_radius else "other"
-        if which not in self._kept:
-            self._kept[which] = NearLists(self.structure, _MARGIN * float(np.median(radius)) if len(radius) else 1.0)
-        by_slot, row_of = np.zeros(len(self._position)), np.full(len(self._position), -1, dtype=np.int32)
-        by_slot[slots], row_of[slots] = radius, np.arange(len(slots))
-        found = self._kept[which].update(self._position, by_slot)
-        start = np.zeros(len(slots) + 1, dtype=np.int64)
-        out = np.empty(sum_up(np.diff(found.indptr)[slots], start), dtype=np.int32)
-        _by_row(slots, row_of, found.indptr, found.indices, start, out)
-        return Csr(start, out)
+        kept = self._usual if radius is near.state.sense_radius else self._other
+        return kept.update(
+            near.cells.sorting.sorted, self._position, self._slots, self._row_of, np.ascontiguousarray(radius)
+        )

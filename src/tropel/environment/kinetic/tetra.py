@@ -39,12 +39,12 @@ from tropel.environment.kinetic.tetra_flips import restore_delaunay
 from tropel.environment.kinetic.tetra_insert import insert_many
 from tropel.environment.kinetic.tetra_motion import (
     begin_step,
-    count_pending,
-    move_pending,
+    drop_arrived,
+    first_unplaceable,
+    move_and_scan,
     put_back_inverted,
     reinsert_pending,
-    scan_faces,
-    scan_tets,
+    scan_due,
 )
 from tropel.environment.kinetic.tetra_order import along_a_curve, insertion_order, nudges
 from tropel.environment.kinetic.tetra_refill import delete_vertex, refill_stuck
@@ -72,6 +72,11 @@ _TOO_MANY_INVERTED = 0.06
 #: The parts of what is left of the way that are tried before vertices are reinserted. What was put back can often move
 #: once the others have; half of the way gives time for flips on the way.
 _SHARES = (1.0, 0.5, 1.0)
+#: Smaller crowds than this are in the caches in any order.
+_WORTH_SORTING = 500
+#: Structures with more tetrahedra than this are sorted again after so many flips for each of them, because flips spread
+#: what is near over the memory; smaller ones are in the caches in any order.
+_LARGE, _FLIPS_BETWEEN_SORTS = 200_000, 8
 #: How often flipping is resumed, after what was stuck has been built anew or arrays have grown.
 _MOST_REFILLS = 1000
 
@@ -105,8 +110,7 @@ class Tetrahedralisation:
         self.counts = TetraCounts()
         self._check_always = check_always
         self.nudge = 0.0  #: on no axis is a vertex farther than this from its agent [m]
-        self.version = 0  #: counts changes of positions
-        self.uncounted = np.zeros(count, dtype=np.int64)  #: [N] version of the last move that `travelled` leaves out
+        self._sorted_at = 0  #: how many flips there had been when tetrahedra were sorted
         self._class_bound = np.full(CLASSES, np.inf)
         self._fastest = np.zeros(CLASSES)
         self._check(position, self.present)
@@ -116,20 +120,8 @@ class Tetrahedralisation:
 
     @property
     def certificates(self) -> int:
-        """How many certificates there are: one for each tetrahedron and each face between two of them."""
-        return self._tets + (4 * self._tets - 4) // 2
-
-    @property
-    def _tets(self) -> int:
+        """How many certificates there are: one for each tetrahedron and the faces that it watches."""
         return len(self.arrays.tet_vertex) - int(self.arrays.counts[FREE])
-
-    @property
-    def travelled(self) -> float:
-        """No agent has come farther than this so far, apart from the moves noted in `uncounted` [m].
-
-        Those are arrivals and the moves of the highest speed class: a single fast agent would make it useless.
-        """
-        return float(self.arrays.travel[CLASSES - 2])
 
     def check_invariants(self) -> None:
         """Raise unless the structure is exactly what it claims to be; slow."""
@@ -139,15 +131,18 @@ class Tetrahedralisation:
         """Move every agent that is present to its row of `position`."""
         self._check(position, self.present)
         self.counts.steps += 1
-        self.version += 1
-        self._aim(position, self.present)
-        if self.counts.steps % _CLASS_STEPS == 1:
-            self._give_classes()
-        begin_step(self.arrays, self._class_bound, self._fastest)
-        self._note_uncounted()
-        if self._fastest[-1] > 0.0 and (self._has_left(position[self.present]) or not self._repair()):
-            self._rebuild(position)
-        self._finish()
+        vectors = nudges(len(self.present))
+        bounds = (self._middle, self._safe_radius, self._class_bound)
+        left = begin_step(self.arrays, position, self.nudge, vectors, *bounds, self._fastest)
+        if self._fastest[-1] > 0.0:
+            if left or not self._repair():
+                self._rebuild(position)
+            if self.counts.steps % _CLASS_STEPS == 1 or self._class_bound[0] == np.inf:
+                self._give_classes()
+            self._finish()
+            changed = self.counts.flips - self._sorted_at
+            if self.certificates > _LARGE and changed > _FLIPS_BETWEEN_SORTS * self.certificates:
+                self._sort()
 
     def insert(self, rows: NDArray[np.int64], position: Floats) -> None:
         """Put agents into empty rows, at their rows of `position` (which has a row for every agent, as everywhere)."""
@@ -159,16 +154,20 @@ class Tetrahedralisation:
         entering = np.zeros(len(self.present), dtype=np.bool_)
         entering[rows] = True
         self._check(position, entering)
+        # A structure of mostly new vertices is built anew, because building also sorts it.
+        anew = len(rows) > max(_WORTH_SORTING, int(self.present.sum()) // 2)
         self.present |= entering
         self._aim(position, entering)
-        self.arrays.vertex_class[rows + GHOSTS] = CLASSES - 1
+        self.arrays.vertex_class[rows + GHOSTS] = 0
         self.arrays.recent[rows + GHOSTS] = 0.0
-        self.version += 1
-        self.uncounted[rows] = self.version
-        if self._has_left(position[entering]) or not (
-            self._insert(rows[insertion_order(position[rows])] + GHOSTS) and self._flip()
+        if (
+            anew
+            or self._has_left(position[entering])
+            or not (self._insert(rows[insertion_order(position[rows])] + GHOSTS) and self._flip())
         ):
-            self._rebuild(self._where_agents_are())
+            where = self._where_agents_are()
+            where[rows] = position[rows]
+            self._rebuild(where)
         self._finish()
 
     def remove(self, rows: NDArray[np.int64]) -> None:
@@ -194,16 +193,16 @@ class Tetrahedralisation:
 
     def _repair(self) -> bool:
         """Bring everybody to their targets and restore the structure; False if that takes a rebuild."""
-        for share in _SHARES:
+        for number, share in enumerate(_SHARES):
             self.counts.rounds += 1
-            move_pending(self.arrays, share)
-            inverted = scan_tets(self.arrays)
-            if inverted > _TOO_MANY_INVERTED * self._tets or put_back_inverted(self.arrays, inverted) != DONE:
+            inverted = int(move_and_scan(self.arrays, share, number == 0))
+            if inverted > _TOO_MANY_INVERTED * self.certificates:
                 return False
-            scan_faces(self.arrays)
+            if inverted and put_back_inverted(self.arrays, inverted) != DONE:
+                return False
             if not self._flip():
                 return False
-            if count_pending(self.arrays) == 0:
+            if drop_arrived(self.arrays) == 0:
                 return True
         ended = reinsert_pending(self.arrays)
         while ended == NO_ROOM:
@@ -250,12 +249,22 @@ class Tetrahedralisation:
             self.nudge *= 10.0
             if self.nudge > 1e-3 * self._safe_radius:
                 raise ModelError("agents could not be tetrahedralised: no nudge parts them")
-        sort_tets(self.arrays, along_a_curve(self.arrays.target))
-        scan_tets(self.arrays)
-        scan_faces(self.arrays)
-        if not self._flip():
-            raise ModelError("a tetrahedralisation that was just built could not be certified")
+        self._sort()
+        # Where faces are in doubt, the first scan leaves them to the larger tetrahedron beside them.
+        for _ in range(2):
+            scan_due(self.arrays)
+            if not self._flip():
+                raise ModelError("a tetrahedralisation that was just built could not be certified")
         self.arrays.counts[[LOOKED, FAILED, FLIPS, REINSERTIONS]] = 0
+
+    def _sort(self) -> None:
+        """Number tetrahedra by place."""
+        here = np.flatnonzero(self.present) + GHOSTS
+        key = np.zeros(len(self.arrays.position), dtype=np.uint64)
+        if len(here):
+            key[here] = along_a_curve(self.arrays.target[here])
+        sort_tets(self.arrays, key)
+        self._sorted_at = self.counts.flips
 
     def _build(self, position: Floats, order: NDArray[np.int64]) -> bool:
         """Insert all vertices, in order, into new arrays; False if one cannot be inserted."""
@@ -275,22 +284,16 @@ class Tetrahedralisation:
         """Positions without nudges, as well as the structure knows them."""
         return self.arrays.target[GHOSTS:] - self.nudge * nudges(len(self.present))
 
-    def _note_uncounted(self) -> None:
-        m = self.arrays
-        fast = (m.vertex_class[GHOSTS:] == CLASSES - 1) & (m.position[GHOSTS:, 3] > 0.0)
-        self.uncounted[fast] = self.version
-
     def _give_classes(self) -> None:
-        """Set the ends of the speed classes by this step, and sort agents into them by how fast they have been of late.
+        """Set the ends of the speed classes, and sort agents into them, by how fast they have been of late.
 
         Only down, which is always allowed; those too fast for their class go up when a step begins.
         """
         m = self.arrays
-        here = np.flatnonzero(self.present) + GHOSTS
-        way = np.linalg.norm(m.target[here] - m.position[here, :3], axis=1)
-        way = way[way > 0.0]
-        if len(way):
-            self._class_bound[:-1] = _CLASS_ENDS * np.quantile(way, _USUAL)
+        recent = m.recent[GHOSTS:]
+        moved = recent[recent > self.nudge]
+        if len(moved):
+            self._class_bound[:-1] = _CLASS_ENDS * np.quantile(moved, _USUAL)
             m.vertex_class[:] = np.minimum(m.vertex_class, np.searchsorted(self._class_bound[:-1], m.recent))
             m.recent[:] = 0.0
 
@@ -300,7 +303,6 @@ class Tetrahedralisation:
         tets = len(m.tet_vertex)
         self.arrays = with_more_room(m, more + GHOSTS, tets if vertices else tets + tets // 2 + 64)
         self.present = np.concatenate([self.present, np.zeros(more - len(self.present), dtype=np.bool_)])
-        self.uncounted = np.concatenate([self.uncounted, np.zeros(more - len(self.uncounted), dtype=np.int64)])
 
     def _take_counts(self) -> None:
         counts = self.arrays.counts
@@ -317,7 +319,6 @@ class Tetrahedralisation:
     def _check(position: Floats, rows: NDArray[np.bool_]) -> None:
         if position.ndim != 2 or position.shape[1] != 3 or len(position) != len(rows):
             raise ModelError(f"positions must be an array [{len(rows)}, 3], one row per agent, not {position.shape}")
-        fine = (np.abs(position[: len(rows)]) <= _FARTHEST).all(axis=1) | ~rows  # False for NaN
-        if not fine.all():
-            row = int(np.flatnonzero(~fine)[0])
+        row = int(first_unplaceable(position, rows, _FARTHEST))
+        if row >= 0:
             raise ModelError(f"agent {row} cannot be at {position[row]}: positions must be numbers up to {_FARTHEST} m")

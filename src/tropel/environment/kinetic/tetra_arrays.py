@@ -28,6 +28,7 @@ FAILED = 4  #: of those, the ones that had failed
 FLIPS = 5
 REINSERTIONS = 6
 STUCK = 7  #: entries of `stuck`
+PENDING = 8  #: entries of `pending`
 
 # What kernels report that may have to stop halfway.
 DONE = 0
@@ -49,12 +50,13 @@ class TetraArrays(NamedTuple):
     vertex_tet: NDArray[np.int32]  #: [V] one of its tetrahedra; NOTHING if the vertex is not in the structure
     vertex_class: NDArray[np.uint8]  #: [V] speed class
     jumps: NDArray[np.bool_]  #: [V] whether it goes so far in this step that it is reinserted
+    pending: NDArray[np.int32]  #: [V] the vertices that have not arrived, in no order
     tet_vertex: NDArray[np.int32]  #: [T, 4]; NOTHING in the first place if the tetrahedron is free
     tet_neighbour: NDArray[np.int32]  #: [T, 4] codes of the twin faces
-    tet_due: NDArray[np.float64]  #: [T] the travel of its class up to which the tetrahedron cannot invert
-    tet_class: NDArray[np.uint8]  #: [T]
-    face_due: NDArray[np.float64]  #: [T, 4] the same for the in-sphere test; infinite at the higher of two codes
-    face_class: NDArray[np.uint8]  #: [T, 4]
+    tet_opposite: NDArray[np.int32]  #: [T, 4] the vertices behind the faces, which certificates need
+    tet_due: NDArray[np.float64]  #: [T] the travel of its class up to which it and the faces it watches cannot fail
+    tet_class: NDArray[np.uint8]  #: [T] the highest class of its vertices and of those behind the faces it watches
+    watches: NDArray[np.uint8]  #: [T] a bit for each face; each face is watched from one of its sides
     tet_stamp: NDArray[np.int64]  #: [T] scratch: which tetrahedra the present search has met
     face_mark: NDArray[np.int32]  #: [T, 4] scratch: the new tetrahedron behind a face of a cavity
     free_tets: NDArray[np.int32]  #: [T] a stack
@@ -67,7 +69,7 @@ class TetraArrays(NamedTuple):
     fan: NDArray[np.int32]  #: [·, 9] scratch of deletion: see there
     link: NDArray[np.int32]  #: [·] scratch of deletion: the vertices around the deleted one
     travel: NDArray[np.float64]  #: [CLASSES] D: running sum of the largest displacement in a class and below
-    counts: NDArray[np.int64]  #: [8] see the places above
+    counts: NDArray[np.int64]  #: [9] see the places above
 
 
 def make_arrays(vertices: int, tets: int) -> TetraArrays:
@@ -80,12 +82,13 @@ def make_arrays(vertices: int, tets: int) -> TetraArrays:
         vertex_tet=np.full(vertices, NOTHING, dtype=np.int32),
         vertex_class=np.zeros(vertices, dtype=np.uint8),
         jumps=np.zeros(vertices, dtype=np.bool_),
+        pending=np.zeros(vertices, dtype=np.int32),
         tet_vertex=np.full((tets, 4), NOTHING, dtype=np.int32),
         tet_neighbour=np.full((tets, 4), NOTHING, dtype=np.int32),
+        tet_opposite=np.full((tets, 4), NOTHING, dtype=np.int32),
         tet_due=np.full(tets, np.inf),
         tet_class=np.zeros(tets, dtype=np.uint8),
-        face_due=np.full((tets, 4), np.inf),
-        face_class=np.zeros((tets, 4), dtype=np.uint8),
+        watches=np.zeros(tets, dtype=np.uint8),
         tet_stamp=np.zeros(tets, dtype=np.int64),
         face_mark=np.zeros((tets, 4), dtype=np.int32),
         free_tets=np.arange(tets - 1, -1, -1, dtype=np.int32),
@@ -98,7 +101,7 @@ def make_arrays(vertices: int, tets: int) -> TetraArrays:
         fan=np.empty((_LARGEST_STAR, 9), dtype=np.int32),
         link=np.empty(_LARGEST_STAR, dtype=np.int32),
         travel=np.zeros(CLASSES),
-        counts=np.zeros(8, dtype=np.int64),
+        counts=np.zeros(9, dtype=np.int64),
     )
     arrays.counts[FREE] = tets
     return arrays
@@ -137,25 +140,23 @@ def place_ghosts(arrays: TetraArrays, middle: NDArray[np.float64], distance: flo
 
 
 def sort_tets(arrays: TetraArrays, key: NDArray[np.uint64]) -> None:
-    """Number the tetrahedra of a fresh structure by a key of their vertices, the free ones last.
+    """Number the tetrahedra by a key of their vertices, the free ones last; no face may be waiting for a test.
 
     Building leaves near tetrahedra far apart in memory, which made everything after it half as fast.
     """
     used = np.flatnonzero(arrays.tet_vertex[:, 0] != NOTHING)
     order = used[np.argsort(key[arrays.tet_vertex[used].max(axis=1)], kind="stable")]
-    number = np.empty(len(arrays.tet_vertex), dtype=np.int32)
-    number[order] = np.arange(len(order))
+    count, room = len(order), len(arrays.tet_vertex)
+    number = np.empty(room, dtype=np.int32)
+    number[order] = np.arange(count)
     twins = arrays.tet_neighbour[order]
-    twins = np.where(twins == NOTHING, NOTHING, 4 * number[twins >> 2] + (twins & 3))
-    vertices = arrays.tet_vertex[order]
-    arrays.tet_vertex[:], arrays.tet_neighbour[:] = NOTHING, NOTHING
-    arrays.tet_vertex[: len(order)], arrays.tet_neighbour[: len(order)] = vertices, twins
-    arrays.tet_due[:], arrays.face_due[:] = np.inf, np.inf
-    arrays.tet_due[: len(order)], arrays.face_due[: len(order)] = -np.inf, -np.inf
+    arrays.tet_neighbour[:count] = np.where(twins == NOTHING, NOTHING, 4 * number[twins >> 2] + (twins & 3))
+    for column in (arrays.tet_vertex, arrays.tet_opposite, arrays.tet_due, arrays.tet_class, arrays.watches):
+        column[:count] = column[order]
+    arrays.tet_vertex[count:], arrays.tet_neighbour[count:], arrays.tet_due[count:] = NOTHING, NOTHING, np.inf
     inside = arrays.vertex_tet != NOTHING
     arrays.vertex_tet[inside] = number[arrays.vertex_tet[inside]]
-    free = len(arrays.tet_vertex) - len(order)
-    arrays.free_tets[:free] = np.arange(len(arrays.tet_vertex) - 1, len(order) - 1, -1)
+    arrays.free_tets[: room - count] = np.arange(room - 1, count - 1, -1)
     arrays.in_queue[:] = 0
     arrays.counts[[QUEUED, STUCK]] = 0
 
@@ -167,8 +168,7 @@ def take_tet(m):
     t = m.free_tets[m.counts[FREE]]
     m.tet_due[t] = -np.inf
     m.tet_class[t] = 0
-    for k in range(4):
-        m.face_due[t, k] = np.inf
+    m.watches[t] = 0
     return t
 
 
@@ -177,18 +177,28 @@ def release_tet(m, t):
     """Give a tetrahedron back. The queue may still hold its faces, and skips them unless the number is in use again."""
     m.tet_vertex[t, 0] = NOTHING
     m.tet_due[t] = np.inf
-    for k in range(4):
-        m.face_due[t, k] = np.inf
     m.free_tets[m.counts[FREE]] = t
     m.counts[FREE] += 1
 
 
 @inlined_kernel
 def glue(m, code, twin):
-    """Make two faces twins; the twin may be NOTHING, behind the ghosts."""
-    m.tet_neighbour[code >> 2, code & 3] = twin
+    """Make two faces twins, watched from the first; the twin may be NOTHING, behind the ghosts.
+
+    Both tetrahedra must have their vertices. The first one's certificate expires.
+    """
+    t, k = code >> 2, code & 3
+    m.tet_neighbour[t, k] = twin
+    m.tet_due[t] = -np.inf
     if twin != NOTHING:
-        m.tet_neighbour[twin >> 2, twin & 3] = code
+        n, n_k = twin >> 2, twin & 3
+        m.tet_neighbour[n, n_k] = code
+        m.tet_opposite[t, k] = m.tet_vertex[n, n_k]
+        m.tet_opposite[n, n_k] = m.tet_vertex[t, k]
+        m.watches[t] |= np.uint8(1 << k)
+        m.watches[n] &= np.uint8(255 - (1 << n_k))
+    else:
+        m.watches[t] &= np.uint8(255 - (1 << k))
 
 
 @inlined_kernel
@@ -199,6 +209,14 @@ def enqueue(m, code):
         m.in_queue[t, k] = 1
         m.queue[m.counts[QUEUED]] = code
         m.counts[QUEUED] += 1
+
+
+@inlined_kernel
+def enqueue_face(m, code):
+    """Have a face tested, once if it is named from both sides; nothing happens behind the ghosts."""
+    twin = m.tet_neighbour[code >> 2, code & 3]
+    if twin != NOTHING:
+        enqueue(m, min(code, twin))
 
 
 @inlined_kernel
@@ -231,6 +249,12 @@ def orientation_with(m, t, k, x, y, z):
     elif k == 3:
         dx, dy, dz = x, y, z
     return orientation_3d(ax, ay, az, bx, by, bz, cx, cy, cz, dx, dy, dz)
+
+
+@inlined_kernel
+def is_upright(m, t):
+    """Whether a tetrahedron is positively oriented."""
+    return orientation_with(m, t, 4, 0.0, 0.0, 0.0) > 0
 
 
 @inlined_kernel

@@ -22,8 +22,11 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
 from tropel._kernels.compile import inlined_kernel
-from tropel.environment.kinetic.tetra_arrays import NOTHING, in_sphere_of, orientation_with
+from tropel._kernels.simd import trailing_zeros
+from tropel.environment.kinetic.tetra_arrays import enqueue, glue, is_upright
 
 _ROUNDING = 1e-14
 #: What rounding does to a tolerance, generously, and to a sum of travel and tolerance.
@@ -54,100 +57,90 @@ def edges_of(m, t):
 
 @inlined_kernel
 def areas_of(a, b, c):
-    """Twice the area of all four faces, from three cross products."""
+    """At least twice the area of all four faces, from three cross products: twice the root of the sum of squares."""
     s = (a[0] + b[0] + c[0], a[1] + b[1] + c[1], a[2] + b[2] + c[2])
-    return math.sqrt(dot(a, a)) + math.sqrt(dot(b, b)) + math.sqrt(dot(c, c)) + math.sqrt(dot(s, s))
+    return 2.0 * math.sqrt(dot(a, a) + dot(b, b) + dot(c, c) + dot(s, s))
 
 
 @inlined_kernel
-def certify_tet(m, t):
-    """Whether a tetrahedron is positively oriented; if so, its certificate is renewed."""
+def tolerances_of(m, t, faces):
+    """How far points may move with a tetrahedron upright, and with the points behind some of its faces outside.
+
+    `faces` has a bit for each. Returns the smallest tolerance, below 0 if the tetrahedron is inverted; a bit for each
+    face that fails or is in doubt; and the highest speed class of all these points.
+    """
     u, v, w, a, b, c, volume = edges_of(m, t)
     doubt = _ROUNDING * (
         (abs(u[0]) + abs(u[1]) + abs(u[2])) * (abs(v[0]) + abs(v[1]) + abs(v[2])) * (abs(w[0]) + abs(w[1]) + abs(w[2]))
     )
-    tolerance = 0.0
-    if volume > doubt:
-        tolerance = (volume - doubt) / areas_of(a, b, c) * _CAREFUL
-    elif volume < -doubt or orientation_with(m, t, 4, 0.0, 0.0, 0.0) <= 0:
-        return False
-    # Points that still have to go in this step will do so after the travel has been counted.
-    way, fastest = 0.0, m.tet_class[t] * 0
-    for k in range(4):
-        point = m.tet_vertex[t, k]
-        way = max(way, m.position[point, 3])
-        fastest = max(fastest, m.vertex_class[point])
-    m.tet_class[t] = fastest
-    m.tet_due[t] = m.travel[fastest] * (1.0 - _SUM) + tolerance - way
-    return True
-
-
-@inlined_kernel
-def face_tolerance(m, t, k):
-    """How far the points of tetrahedron t and the one behind its face k may move with e outside; below 0: in doubt."""
-    u, v, w, a, b, c, volume = edges_of(m, t)
-    d = m.tet_vertex[t, 3]
-    code = m.tet_neighbour[t, k]
-    e = m.tet_vertex[code >> 2, code & 3]
-    away = (
-        m.position[e, 0] - m.position[d, 0],
-        m.position[e, 1] - m.position[d, 1],
-        m.position[e, 2] - m.position[d, 2],
-    )
-    uu, vv, ww, ee = dot(u, u), dot(v, v), dot(w, w), dot(away, away)
-    longest = max(uu, vv, ww, ee)
-    if volume < 1e-10 * longest * math.sqrt(longest):
-        return -1.0  # too flat for sharp statements about its sphere
-    inverse = 1.0 / volume
+    fastest = m.vertex_class[m.tet_vertex[t, 0]]
+    for k in range(1, 4):
+        fastest = max(fastest, m.vertex_class[m.tet_vertex[t, k]])
+    if volume <= doubt:
+        # Too flat for any statement about its sphere.
+        return 0.0 if volume >= -doubt and is_upright(m, t) else -1.0, faces, fastest
+    areas = areas_of(a, b, c)
+    # One division for both: they take longer than the rest.
+    both = 1.0 / (areas * volume)
+    inverse, steep = both * areas, both * areas * areas
+    tolerance = (volume - doubt) * both * volume
+    # The factor 4 before the rest is enough up to half of what inverts the tetrahedron.
+    most = 0.5 * tolerance
     half = 0.5 * inverse
+    uu, vv, ww = dot(u, u), dot(v, v), dot(w, w)
     x = (
         (uu * a[0] + vv * b[0] + ww * c[0]) * half,
         (uu * a[1] + vv * b[1] + ww * c[1]) * half,
         (uu * a[2] + vv * b[2] + ww * c[2]) * half,
     )
     radius2 = dot(x, x)
-    rest = max(abs(uu - 2.0 * dot(u, x)), abs(vv - 2.0 * dot(v, x)), abs(ww - 2.0 * dot(w, x)))
-    rest += _ROUNDING * (longest + 2.0 * math.sqrt(longest * radius2))
-    b0, b1, b2 = dot(away, a) * inverse, dot(away, b) * inverse, dot(away, c) * inverse
-    spread = abs(b0) + abs(b1) + abs(b2) + abs(1.0 - b0 - b1 - b2)
-    power = ee - 2.0 * dot(away, x) - 4.0 * rest * (1.0 + spread)
-    if power <= 0.0:
-        return -1.0
-    # Their sum is at most twice the root of the sum of squares: one root instead of four.
-    d_area = (a[0] + b[0] + c[0], a[1] + b[1] + c[1], a[2] + b[2] + c[2])
-    areas = 2.0 * math.sqrt(dot(a, a) + dot(b, b) + dot(c, c) + dot(d_area, d_area))
-    steep = areas * inverse
-    gap = (away[0] - x[0], away[1] - x[1], away[2] - x[2])
-    first = 2.0 * math.sqrt(dot(gap, gap)) + 2.0 * math.sqrt(radius2) * spread + steep * power
-    reach = power / first
-    # The factor 4 before the rest is enough up to half of what inverts the tetrahedron.
-    return min(power / (first + spread * reach + steep * reach * reach), 0.5 * volume / areas) * _CAREFUL
+    twice_radius = 2.0 * math.sqrt(radius2)
+    rest_here = max(abs(uu - 2.0 * dot(u, x)), abs(vv - 2.0 * dot(v, x)), abs(ww - 2.0 * dot(w, x)))
+    longest_here = max(uu, vv, ww)
+    d = m.tet_vertex[t, 3]
+    dx, dy, dz = m.position[d, 0], m.position[d, 1], m.position[d, 2]
+    in_doubt = faces & 0
+    while faces:
+        k = trailing_zeros(np.uint64(faces))
+        faces &= faces - 1
+        e = m.tet_opposite[t, k]
+        fastest = max(fastest, m.vertex_class[e])
+        away = (m.position[e, 0] - dx, m.position[e, 1] - dy, m.position[e, 2] - dz)
+        ee = dot(away, away)
+        longest = max(longest_here, ee)
+        b0, b1, b2 = dot(away, a) * inverse, dot(away, b) * inverse, dot(away, c) * inverse
+        spread = abs(b0) + abs(b1) + abs(b2) + abs(1.0 - b0 - b1 - b2)
+        # Twice the product of two lengths is at most the sum of their squares.
+        rest = rest_here + _ROUNDING * (2.0 * longest + radius2)
+        power = ee - 2.0 * dot(away, x) - 4.0 * rest * (1.0 + spread)
+        if not power > 0.0 or volume * volume < 1e-20 * longest * longest * longest:
+            in_doubt |= 1 << k
+            continue
+        # d = √(R² + P) is at most R + P / 2 R, and 1 / R at most g / 3: a sphere inside has the radius 1 / g.
+        first = 1.0 / (twice_radius * (1.0 + spread) + power * (4.0 / 3.0 * steep))
+        reach = power * first
+        # 1 / (1 + y) is at least 1 - y.
+        tolerance = min(tolerance, reach * (1.0 - reach * (spread + steep * reach) * first), most)
+    if in_doubt:
+        tolerance = 0.0
+    return tolerance * _CAREFUL, in_doubt, fastest
 
 
 @inlined_kernel
-def certify_face(m, t, k):
-    """Whether a face passes the in-sphere test; if so, its certificate is renewed. Both sides must be oriented."""
-    twin = m.tet_neighbour[t, k]
-    if twin == NOTHING:
-        return True
-    n, n_k = twin >> 2, twin & 3
-    # The sphere of the larger tetrahedron is the better conditioned one.
-    volume, other_volume = edges_of(m, t)[6], edges_of(m, n)[6]
-    larger, place = (t, k) if volume >= other_volume else (n, n_k)
-    tolerance = face_tolerance(m, larger, place)
-    e = m.tet_vertex[n, n_k]
+def certify(m, t):
+    """Renew the certificate of a tetrahedron; False if it is inverted. Faces that fail or are in doubt are queued."""
+    tolerance, in_doubt, fastest = tolerances_of(m, t, np.int64(m.watches[t]))
     if tolerance < 0.0:
-        if in_sphere_of(m, t, m.position[e, 0], m.position[e, 1], m.position[e, 2]) > 0:
-            return False
-        tolerance = 0.0
-    way, fastest = m.position[e, 3], m.vertex_class[e]
-    for j in range(4):
-        point = m.tet_vertex[t, j]
-        way = max(way, m.position[point, 3])
-        fastest = max(fastest, m.vertex_class[point])
-    code = 4 * t + k
-    low, high = min(code, twin), max(code, twin)
-    m.face_class[low >> 2, low & 3] = fastest
-    m.face_due[low >> 2, low & 3] = m.travel[fastest] * (1.0 - _SUM) + tolerance - way
-    m.face_due[high >> 2, high & 3] = math.inf
+        return False
+    m.tet_class[t] = fastest
+    m.tet_due[t] = m.travel[fastest] * (1.0 - _SUM) + tolerance
+    if in_doubt:
+        volume = edges_of(m, t)[6]
+        for k in range(4):
+            if in_doubt >> k & 1:
+                enqueue(m, 4 * t + k)
+                # The sphere of the larger tetrahedron is the better conditioned one.
+                twin = m.tet_neighbour[t, k]
+                if edges_of(m, twin >> 2)[6] > volume:
+                    glue(m, twin, 4 * t + k)
     return True

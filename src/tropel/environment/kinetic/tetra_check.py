@@ -23,7 +23,7 @@ _FAULTS = (
     "a face of tetrahedron {} and its twin have different vertices",
     "a face of tetrahedron {} fails the in-sphere test",
     "vertex_tet of vertex {} names a tetrahedron without it",
-    "the certificate of tetrahedron {} or of one of its faces is not kept where scans look",
+    "a face of tetrahedron {} is not watched from exactly one side",
 )
 
 
@@ -48,10 +48,9 @@ def _find_fault(m):
             e = m.tet_vertex[n, n_k]
             if in_sphere_of(m, t, m.position[e, 0], m.position[e, 1], m.position[e, 2]) > 0:
                 return 4, t
-            high = 4 * t + k > twin
-            if high and m.face_due[t, k] < np.inf:
-                return 6, t
-            if not high and m.face_due[t, k] == np.inf:
+            if m.tet_opposite[t, k] != e:
+                return 2, t
+            if (m.watches[t] >> k & 1) + (m.watches[n] >> n_k & 1) != 1:
                 return 6, t
     for v in range(m.vertex_tet.shape[0]):
         if m.vertex_tet[v] != NOTHING and place_in(m, m.vertex_tet[v], v) == 4:

@@ -8,8 +8,6 @@ points lifted to a paraboloid, so the loop ends; lattices do too because a point
 
 from __future__ import annotations
 
-import math
-
 from tropel._kernels.compile import kernel
 from tropel.environment.kinetic.tetra_arrays import (
     DONE,
@@ -17,19 +15,19 @@ from tropel.environment.kinetic.tetra_arrays import (
     FLIPS,
     FREE,
     GAVE_UP,
-    LOOKED,
     NO_ROOM,
     NOTHING,
     QUEUED,
     STUCK,
     enqueue,
+    enqueue_face,
     glue,
+    in_sphere_of,
     orientation_with,
     place_in,
     release_tet,
     take_tet,
 )
-from tropel.environment.kinetic.tetra_certificates import certify_face
 
 _FLIPPED = 1
 _UNFLIPPABLE = 0
@@ -37,28 +35,27 @@ _UNFLIPPABLE = 0
 
 @kernel
 def _settle(m, t):
-    """After a flip: the vertices know the new tetrahedron, and its faces wait for their tests."""
+    """After a flip: the vertices know the new tetrahedron, and its faces wait for their tests.
+
+    It is oriented, or the flip would not have been made; the next scan gives it a certificate if it still exists.
+    """
     for k in range(4):
         m.vertex_tet[m.tet_vertex[t, k]] = t
-        if m.tet_neighbour[t, k] != NOTHING:
-            enqueue(m, 4 * t + k)
-    # It is oriented, or the flip would not have been made; the next scan gives it a certificate if it still exists.
-    m.tet_due[t] = -math.inf
+        enqueue_face(m, 4 * t + k)
 
 
 @kernel
 def _two_to_three(m, t, k, n, n_k):
     """Replace both sides of a face by three tetrahedra around d–e, each t with a vertex of the face replaced by e."""
     e = m.tet_vertex[n, n_k]
-    second = take_tet(m)
-    third = take_tet(m)
     i, j, h = (k + 1) & 3, (k + 2) & 3, (k + 3) & 3
     vi, vj, vh = m.tet_vertex[t, i], m.tet_vertex[t, j], m.tet_vertex[t, h]
     outer_i, outer_j, outer_h = m.tet_neighbour[t, i], m.tet_neighbour[t, j], m.tet_neighbour[t, h]
     far_i = m.tet_neighbour[n, place_in(m, n, vi)]
     far_j = m.tet_neighbour[n, place_in(m, n, vj)]
     far_h = m.tet_neighbour[n, place_in(m, n, vh)]
-    release_tet(m, n)
+    # What is near stays near in memory: both numbers are used again.
+    second, third = n, take_tet(m)
     for q in range(4):
         m.tet_vertex[second, q] = m.tet_vertex[t, q]
         m.tet_vertex[third, q] = m.tet_vertex[t, q]
@@ -143,7 +140,7 @@ def restore_delaunay(m, limit):
     flips, flips_before = 0, -1
     while True:
         while m.counts[QUEUED] > 0:
-            if m.counts[FREE] < 2:
+            if m.counts[FREE] < 1:
                 return NO_ROOM
             m.counts[QUEUED] -= 1
             code = m.queue[m.counts[QUEUED]]
@@ -151,8 +148,8 @@ def restore_delaunay(m, limit):
             m.in_queue[t, k] = 0
             if m.tet_vertex[t, 0] == NOTHING or m.tet_neighbour[t, k] == NOTHING:
                 continue
-            m.counts[LOOKED] += 1
-            if certify_face(m, t, k):
+            e = m.tet_opposite[t, k]
+            if in_sphere_of(m, t, m.position[e, 0], m.position[e, 1], m.position[e, 2]) <= 0:
                 continue
             m.counts[FAILED] += 1
             if _try_flip(m, t, k) == _FLIPPED:

@@ -14,7 +14,7 @@ from tropel.environment.kinetic.tetra_arrays import (
     NO_ROOM,
     NOTHING,
     STAMP,
-    enqueue,
+    enqueue_face,
     glue,
     in_sphere_of,
     orientation_with,
@@ -134,7 +134,7 @@ def insert_vertex(m, v, start):
         glue(m, 4 * new + k, m.tet_neighbour[t, k])
         for q in range(4):
             m.vertex_tet[m.tet_vertex[new, q]] = new
-            enqueue(m, 4 * new + q)
+            enqueue_face(m, 4 * new + q)
     for i in range(size):
         release_tet(m, m.cavity[i])
     return DONE
@@ -147,7 +147,7 @@ def insert_many(m, order, begin):
     for place in range(begin, order.shape[0]):
         v = order[place]
         for axis in range(3):
-            m.position[v, axis] = m.target[v, axis]
+            m.position[v, axis] = m.base[v, axis] = m.target[v, axis]
         m.position[v, 3] = 0.0
         ended = insert_vertex(m, v, hint)
         if ended != DONE:

@@ -261,12 +261,15 @@ def _refill(m, size, left_out):
     for i in range(made):
         t = m.fan[i, 8]
         for k in range(4):
-            corner, other_side = m.fan[i, k], m.fan[i, 4 + k]
-            m.tet_vertex[t, k] = corner
-            m.vertex_tet[corner] = t
+            m.tet_vertex[t, k] = m.fan[i, k]
+            m.vertex_tet[m.fan[i, k]] = t
+    for i in range(made):
+        t = m.fan[i, 8]
+        for k in range(4):
+            other_side = m.fan[i, 4 + k]
             if other_side < NOTHING:
                 code = -2 - other_side
-                m.tet_neighbour[t, k] = 4 * m.fan[code >> 2, 8] + (code & 3)
+                glue(m, 4 * t + k, 4 * m.fan[code >> 2, 8] + (code & 3))
             else:
                 glue(m, 4 * t + k, other_side)
             enqueue(m, 4 * t + k)
