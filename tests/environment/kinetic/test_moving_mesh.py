@@ -181,10 +181,24 @@ def test_certificates_save_most_of_the_looking() -> None:
     moving = MovingMesh()
     moving.update(ids_of(start), start)
     shares = []
-    for _, points in zip(range(100), wandering(start, 0.013, rng), strict=False):
+    for _, points in zip(range(100), wandering(start, 0.004, rng), strict=False):
         moving.update(ids_of(points), points)
         shares.append(moving.last.looked_at / moving.last.certificates)
-    assert np.mean(shares[2:]) < 0.25
+    assert np.mean(shares[2:]) < 0.1
+
+
+def test_a_crowd_in_a_hurry_does_without_certificates_until_it_slows_down() -> None:
+    rng = np.random.default_rng(1)
+    points = rng.uniform(0.0, 30.0, (900, 2))
+    moving = MovingMesh()
+    shares = []
+    for step in range(160):
+        points = points + rng.normal(0.0, 0.05 if step < 80 else 0.0, points.shape)
+        moving.update(ids_of(points), points)
+        check(moving, points, step)
+        shares.append(moving.last.looked_at / moving.last.certificates)
+    assert np.mean(shares[10:80]) > 0.9
+    assert max(shares[-40:]) == 0.0
 
 
 @pytest.mark.parametrize("bad", [math.nan, math.inf])

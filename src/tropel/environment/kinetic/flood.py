@@ -32,7 +32,7 @@ def _touches(mesh, h, x, y, limit):
 
 @kernel
 def _flood(mesh, v, reach, row_of, marks, now, out, start):
-    """Write the rows within reach of a vertex, without its own, to `out`, which has room for as many; returns the end."""
+    """Write the rows within reach of a vertex, without its own, to `out`; returns where they would end."""
     x, y, limit = mesh.x[v], mesh.y[v], reach * reach
     end = start
     waiting = 0

@@ -1,8 +1,8 @@
 """Whom walls hide: the near sets without those that an agent cannot approach, or cannot see.
 
 Somebody is approachable (LAYERS §5.1) unless a wall with both ends outside of the agent's disk is in between. Edges of
-the triangulation do not cross walls, so a walk from vertex to vertex inside of the disk gets to the other side of a wall
-only around an end of it that is inside. Somebody is visible if no wall is between the two; walls are tested one by one.
+the triangulation do not cross walls, so a walk from vertex to vertex inside of the disk gets to the other side of a
+wall only around an end of it that is inside. Somebody is visible if no wall is in between; walls are tested one by one.
 """
 
 from __future__ import annotations

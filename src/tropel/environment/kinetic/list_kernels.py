@@ -108,7 +108,7 @@ def count_all(count, indptr, indices, slot_of, agents, certain, maybe):
 
 @kernel
 def lay_out(lists, spare):
-    """Give each slot a room larger than its list, and `spare` to those without any; returns how large a pool must be."""
+    """Give each slot a room larger than its list, `spare` to those without any; returns how large the pool must be."""
     total = 0
     for slot in range(lists.start.size):
         length = lists.length[slot]

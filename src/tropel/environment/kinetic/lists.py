@@ -87,6 +87,8 @@ class NearLists:
         self._builder = NeighbourLists()
         self._ids = np.empty(0, dtype=np.int64)
         self._is_filled = False
+        self._agents: Agents
+        self._radius: Floats  #: by row
         self._csr: Csr | None = None
         self._pools = [np.empty(0, dtype=np.int32) for _ in range(3)]
         self._spare, self._used = np.empty(0, dtype=np.int32), np.empty(0, dtype=np.int32)
@@ -123,7 +125,9 @@ class NearLists:
     def _fill(self, near: Near, radius: Floats) -> Csr:
         """Fill all lists anew, from the engine's cells, with slots in their order."""
         state, count = near.state, len(near.state)
-        self._usual = float(np.median(radius)) if count else 1.0
+        # Nobody is farther away than the crowd is wide, whatever the radii.
+        wide = 1.0 + float(np.ptp(state.position, axis=0).max()) if count else 1.0
+        self._usual = min(float(np.median(radius)), wide) if count else 1.0
         self.leash = best_leash(self._usual, self._move)
         self._slack = 1e-9 + 1e-12 * float(np.abs(state.position).max(initial=0.0))
         cells = near.cells.sorting.sorted
@@ -147,9 +151,7 @@ class NearLists:
 
     def _make_lists(self, slots: int, count: int, found: Csr) -> None:
         """Lists for the first slots with all who may be near them, given by row."""
-        certain, maybe = (
-            Lists(*(np.zeros(slots, dtype=np.int64) for _ in range(3)), pool) for pool in (self._pools[:2])
-        )
+        certain, maybe = (_no_lists(slots, pool) for pool in self._pools[:2])
         count_all(count, *found, self._slot_of, self._agents, certain, maybe)
         spare = len(found.indices) // max(count, 1)
         sizes = lay_out(certain, spare), lay_out(maybe, spare)
@@ -250,7 +252,7 @@ class NearLists:
         assert last is not None
         is_changed = np.zeros(len(agents.row), dtype=np.uint8)
         mark_around(loose, *self._close, far, agents, is_changed)
-        moved = moved[is_changed[moved] == 0] if len(loose) else moved
+        moved = np.setdiff1d(moved, loose, assume_unique=True)
         # The list of an agent has all whose lists it may be on, unless they have a larger radius.
         short = agents.radius[moved] < self._widest
         if short.any():
@@ -272,3 +274,8 @@ class NearLists:
         room, self._spare = self._spare, self._used
         self._used = room
         return room[:size]
+
+
+def _no_lists(slots: int, pool: NDArray[np.int32]) -> Lists:
+    start, room, length = (np.zeros(slots, dtype=np.int64) for _ in range(3))
+    return Lists(start, room, length, pool)

@@ -36,8 +36,8 @@ _SLOW, _FAST = 2.0, 8.0
 _MEASURED_EVERY = 32
 #: Cells along a side of the curve along which vertices are numbered.
 _SIDE = 1 << 12
-#: Certificates pay if fewer than this share of them is due in a step. Once they have not for a while (the sum of what was
-#: above that share), as many steps do without.
+#: Certificates pay if less than this share of them is due in a step. Once the shares above that add up to the second
+#: number, so many steps do without certificates.
 _WORTHWHILE, _LOSS, _UNCERTIFIED_STEPS = 0.15, 0.9, 24
 
 
@@ -59,6 +59,12 @@ class MovingMesh:
         self._ids: Ids = np.empty(0, dtype=np.int64)  #: in the order in which they were given
         self._slots: NDArray[np.int32] = np.empty(0, dtype=np.int32)  #: the vertices of these ids
         self._steps = 0
+        self._x: Floats  #: where the points really are, by vertex
+        self._y: Floats
+        self._limits: Floats  #: longest moves of the speed classes
+        self._is_certified: bool  #: whether all certificates are up to date
+        self._uncertified: int  #: steps to go without certificates
+        self._loss: float  #: what certificates have cost more than they gained of late
         self._allocate(0, np.zeros((0, 2)))
 
     # Queries ----------------------------------------------------------------------------------------------------
@@ -218,7 +224,6 @@ class MovingMesh:
         return True
 
     def _move(self, points: Floats, report: NDArray[np.int64]) -> bool:
-        slots = self._slots
         if self._steps % _MEASURED_EVERY == 0:
             self._measure(points)
         self._steps += 1
@@ -227,8 +232,8 @@ class MovingMesh:
             walls = slice(GHOSTS, self.first_point)
             self._x[walls], self._y[walls] = self.wall_ends[:, 0], self.wall_ends[:, 1]
         certify = self._uncertified == 0
-        done = advance(self._mesh, self._desk, self._x, self._y, self._travel, self._limits, self._is_certified, certify,
-                       report)  # fmt: skip
+        done = advance(self._mesh, self._desk, self._x, self._y, self._travel, self._limits, self._is_certified,
+                       certify, report)  # fmt: skip
         if not certify:
             self._uncertified -= 1
         elif self._is_certified:

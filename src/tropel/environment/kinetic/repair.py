@@ -7,8 +7,8 @@
 5. Vertices that could not move try once more. Those that are still in the way of each other are taken out, all of them,
    and inserted where they belong.
 
-Steps 2 and 4 look at edges whose certificates are due; the others cannot have changed. If most are due in every step, it
-is faster to look at all of them and to issue no certificates.
+Steps 2 and 4 look at edges whose certificates are due; the others cannot have changed. If many are due in every step,
+it is faster to look at all of them and to issue no certificates.
 
 Moving in small parts instead would not end where paths cross. Every loop is bounded; a mesh that cannot be mended is
 STUCK and has to be built anew.
@@ -162,7 +162,7 @@ def _declare_due(mesh, v):
 
 @kernel
 def _list_turned(mesh, desk, due):
-    """Note triangles beside edges that are due, by one of their half-edges, if they have turned over; returns how many."""
+    """List triangles beside edges that are due, by one of their half-edges, if they have turned over."""
     turned = 0
     for k in range(due):
         h = desk.due[k]

@@ -9,8 +9,9 @@ from tropel._kernels.arrays import Csr
 from tropel._kernels.compile import kernel
 from tropel.agents.state import Floats
 from tropel.contracts import Moment, Near
+from tropel.environment.kinetic.cells_around import rows_around
+from tropel.environment.kinetic.lists import NearLists, Work
 from tropel.environment.kinetic.report import MeshReport
-from tropel.environment.kinetic.space_lists import NearLists
 from tropel.environment.kinetic.tetra import Tetrahedralisation
 from tropel.environment.kinetic.tetra_order import along_a_curve
 
@@ -33,7 +34,6 @@ class InSpace:
         self.last = MeshReport()
         self._ids = np.empty(0, dtype=np.int64)
         self._slots = np.empty(0, dtype=np.int32)
-        self._row_of = np.empty(0, dtype=np.int32)
         self._free = np.empty(0, dtype=np.int32)
         self._position: Floats = np.zeros((0, 3))
         # For the sense radii, and for others that a model may ask for.
@@ -51,6 +51,10 @@ class InSpace:
             reinserted=counts.reinsertions,
             rebuilds=counts.rebuilds,
         )
+
+    @property
+    def work(self) -> Work:
+        return self._usual.work
 
     def follow(self, moment: Moment) -> None:
         """Agents have moved, come or gone."""
@@ -77,8 +81,6 @@ class InSpace:
             self._position[slots[fresh]] = position[fresh]
             self.structure.insert(slots[fresh].astype(np.int64), self._position)
         self._ids, self._slots = ids.copy(), slots
-        self._row_of = np.full(len(self._position), -1, dtype=np.int32)
-        self._row_of[slots] = np.arange(len(slots))
 
     def _take_slots(self, count: int) -> NDArray[np.int32]:
         """Free slots, ascending."""
@@ -95,7 +97,10 @@ class InSpace:
 
     def lists(self, near: Near, radius: Floats) -> Csr:
         """Rows of those within a radius of each agent."""
-        kept = self._usual if radius is near.state.sense_radius else self._other
-        return kept.update(
-            near.cells.sorting.sorted, self._position, self._slots, self._row_of, np.ascontiguousarray(radius)
-        )
+        state, cells = near.state, near.cells.sorting.sorted
+
+        def around(rows: NDArray[np.int32], reach: Floats) -> Csr:
+            return rows_around(cells, rows, state.position, state.level, reach)
+
+        kept = self._usual if radius is state.sense_radius else self._other
+        return kept.near(near, radius, around)

@@ -1,4 +1,4 @@
-"""Neighbours in space against plain NumPy, in every step."""
+"""Near lists in the plane and in space against plain NumPy, in every step."""
 
 from __future__ import annotations
 
@@ -13,23 +13,21 @@ from tropel._kernels.compile import threads_restored
 from tropel.agents.state import AgentState
 from tropel.broad_phase import CellGrid
 from tropel.contracts import Moment
-from tropel.environment.kinetic.margins import margin_with_least_cost
+from tropel.environment.kinetic.lists import NearLists, best_leash
 from tropel.environment.kinetic.model import Kinetic
-from tropel.environment.kinetic.space import InSpace
-from tropel.environment.kinetic.space_lists import NearLists
 from tropel.world import World
 
 Floats = NDArray[np.float64]
 
 
 class Flock:
-    """Birds in open space, one per cubic metre, and their neighbours."""
+    """Agents in open space, one per square or cubic metre, and their neighbours."""
 
-    def __init__(self, rng: np.random.Generator, count: int, radius: Floats | float) -> None:
+    def __init__(self, dim: int, rng: np.random.Generator, count: int, radius: Floats | float) -> None:
         self.rng = rng
-        self.side = max(count, 1) ** (1 / 3)
-        self.world = World.box([0.0] * 3, [self.side] * 3, open=True)
-        self.state, self.cells, self.kinetic = AgentState(3), CellGrid(), Kinetic()
+        self.side = max(count, 1) ** (1 / dim)
+        self.world = World.box([0.0] * dim, [self.side] * dim, open=True)
+        self.state, self.cells, self.kinetic = AgentState(dim), CellGrid(), Kinetic()
         self.come(count, radius)
 
     def come(self, count: int, radius: Floats | float) -> None:
@@ -38,10 +36,10 @@ class Flock:
         self.state.position[known:] = self.places(count)
 
     def places(self, count: int) -> Floats:
-        return self.rng.random((count, 3)) * self.side
+        return self.rng.random((count, self.state.dim)) * self.side
 
     def wander(self, length: float | Floats) -> None:
-        step = self.rng.normal(size=(len(self.state), 3))
+        step = self.rng.normal(size=self.state.position.shape)
         step *= (length / np.linalg.norm(step, axis=1))[:, None]
         self.move_to(self.state.position + step)
 
@@ -55,8 +53,14 @@ class Flock:
 
     @property
     def lists(self) -> NearLists:
-        assert isinstance(self.kinetic.crowd, InSpace)
+        assert self.kinetic.crowd is not None
         return self.kinetic.crowd._usual
+
+    @property
+    def renewed(self) -> int:
+        """How many lists the last step has filled."""
+        work = self.lists.work
+        return len(self.state) if work.filled else work.renewed
 
     def check(self, radius: Floats | None = None) -> None:
         """Every agent has exactly those near it that are within its radius, each once."""
@@ -66,7 +70,9 @@ class Flock:
         assert found.indptr.dtype == np.int64
         assert found.indices.dtype == np.int32
         away = place[None, :, :] - place[:, None, :]
-        square = away[..., 0] * away[..., 0] + away[..., 1] * away[..., 1] + away[..., 2] * away[..., 2]
+        square = away[..., 0] * away[..., 0] + away[..., 1] * away[..., 1]
+        if self.state.dim == 3:
+            square += away[..., 2] * away[..., 2]
         wanted = square <= (radius * radius)[:, None]
         np.fill_diagonal(wanted, False)
         table = np.zeros_like(wanted)
@@ -77,23 +83,25 @@ class Flock:
 
 @pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("length", [0.001, 0.03, 0.13])
-def test_near_is_exact_in_every_step_of_a_random_walk(seed: int, length: float) -> None:
+@pytest.mark.parametrize("dim", [2, 3])
+def test_near_is_exact_in_every_step_of_a_random_walk(dim: int, seed: int, length: float) -> None:
     rng = np.random.default_rng(seed)
-    flock = Flock(rng, 150, rng.uniform(0.0, 2.5, 150))
+    flock = Flock(dim, rng, 150, rng.uniform(0.0, 2.5, 150))
     filled = 0
     for _ in range(200):
         flock.check()
-        filled += flock.lists.filled
+        filled += flock.renewed
         flock.wander(length)
     # About what a step uses up, as a share of the margin; small radii have small margins.
     assert filled < {0.001: 0.05, 0.03: 0.4, 0.13: 0.8}[length] * 150 * 200
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_near_is_exact_with_all_speeds_at_once(seed: int) -> None:
+@pytest.mark.parametrize("dim", [2, 3])
+def test_near_is_exact_with_all_speeds_at_once(dim: int, seed: int) -> None:
     """Most stand, some walk, a few fly, one jumps; they take turns."""
     rng = np.random.default_rng(seed)
-    flock = Flock(rng, 200, rng.uniform(0.3, 2.0, 200))
+    flock = Flock(dim, rng, 200, rng.uniform(0.3, 2.0, 200))
     for step in range(200):
         flock.check()
         length = np.zeros(200)
@@ -105,9 +113,10 @@ def test_near_is_exact_with_all_speeds_at_once(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_near_is_exact_while_agents_come_go_and_jump_and_radii_change(seed: int) -> None:
+@pytest.mark.parametrize("dim", [2, 3])
+def test_near_is_exact_while_agents_come_go_and_jump_and_radii_change(dim: int, seed: int) -> None:
     rng = np.random.default_rng(seed)
-    flock = Flock(rng, 120, rng.uniform(0.5, 2.0, 120))
+    flock = Flock(dim, rng, 120, rng.uniform(0.5, 2.0, 120))
     for step in range(200):
         flock.wander(0.02 * (rng.random(len(flock.state)) < 0.7))
         place = flock.state.position
@@ -129,8 +138,9 @@ def test_near_is_exact_while_agents_come_go_and_jump_and_radii_change(seed: int)
 
 
 @pytest.mark.parametrize("count", [0, 1, 2, 5])
-def test_a_handful_of_birds(count: int) -> None:
-    flock = Flock(np.random.default_rng(count), count, 1.0)
+@pytest.mark.parametrize("dim", [2, 3])
+def test_a_handful_of_birds(dim: int, count: int) -> None:
+    flock = Flock(dim, np.random.default_rng(count), count, 1.0)
     for step in range(12):
         flock.check()
         flock.wander(0.1)
@@ -142,22 +152,23 @@ def test_a_handful_of_birds(count: int) -> None:
     flock.check()
 
 
-def test_creeping_adds_up_after_a_long_way() -> None:
+@pytest.mark.parametrize("dim", [2, 3])
+def test_creeping_adds_up(dim: int) -> None:
     rng = np.random.default_rng(0)
-    flock = Flock(rng, 60, 1.0)
-    flock.state.position[1] = flock.state.position[0] + [1.0 + 1e-9, 0.0, 0.0]
+    flock = Flock(dim, rng, 60, 1.0)
+    aside = np.eye(dim)[0]
+    flock.state.position[1] = flock.state.position[0] + (1.0 + 1e-9) * aside
     flock.check()
-    flock.lists._travel += 1e6  # as after a long time
-    flock.lists._lists.travel[:] += 1e6
     for _ in range(60):
-        flock.move_to(flock.state.position + rng.choice([-1.0, 1.0], (60, 3)) * 1e-11)
-        flock.state.position[1] -= [2e-11, 0.0, 0.0]
+        flock.move_to(flock.state.position + rng.choice([-1.0, 1.0], (60, dim)) * 1e-11)
+        flock.state.position[1] -= 2e-11 * aside
         flock.check()
 
 
-def test_other_radii_have_lists_of_their_own() -> None:
+@pytest.mark.parametrize("dim", [2, 3])
+def test_other_radii_have_lists_of_their_own(dim: int) -> None:
     rng = np.random.default_rng(0)
-    flock = Flock(rng, 150, 1.2)
+    flock = Flock(dim, rng, 150, 1.2)
     for step in range(60):
         flock.check()
         if step % 3 == 0:
@@ -166,9 +177,10 @@ def test_other_radii_have_lists_of_their_own() -> None:
 
 
 @pytest.mark.parametrize("radius", [0.0, 1e-9, 100.0, math.inf])
-def test_radii_of_zero_and_larger_than_the_world(radius: float) -> None:
+@pytest.mark.parametrize("dim", [2, 3])
+def test_radii_of_zero_and_larger_than_the_world(dim: int, radius: float) -> None:
     rng = np.random.default_rng(0)
-    flock = Flock(rng, 60, radius)
+    flock = Flock(dim, rng, 60, radius)
     flock.state.sense_radius[::7] = 1.0
     for step in range(40):
         flock.check()
@@ -176,9 +188,10 @@ def test_radii_of_zero_and_larger_than_the_world(radius: float) -> None:
         flock.state.position[5] = flock.state.position[4]
 
 
-def test_all_agents_at_one_point_and_back() -> None:
+@pytest.mark.parametrize("dim", [2, 3])
+def test_all_agents_at_one_point_and_back(dim: int) -> None:
     rng = np.random.default_rng(0)
-    flock = Flock(rng, 80, rng.uniform(0.0, 1.5, 80))
+    flock = Flock(dim, rng, 80, rng.uniform(0.0, 1.5, 80))
     start = flock.state.position.copy()
     for share in [*np.linspace(0.0, 1.0, 15), 1.0, 1.0, *np.linspace(1.0, 0.0, 7)]:
         flock.move_to(start + share * (start[0] - start) if share < 1.0 else np.tile(start[0], (80, 1)))
@@ -186,77 +199,69 @@ def test_all_agents_at_one_point_and_back() -> None:
 
 
 @pytest.mark.parametrize("crowd", ["lattice", "plane", "line", "one place"])
-def test_distances_of_exactly_the_radius_count(crowd: str) -> None:
+@pytest.mark.parametrize("dim", [2, 3])
+def test_distances_of_exactly_the_radius_count(dim: int, crowd: str) -> None:
     axis = np.arange(4.0)
-    position = np.stack(np.meshgrid(axis, axis, axis, indexing="ij"), axis=-1).reshape(-1, 3)
+    position = np.stack(np.meshgrid(*[axis] * dim, indexing="ij"), axis=-1).reshape(-1, dim)
     if crowd == "plane":
-        position[:, 2] = 1.0
+        position[:, -1] = 1.0
     elif crowd == "line":
-        position = np.outer(np.arange(20.0), [0.0, 1.0, 0.0])
+        position = np.outer(np.arange(20.0), np.eye(dim)[1])
     elif crowd == "one place":
-        position = np.full((20, 3), 0.5)
+        position = np.full((20, dim), 0.5)
     count = len(position)
-    flock = Flock(np.random.default_rng(0), count, np.where(np.arange(count) % 2 == 0, 1.0, np.sqrt(2.0)))
+    flock = Flock(dim, np.random.default_rng(0), count, np.where(np.arange(count) % 2 == 0, 1.0, np.sqrt(2.0)))
     for step in range(10):
-        flock.move_to(position + np.array([0.25, 0.5, 0.0]) * step)
+        flock.move_to(position + np.array([0.25, 0.5, 0.0])[:dim] * step)
         flock.check()
-
-
-def test_a_crowd_at_rest_fills_no_lists_and_keeps_its_neighbours() -> None:
-    rng = np.random.default_rng(0)
-    flock = Flock(rng, 300, 1.5)
-    for _ in range(5):
-        flock.check()
-    assert flock.lists.filled == 0
-    for _ in range(10):  # one moves among them: only its own list may expire
-        flock.state.position[7] += 0.05
-        flock.check()
-        assert flock.lists.announced == 1
-        assert flock.lists.filled <= 1
-
-
-def test_one_fast_agent_does_not_expire_the_lists_of_others() -> None:
-    rng = np.random.default_rng(0)
-    flock = Flock(rng, 1000, 1.2)
-    filled = 0
-    for step in range(60):
-        flock.wander(1e-3)
-        flock.state.position[0] = [1.0 + 0.12 * step, 5.0, 5.0]
-        flock.check()
-        filled += flock.lists.filled if step >= 10 else 0
-    assert filled < 50 * 0.1 * 1000
-
-
-def test_lists_do_not_expire_all_at_once() -> None:
-    """A crowd of one speed begins with lists that were filled in the same step."""
-    rng = np.random.default_rng(0)
-    flock = Flock(rng, 1000, 1.5)
-    shares = []
-    for _ in range(40):
-        flock.wander(0.02)
-        flock.find()
-        shares.append(flock.lists.filled / 1000)
-    assert max(shares[10:]) < 0.6
-    assert np.mean(shares[10:]) < 0.4
 
 
 @pytest.mark.parametrize("dim", [2, 3])
-def test_margins_cost_the_least(dim: int) -> None:
-    radius, fill, test = 1.5, 10.0, 2.0
-    margins = np.linspace(1e-3, 3.0, 30_000)
-    for use in (1e-3, 0.03, 0.4):
-        cost = (radius + margins) ** dim * (fill * use / margins + test)
-        assert margin_with_least_cost(radius, use, float(dim), fill, test) == pytest.approx(
-            margins[np.argmin(cost)], abs=2e-4
-        )
+def test_a_crowd_at_rest_fills_no_lists_and_keeps_its_neighbours(dim: int) -> None:
+    rng = np.random.default_rng(0)
+    flock = Flock(dim, rng, 300, 1.5)
+    for _ in range(5):
+        flock.check()
+    assert flock.renewed == 0
+    assert flock.lists.work.found == 0
+    flock.state.position[7] += 0.05
+    flock.check()  # the first step that shows how long a leash should be
+    for _ in range(10):  # one moves among them: only its own list may expire, and few near sets change
+        flock.state.position[7] += 0.05
+        flock.check()
+        assert not flock.lists.work.filled
+        assert flock.lists.work.renewed <= 1
+        assert 1 <= flock.lists.work.found < 30
 
 
-def test_the_number_of_threads_does_not_show() -> None:
+@pytest.mark.parametrize("dim", [2, 3])
+def test_one_fast_agent_does_not_expire_the_lists_of_others(dim: int) -> None:
+    rng = np.random.default_rng(0)
+    flock = Flock(dim, rng, 1000, 1.2)
+    filled = 0
+    for step in range(60):
+        flock.wander(1e-3)
+        flock.state.position[0] = [1.0 + 0.12 * step, 5.0, 5.0][:dim]
+        flock.check()
+        filled += flock.renewed if step >= 10 else 0
+    assert filled < 50 * 0.1 * 1000
+
+
+def test_the_leash_costs_the_least() -> None:
+    radius = 1.5
+    wide = np.linspace(1e-3, 3.0, 30_000)
+    for move in (1e-3, 0.03, 0.4):
+        cost = 8.0 * (radius + wide) ** 2 * 2.0 * move / wide + 2.2 * 4.0 * radius * wide
+        assert 2.0 * best_leash(radius, move) == pytest.approx(wide[np.argmin(cost)], abs=2e-4)
+
+
+@pytest.mark.parametrize("dim", [2, 3])
+def test_the_number_of_threads_does_not_show(dim: int) -> None:
     found = []
     for threads in (1, 2):
         with threads_restored(threads):
             rng = np.random.default_rng(0)
-            flock = Flock(rng, 500, rng.uniform(0.5, 2.0, 500))
+            flock = Flock(dim, rng, 500, rng.uniform(0.5, 2.0, 500))
             steps = []
             for _ in range(20):
                 flock.wander(0.05)
