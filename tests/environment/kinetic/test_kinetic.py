@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import shapely
@@ -106,8 +108,48 @@ def rooms() -> tropel.World:
             [(3.0, 9.0), (6.0, 9.0)],
         ],
         doors={"door": [(8.0, 6.0), (8.0, 8.0)]},
-        exits={"east": shapely.box(19.0, 5.0, 20.0, 9.0)},
+        exits={"east": shapely.box(19.0, 5.0, 20.0, 9.0), "west": shapely.box(0.0, 5.0, 1.0, 9.0)},
     )
+
+
+def two_streams(environment: tropel.Environment, model: tropel.Model, seed: int) -> tropel.Simulation:
+    streams = [
+        tropel.Group("in", count=40, region=shapely.box(9.0, 0.0, 19.0, 14.0), goal="west", sense_radius=3.0),
+        tropel.Group("out", count=40, region=shapely.box(0.0, 0.0, 7.0, 14.0), goal="east", sense_radius=3.0),
+    ]
+    return tropel.Simulation(rooms(), streams, local=model, environment=environment, seed=seed)
+
+
+@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("model", [tropel.CollisionFreeSpeed, tropel.Walk])
+def test_models_that_test_sight_themselves_move_to_the_same_bits_if_hidden_people_are_left_out(
+    model: type[tropel.Model], seed: int
+) -> None:
+    grid, visible = (two_streams(env, model(), seed) for env in (Grid(), Kinetic(visibility="visible")))
+    near = visible.sense()
+    assert near.hidden_left_out
+    assert len(near.csr().indices) < len(grid.sense().csr().indices)
+    for step in range(100):
+        for sim in (grid, visible):
+            sim.world.set_door("door", open=step % 20 < 10)
+            sim.step()
+        assert np.array_equal(grid.agents.position, visible.agents.position), step
+
+
+def test_people_keep_right_before_those_in_sight_only_whoever_tests_that() -> None:
+    sim = two_streams(Kinetic(visibility="visible"), tropel.Walk(), 0)
+    habit, turned = tropel.KeepRight(), 0
+    sim.world.set_door("door", open=True)
+    for _ in range(150):
+        sim.step()
+        moment = sim.moment()
+        found = []
+        for environment in (Grid(), sim.environment):
+            found.append(moment.directions.copy())
+            habit.adjust(replace(moment, sensed=environment.sense(moment)), found[-1])
+        assert np.array_equal(*found)
+        turned += np.count_nonzero(found[0] != moment.directions)
+    assert turned > 100
 
 
 @pytest.mark.parametrize("seed", range(2))

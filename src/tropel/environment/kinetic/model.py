@@ -75,15 +75,16 @@ class Kinetic(Environment):
         if crowd is None or self._world is not moment.world:
             crowd = self._begin(moment.world)
         crowd.follow(moment)
-        return KineticNear(moment, crowd)
+        return KineticNear(moment, crowd, hidden_left_out=self.visibility == "visible" and moment.world.dim == 2)
 
 
 class KineticNear(Near):
     """Lists of who is near, from those that are maintained."""
 
-    def __init__(self, moment: Moment, crowd: InPlane | InSpace) -> None:
+    def __init__(self, moment: Moment, crowd: InPlane | InSpace, *, hidden_left_out: bool) -> None:
         super().__init__(moment)
         self._crowd = crowd
+        self.hidden_left_out = hidden_left_out
 
     def lists(self, radius: Floats) -> Csr:
         return self._crowd.lists(self, radius)
