@@ -273,6 +273,17 @@ class NearLists:
         lane = self._lane(len(mesh.x))
         _fill_lists(mesh, who, self._reach, moving.first_point, place, self._lists, lane, self._at_wall)
 
+    def on_list(self, vertex: int) -> NDArray[np.int32]:
+        """The vertices on the list of a vertex."""
+        start = self._lists.start[vertex]
+        return self._lists.pool[start : start + self._lists.length[vertex]]
+
+    def complete_to(self, moving: MovingMesh, vertices: NDArray[np.int32]) -> Floats:
+        """How far the lists of these vertices are complete now [m]; not less than the radius after `update`."""
+        travel, filled = moving.travel, self._filled
+        used = travel[-1] - filled.everybody[vertices] + travel[moving.mesh.pace[vertices]] - filled.own[vertices]
+        return np.asarray(self._reach[vertices] - moving.slack - used)
+
     def _lane(self, vertices: int) -> Lane:
         """Working memory for each thread, with all stamps at zero."""
         lanes = numba.get_num_threads()
@@ -286,11 +297,15 @@ class NearLists:
         radius: Floats,
         knows: int,
         walls: WallGrid,
+        everybody: NDArray[np.int32],
     ) -> Csr:
-        """Rows of those within the radius that each row knows of, at their true positions, nearly in order of place."""
+        """Rows of those within the radius that each of the vertices knows of, nearly in order of place.
+
+        Distances are those of true positions. `everybody` has the vertex of each row.
+        """
         count = len(vertices)
         self._row_of.fill(-1)
-        self._row_of[vertices] = np.arange(count, dtype=np.int32)
+        self._row_of[everybody] = np.arange(len(everybody), dtype=np.int32)
         hits = np.empty(len(self._lists.pool) + 1, dtype=np.int32)
         length, indptr = np.empty(count, dtype=np.int64), np.zeros(count + 1, dtype=np.int64)
         lane = self._lane(len(moving.mesh.x) if knows == APPROACHABLE else 0)

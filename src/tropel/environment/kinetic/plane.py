@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -9,10 +11,12 @@ from tropel._kernels.arrays import Csr
 from tropel.agents.state import AgentState, Floats
 from tropel.contracts import Moment, Near
 from tropel.contracts.offers import Neighbourhood
-from tropel.environment.kinetic.lists import NEAR, NearLists
+from tropel.environment.kinetic.known import cut_off_by, hidden_by
+from tropel.environment.kinetic.lists import NEAR, VISIBLE, NearLists
 from tropel.environment.kinetic.moving_mesh import MovingMesh
 from tropel.environment.kinetic.report import MeshReport
 from tropel.environment.kinetic.shown import edges_of, neighbourhood_of
+from tropel.environment.kinetic.tracked import spread_over_rows
 from tropel.environment.kinetic.wall_pieces import split_walls
 from tropel.world import World
 
@@ -61,25 +65,52 @@ class InPlane:
         return edges_of(self.moving.mesh, constrained=constrained)
 
     def around(self, agent: int) -> Neighbourhood | None:
-        """Whom an agent can approach, as of the last step; some of them may be hidden from it."""
+        """Whom an agent knows of, as of the last step, and the edges across its circle."""
         state, moving = self._state, self.moving
         row = -1 if state is None else int(state.row_of(np.array([agent]))[0])
         if state is None or row < 0 or agent not in moving.ids:
             return None
         vertex = int(moving.vertices_of(np.array([agent]))[0])
         agents = moving.vertices_of(moving.ids[moving.ids >= 0])
-        return neighbourhood_of(moving.mesh, vertex, float(state.sense_radius[row]), agents)
+        found = neighbourhood_of(moving.mesh, vertex, float(state.sense_radius[row]), agents)
+        if self._knows != VISIBLE:
+            return found
+        return replace(found, known=found.known[~hidden_by(found.here, found.known, self.closed_pieces())])
 
-    def lists(self, near: Near, radius: Floats) -> Csr:
-        """Rows of those that each agent knows of within a radius."""
+    def closed_pieces(self) -> Floats:
+        """(W, 4): the pieces of walls and closed doors that are edges now [m]."""
+        return np.empty((0, 4)) if self.pieces is None else self.pieces.segments[self.moving.closed]
+
+    def known_to(
+        self, row: int, rows: NDArray[np.int64], state: AgentState, world: World, radius: float
+    ) -> NDArray[np.int64]:
+        """Which of these rows, all within a radius of the agent in a row, it knows of now, by definition."""
+        here, there = state.position[row], state.position[rows]
+        if self._knows == NEAR or self.pieces is None:
+            return rows
+        if self._knows == VISIBLE:
+            return rows[~hidden_by(here, there, world.wall_grid(1.0).segments[world.blocking != 0])]
+        closed = self.pieces.segments[self.pieces.blocking(world.blocking)]
+        return rows[~cut_off_by(here, there, radius, closed)]
+
+    def kept_lists(self, near: Near, radius: Floats) -> NearLists:
+        """The lists that are kept for these radii."""
+        return self._usual if radius is near.state.sense_radius else self._other
+
+    def lists(self, near: Near, radius: Floats, tracked: NDArray[np.int64] | None) -> Csr:
+        """Rows of those that each agent, or each of the tracked rows, knows of within a radius; of others nobody."""
         moving, state = self.moving, near.state
         vertices = moving.vertices_of(state.id)
         order = near.cells.cell_list.order
         place = np.zeros(len(moving.mesh.x), dtype=np.int64)
         place[vertices[order]] = np.arange(len(order))
-        kept = self._usual if radius is state.sense_radius else self._other
-        kept.update(moving, vertices, place, radius)
-        return kept.near(moving, vertices, place, radius, self._knows, near.world.wall_grid(near.reach))
+        who, kept = vertices, self.kept_lists(near, radius)
+        if tracked is not None:
+            who, radius = vertices[tracked], radius[tracked]
+        kept.update(moving, who, place, radius)
+        walls = near.world.wall_grid(near.reach)
+        found = kept.near(moving, who, place, radius, self._knows, walls, vertices)
+        return found if tracked is None else spread_over_rows(found, tracked, len(state))
 
 
 def _points(state: AgentState, world: World) -> tuple[NDArray[np.int64], Floats]:

@@ -85,16 +85,35 @@ class InSpace:
             self.structure.insert(slots[fresh], self._position)
         self._ids, self._slots = ids.copy(), slots
 
-    def lists(self, near: Near, radius: Floats) -> Csr:
-        """Rows of those within a radius of each agent."""
+    @property
+    def slots(self) -> NDArray[np.int64]:
+        """The slot of each row."""
+        return self._slots
+
+    @property
+    def position(self) -> Floats:
+        """Where agents are, by slot [m]."""
+        return self._position
+
+    def kept_lists(self, near: Near, radius: Floats) -> NearLists:
+        """The lists that are kept for these radii."""
+        return self._kept["usual" if radius is near.state.sense_radius else "other"]
+
+    def lists(self, near: Near, radius: Floats, tracked: NDArray[np.int64] | None) -> Csr:
+        """Rows of those within a radius of each agent, or of each of the tracked rows; of others nobody."""
         state, slots = near.state, self._slots
         which = "usual" if radius is state.sense_radius else "other"
         if which not in self._kept:
             self._kept[which] = NearLists(self.structure, _MARGIN * float(np.median(radius)) if len(radius) else 1.0)
         by_slot, row_of = np.zeros(len(self._position)), np.full(len(self._position), -1, dtype=np.int32)
         by_slot[slots], row_of[slots] = radius, np.arange(len(slots))
+        if tracked is not None:
+            # A list up to no distance at all never expires.
+            by_slot[np.setdiff1d(slots, slots[tracked])] = -np.inf
         found = self._kept[which].update(self._position, by_slot)
-        start = np.zeros(len(slots) + 1, dtype=np.int64)
-        out = np.empty(sum_up(np.diff(found.indptr)[slots], start), dtype=np.int32)
+        start, length = np.zeros(len(slots) + 1, dtype=np.int64), np.diff(found.indptr)[slots]
+        if tracked is not None:
+            length[np.setdiff1d(np.arange(len(slots)), tracked)] = 0
+        out = np.empty(sum_up(length, start), dtype=np.int32)
         _by_row(slots, row_of, found.indptr, found.indices, start, out)
         return Csr(start, out)

@@ -179,6 +179,16 @@ class NearLists:
         _close_ranks(self._near, indptr, indices)
         return Csr(indptr, indices)
 
+    def on_list(self, row: int) -> NDArray[np.int32]:
+        """The agents on the list of an agent."""
+        return self._members[row, : self._length[row]]
+
+    def complete_to(self, position: Floats) -> Floats:
+        """How far the lists are complete now [m]; not less than the radius after `update`."""
+        moved = np.sqrt(((position[: len(self._listed)] - self._reference) ** 2).sum(axis=1))
+        slack = _SLACK * self.structure.nudge
+        return np.asarray(self._listed - moved - (self.structure.travelled - self._travel) - slack)
+
     def _look_around_uncounted(self, position: Floats, present: NDArray[np.bool_], slack: float) -> None:
         """Agents that are new or that jumped may have come into any list."""
         fast = np.flatnonzero(present & (self.structure.uncounted > self._seen))
