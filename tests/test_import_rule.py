@@ -42,7 +42,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "recording": {*BASE, "run", "simulation", "world"},
     "run": {*CORE, "checks", "contact", "contracts", "encounters", "events", "recording", "simulation"},
     "run.phases": {"errors", "contact", "contracts"},
-    "run.stages": {"_kernels", "agents", "contact", "contracts", "errors", "run", "simulation"},
+    "run.stages": {"_kernels", "agents", "broad_phase", "contact", "contracts", "errors", "run", "simulation"},
     "run.observers": {*BASE, "run", "simulation"},
     "defaults": {*CORE, "contracts", *LAYERS},
     "simulation": {

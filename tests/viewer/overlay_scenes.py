@@ -32,7 +32,7 @@ def walkers(count: int = 40, *, seed: int = 5, planning: Any = None) -> Simulati
 
 def walled(count: int, *, environment: Environment) -> Simulation:
     """People on both sides of a wall, near enough to sense each other."""
-    people = Group("people", count=count, radius=0.2, desired_speed=1.3, sense_radius=2.0)
+    people = Group("people", count=count, radius=0.2, desired_speed=1.3, sense_radius=1.5)
     return Simulation(rooms(), people, local=Seek(), environment=environment, dt=0.1, seed=5, threads=1)
 
 

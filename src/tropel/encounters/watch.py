@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tropel.agents.state import AgentState
+from tropel.broad_phase.pair_search import KnownPairs
 from tropel.encounters.happenings import (
     BEGINNINGS,
     ENDS,
@@ -152,16 +153,18 @@ class EncounterWatch:
     def begin(self, state: AgentState, world: World, *, time: float) -> None:
         """A step begins; events have happened already."""
         self._close_gone(state, time)
-        self._search.begin(state, world)
         self._before = state.position.copy()
 
-    def look(self, state: AgentState, world: World, *, step: int, dt: float) -> None:
-        """Follow all pairs through the step that has just been made, before anyone leaves."""
+    def look(self, state: AgentState, world: World, *, step: int, dt: float, known: KnownPairs | None = None) -> None:
+        """Follow all pairs through the step that has just been made, before anyone leaves.
+
+        `known` may know which pairs came close.
+        """
         self._now = (step + 1) * dt
         if self._before is None:  # the watch was made in the middle of the step
             return
         found = passages(
-            self._search.find(state, world),
+            self._search.find(state, self._before, world, known),
             before=self._before,
             after=state.position,
             radius=state.radius,

@@ -230,6 +230,11 @@ class NearLists:
         self._at_wall = np.zeros(vertices, dtype=np.bool_)
         self._row_of = np.full(vertices, -1, dtype=np.int32)
 
+    @property
+    def vertices(self) -> int:
+        """How many vertices the mesh of these lists has."""
+        return len(self._margin)
+
     def expire(self, vertices: NDArray[np.int32]) -> None:
         """These lists must be filled again."""
         self._margin[vertices] = -math.inf

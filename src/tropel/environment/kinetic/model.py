@@ -92,6 +92,11 @@ class Kinetic(Environment):
             near.csr()
         return near
 
+    def pairs_within(
+        self, purpose: str, state: AgentState, before: Floats, extent: Floats
+    ) -> NDArray[np.uint32] | None:
+        return None if self.crowd is None else self.crowd.pairs_within(purpose, state, before, extent)
+
     def known_to(self, row: int, state: AgentState, world: World) -> NDArray[np.int64]:
         rows, tracked = super().known_to(row, state, world), tracked_rows(self.declares.tracks, state)
         if tracked is not None and row not in tracked:

@@ -13,6 +13,7 @@ from tropel.contracts import Moment, Near
 from tropel.contracts.offers import Neighbourhood
 from tropel.environment.kinetic.known import cut_off_by, hidden_by
 from tropel.environment.kinetic.lists import NEAR, VISIBLE, NearLists
+from tropel.environment.kinetic.meetings import SteadyRadii, pairs_of
 from tropel.environment.kinetic.moving_mesh import MovingMesh
 from tropel.environment.kinetic.report import MeshReport
 from tropel.environment.kinetic.shown import edges_of, neighbourhood_of
@@ -30,6 +31,9 @@ class InPlane:
         self._knows = knows
         # For the sense radii, and for others that a model may ask for.
         self._usual, self._other = NearLists(), NearLists()
+        # For pairs that come close, by what they are wanted for.
+        self._meeting: dict[str, tuple[NearLists, SteadyRadii]] = {}
+        self._world = world
         self._built = -1
         self._state: AgentState | None = None
 
@@ -43,7 +47,8 @@ class InPlane:
 
     def follow(self, moment: Moment) -> None:
         """Agents have moved, come or gone, and doors have opened or closed."""
-        state, moving, both = moment.state, self.moving, (self._usual, self._other)
+        state, moving = moment.state, self.moving
+        both = (self._usual, self._other, *(kept for kept, _ in self._meeting.values()))
         self._state = state
         if self.pieces is not None and len(moving.set_walls(self.pieces.blocking(moment.world.blocking))):
             for kept in both:
@@ -76,6 +81,26 @@ class InPlane:
         if self._knows != VISIBLE:
             return found
         return replace(found, known=found.known[~hidden_by(found.here, found.known, self.closed_pieces())])
+
+    def pairs_within(
+        self, purpose: str, state: AgentState, before: Floats, extent: Floats
+    ) -> NDArray[np.uint32] | None:
+        """Pairs of rows whose extents reach each other; None if the mesh is elsewhere, or has walls that cut lists."""
+        moving = self.moving
+        if self._knows != NEAR or not np.array_equal(moving.ids[: len(state)], state.id):
+            return None
+        vertices = moving.vertices_of(state.id)
+        if not all(np.array_equal(x[vertices], before[:, axis]) for axis, x in enumerate(moving.true_positions)):
+            return None
+        kept, steady = self._meeting.setdefault(purpose, (NearLists(), SteadyRadii()))
+        if kept.vertices != len(moving.mesh.x):
+            kept.forget(len(moving.mesh.x))
+        radius = steady.radii(vertices, extent, len(moving.mesh.x))
+        place = np.zeros(len(moving.mesh.x), dtype=np.int64)
+        place[vertices] = np.arange(len(vertices))
+        kept.update(moving, vertices, place, radius)
+        lists = kept.near(moving, vertices, place, radius, NEAR, self._world.wall_grid(1.0), vertices)
+        return pairs_of(lists, before, radius, extent)
 
     def closed_pieces(self) -> Floats:
         """(W, 4): the pieces of walls and closed doors that are edges now [m]."""

@@ -8,8 +8,9 @@ from numpy.typing import NDArray
 
 from tropel._kernels.arrays import Csr, sum_up
 from tropel._kernels.compile import parallel_kernel
-from tropel.agents.state import Floats
+from tropel.agents.state import AgentState, Floats
 from tropel.contracts import Moment, Near
+from tropel.environment.kinetic.meetings import SteadyRadii, pairs_of
 from tropel.environment.kinetic.report import MeshReport
 from tropel.environment.kinetic.tetra import Tetrahedralisation
 from tropel.environment.kinetic.tetra_near import NearLists
@@ -40,6 +41,7 @@ class InSpace:
         self._free: list[int] = []
         self._position: Floats = np.zeros((0, 3))
         self._kept: dict[str, NearLists] = {}
+        self._steady: dict[str, SteadyRadii] = {}  #: for pairs that come close, by what they are wanted for
 
     @property
     def total(self) -> MeshReport:
@@ -99,10 +101,22 @@ class InSpace:
         """The lists that are kept for these radii."""
         return self._kept["usual" if radius is near.state.sense_radius else "other"]
 
+    def pairs_within(
+        self, purpose: str, state: AgentState, before: Floats, extent: Floats
+    ) -> NDArray[np.uint32] | None:
+        """Pairs of rows whose extents reach each other; None if the structure is elsewhere."""
+        if not np.array_equal(state.id, self._ids) or not np.array_equal(self._position[self._slots], before):
+            return None
+        steady = self._steady.setdefault(purpose, SteadyRadii())
+        radius = steady.radii(self._slots, extent, len(self._position))
+        return pairs_of(self._listed(purpose, radius, None), before, radius, extent)
+
     def lists(self, near: Near, radius: Floats, tracked: NDArray[np.int64] | None) -> Csr:
         """Rows of those within a radius of each agent, or of each of the tracked rows; of others nobody."""
-        state, slots = near.state, self._slots
-        which = "usual" if radius is state.sense_radius else "other"
+        return self._listed("usual" if radius is near.state.sense_radius else "other", radius, tracked)
+
+    def _listed(self, which: str, radius: Floats, tracked: NDArray[np.int64] | None) -> Csr:
+        slots = self._slots
         if which not in self._kept:
             self._kept[which] = NearLists(self.structure, _MARGIN * float(np.median(radius)) if len(radius) else 1.0)
         by_slot, row_of = np.zeros(len(self._position)), np.full(len(self._position), -1, dtype=np.int32)
