@@ -200,6 +200,10 @@ class Environment(Layer):
     def sense(self, moment: Moment) -> Near:
         """What is near each agent now. The members are the agents whose neighbours will be read."""
 
+    def tally(self) -> dict[str, int]:
+        """What it has done so far, as numbers by name, for the summary of a run."""
+        return {}
+
     def pairs_within(
         self, purpose: str, state: AgentState, before: Floats, extent: Floats
     ) -> NDArray[np.uint32] | None:

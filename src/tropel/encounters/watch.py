@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -78,6 +79,16 @@ _LOG = np.dtype(
 )
 
 
+@dataclass(frozen=True, kw_only=True)
+class EncounterReport:
+    """What a run's summary reports about encounters."""
+
+    within: float  #: [m]
+    count: int
+    pairs: int  #: different pairs
+    touched: int  #: how many of them touched
+
+
 class _Subscribers(list[Subscriber]):
     """Functions to call; the copy of a simulation has none, as it has no observers."""
 
@@ -124,6 +135,16 @@ class EncounterWatch:
         columns = {name: np.ascontiguousarray(rows[name]) for name in _LOG.names or ()}
         columns |= {"began": BEGINNINGS[rows["began"]], "ended": ENDS[rows["ended"]]}
         return EncounterTable(**columns, within=np.full(len(rows), self.distance))
+
+    def report(self) -> EncounterReport:
+        rows = self._rows[: self._count]
+        keys = _pair_keys(rows["id_a"], rows["id_b"])
+        return EncounterReport(
+            within=self.distance,
+            count=self._count,
+            pairs=len(np.unique(keys)),
+            touched=len(np.unique(keys[~np.isnan(rows["touched"])])),
+        )
 
     def to_csv(self, path: str | os.PathLike[str]) -> Path:
         """Write all encounters so far as text."""

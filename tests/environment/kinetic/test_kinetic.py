@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import io
 from dataclasses import replace
 
 import numpy as np
 import pytest
 import shapely
 from numpy.typing import NDArray
+from rich.console import Console
 
 import tropel
 from tropel._kernels.arrays import Csr
@@ -17,6 +19,7 @@ from tropel.environment.kinetic.checks import first_fault
 from tropel.environment.kinetic.model import Kinetic
 from tropel.environment.kinetic.plane import InPlane
 from tropel.errors import ParameterError
+from tropel.run.loop import Summary
 from tropel.testing import check_neighbours
 
 HALL = shapely.box(0.0, 0.0, 20.0, 14.0)
@@ -274,3 +277,28 @@ def test_birds_in_a_box_have_the_neighbours_of_the_grid_in_every_step(seed: int)
             sim.remove_agents(ids=range(step, step + 15))
             sim.add_agents("birds", count=12, sense_radius=2.0)
     assert kinetic.total.rebuilds <= 8
+
+
+def test_the_summary_of_a_run_has_certificates_and_encounters() -> None:
+    kinetic = Kinetic()
+    sim = crowd(kinetic, 0)
+    watch = sim.watch_encounters(distance=1.0)
+    summary = sim.run(until=2.0)
+    assert summary.environment == kinetic.tally()
+    assert summary.environment["certificates looked at"] == kinetic.total.looked_at > 0
+    table = watch.table()
+    pairs = set(zip(table.id_a.tolist(), table.id_b.tolist(), strict=True))
+    assert summary.encounters is not None
+    assert (summary.encounters.count, summary.encounters.pairs) == (len(table), len(pairs))
+    lines = render(summary)
+    assert f"certificates looked at {kinetic.total.looked_at:,}" in lines
+    assert f"encounters within 1 m {len(table):,}" in lines
+    assert crowd(Grid(), 0).run(until=0.1).environment == {}
+
+
+def render(summary: Summary) -> str:
+    """What the terminal shows, with single spaces and without lines."""
+    console = Console(width=120, file=io.StringIO())
+    console.print(summary.table())
+    assert isinstance(console.file, io.StringIO)
+    return " ".join(console.file.getvalue().replace("│", " ").split())

@@ -59,6 +59,15 @@ class Kinetic(Environment):
         """What all steps took so far."""
         return MeshReport() if self.crowd is None else self.crowd.total
 
+    def tally(self) -> dict[str, int]:
+        total = self.total
+        return {
+            "certificates now": total.certificates,
+            "certificates looked at": total.looked_at,
+            "certificates that failed": total.failed,
+            "triangulations built anew": total.rebuilds,
+        }
+
     def prepare(self, moment: Moment) -> None:
         self._begin(moment.world)
 
