@@ -81,6 +81,6 @@ def _said(times: np.ndarray, reports: Sequence[MeshReport]) -> str:
         for part in (walking, resting)
     ]
     return (
-        f"{_PEOPLE} people, steps of {_DT:g} s. Looked at in a step: {shares[0]:.0f} % of all certificates while they "
-        f"walk, {shares[1]:.2g} % once they have stood for {SETTLED - STOP:g} s."
+        f"{_PEOPLE} people, steps of {_DT:g} s. Looked at in a step: {shares[0]:.0f} % while they walk, "
+        f"{shares[1]:.2g} % once they have stood for {SETTLED - STOP:g} s."
     )
