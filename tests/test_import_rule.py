@@ -42,7 +42,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "recording": {*BASE, "run", "simulation", "world"},
     "run": {*CORE, "checks", "contact", "contracts", "encounters", "events", "recording", "simulation"},
     "run.phases": {"errors", "contact", "contracts"},
-    "run.stages": {"_kernels", "agents", "contact", "contracts", "errors", "run", "simulation"},
+    "run.stages": {"_kernels", "agents", "broad_phase", "contact", "contracts", "errors", "run", "simulation"},
     "run.observers": {*BASE, "run", "simulation"},
     "defaults": {*CORE, "contracts", *LAYERS},
     "simulation": {
@@ -58,13 +58,14 @@ MAY_IMPORT: dict[str, set[str]] = {
     "testing": {*CORE, "broad_phase", "contracts", "run", "simulation"},
     "verification": {*BASE, "agents", "contracts", "defaults", "pictures", "registry", "scenario", "simulation"},
     "bench": {*CORE, "analysis", "broad_phase", "contracts", "simulation", *LAYERS},
-    "warmup": {*CORE, "analysis", "contracts", "events", "run", "simulation", *LAYERS},
+    "warmup": {*CORE, "warmup_scenes"},
+    "warmup_scenes": {*CORE, "analysis", "contracts", "events", "run", "simulation", *LAYERS},
     "cli": {
         *(*FILES, "agents", "bench", "figures", "run", "scenario", "verification", "viewer", "warmup"),
     },
 }
 #: The simulation puts the layers together; the others name them to build simulations.
-KNOW_ALL_LAYERS = {"defaults", "bench", "warmup"}
+KNOW_ALL_LAYERS = {"defaults", "bench", "warmup_scenes"}
 
 
 def imported_modules(source: Path, package: Path) -> Iterator[tuple[str, int]]:

@@ -16,7 +16,7 @@ from tropel.registry import DISTRIBUTIONS, ENVIRONMENTS, EVENTS, MODELS, PLANNER
 from tropel.scenario import builtin_names, load_builtin, verification_names
 from tropel.scenario.layer_tables import table_of
 from tropel.scenario.schema import ScenarioSpec
-from tropel.warmup import PARTS
+from tropel.warmup_scenes import PARTS
 
 LAYERS = [(kind, entry) for kind in (PLANNERS, ENVIRONMENTS, MODELS) for entry in kind.values()]
 IDS = [entry.name for _, entry in LAYERS]

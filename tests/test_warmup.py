@@ -13,7 +13,8 @@ import pytest
 
 from tropel import warmup
 from tropel._kernels.processes import CompilingProcess
-from tropel.warmup import BASICS, PARTS
+from tropel.warmup import BASICS
+from tropel.warmup_scenes import PARTS
 
 #: Runs the planned scenes twice, the second time with plans from the cache, and prints what had to be compiled.
 _PLANNED_SCENES = """

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -20,14 +19,13 @@ from numpy.typing import NDArray
 from tropel._kernels.compile import use_threads
 from tropel.agents.groups import Group, Personal, Source
 from tropel.agents.population import Population
-from tropel.agents.state import AgentState
 from tropel.broad_phase import CellGrid
 from tropel.checks import Finding, check_simulation
 from tropel.checks.standstill import StandstillWatch
-from tropel.contact.collisions import CollisionLog, CollisionWatch
+from tropel.contact.collisions import CollisionWatch
 from tropel.contact.walls import step_off
-from tropel.contracts import Environment, Habit, Model, Moment, Near, Planner
-from tropel.contracts.layers import Layer, ValueMaps
+from tropel.contracts import Environment, Habit, Model, Planner
+from tropel.contracts.layers import ValueMaps
 from tropel.defaults import default_environment, with_defaults
 from tropel.encounters.watch import ENCOUNTER_DISTANCE, EncounterWatch
 from tropel.errors import ModelError, ParameterError, TropelError
@@ -40,6 +38,7 @@ from tropel.foundation.reductions import ONE_PROCESS
 from tropel.foundation.renamed import current_behaviour, renamed_method
 from tropel.recording.recorder import FPS, scene_of
 from tropel.run.budget import Budget
+from tropel.run.current_state import CurrentState
 from tropel.run.group_layers import GroupLayers
 from tropel.run.loop import Run, Summary
 from tropel.run.observers import Observers
@@ -47,7 +46,6 @@ from tropel.run.replay import Replay
 from tropel.run.snapshot import digest_of_setup, hash_simulation, restore_simulation, save_simulation
 from tropel.run.stages import Stages, Timing
 from tropel.world import World
-from tropel.world.ground import Ground
 from tropel.world.value_maps import ValueMap
 
 if TYPE_CHECKING:
@@ -60,7 +58,7 @@ Limit = Annotated[float | None, CHECKED_ELSEWHERE]
 STEP = Quantity(name="dt", above=0.0, high=1000.0, unit="s")
 
 
-class Simulation:
+class Simulation(CurrentState):
     """Agents in a world, a planner, an environment and a steering model, and a clock that runs in steps of dt [s].
 
     `planning` and `local` may be one layer for all groups, or a mapping from group names to layers. What is left
@@ -176,56 +174,7 @@ class Simulation:
         if goals is not None:
             self.population.let_out(goals, reached_at)
 
-    # Current state ----------------------------------------------------------------------------------------------
-
-    @property
-    def agents(self) -> AgentState:
-        """The agents as a struct of arrays."""
-        return self.population.state
-
-    @property
-    def groups(self) -> list[str]:
-        return self.population.groups
-
-    @property
-    def planners(self) -> dict[str, Planner]:
-        """Which planner each group follows."""
-        return dict(zip(self.groups, self.layers.planners, strict=False))
-
-    @property
-    def directions(self) -> NDArray[np.float64]:
-        """The planned directions of the last step, a row for each agent then present; none if all follow the ground."""
-        return self._stages.guidance.directions
-
-    @property
-    def ground(self) -> Ground | None:
-        """The ground that a planner has published; None if no group follows it."""
-        return self.layers.ground
-
-    def moment(self) -> Moment:
-        """What layers would get now: for tests, pictures and your own models."""
-        return replace(self._stages.moment(), given=self._stages.guidance)
-
-    def sense(self) -> Near:
-        """What is near each agent now."""
-        return self.environment.sense(self._stages.moment())
-
-    @property
-    def environment(self) -> Environment:
-        """The layer that finds what is near."""
-        return self.layers.environment
-
-    @property
-    def time(self) -> float:
-        """Simulated time [s]: the number of steps times dt, never accumulated."""
-        return self.step_number * self.dt
-
-    @property
-    def collisions(self) -> CollisionLog:
-        """Every collision of bodies so far: which bodies, when, how deep."""
-        if self.collision_watch is None:
-            raise ParameterError("collisions are not watched here; build the simulation with watch_collisions=True")
-        return self.collision_watch.log
+    # Watching it -----------------------------------------------------------------------------------------------
 
     @checked_arguments
     def watch_encounters(self, distance: Annotated[float, ENCOUNTER_DISTANCE] = 1.5) -> EncounterWatch:
@@ -241,20 +190,9 @@ class Simulation:
         self.encounter_watch = EncounterWatch(distance, self.world)
         return self.encounter_watch
 
-    @property
-    def encounters(self) -> EncounterWatch:
-        """Who came near whom, touched and left, and when: `table()`, `to_csv`, `to_parquet`, `subscribe(function)`."""
-        if self.encounter_watch is None:
-            raise ParameterError("encounters are not watched here; call sim.watch_encounters(distance=1.5) first")
-        return self.encounter_watch
-
     def check(self) -> list[Finding]:
         """What looks wrong now: people without a path, exits that never open, absurd numbers; warnings before notes."""
         return check_simulation(self)
-
-    def all_layers(self) -> list[Layer]:
-        """Every layer once, in a fixed order."""
-        return self.layers.all()
 
     # Changing it ------------------------------------------------------------------------------------------------
 

@@ -104,6 +104,15 @@ class ThreeNearest(ChangedLists):
     def change(self, row: int, found: NDArray[Any], state: AgentState) -> Any:
         return found[np.isin(found, _three_nearest(state, row))]
 
+    def known_to(self, row: int, state: AgentState, world: tropel.World) -> NDArray[np.int64]:
+        return np.sort(_three_nearest(state, row))
+
+
+class ShowsOthers(ThreeNearest):
+    """A page would show everybody within the sense radius."""
+
+    known_to = tropel.Grid.known_to
+
 
 def _three_nearest(state: AgentState, row: int) -> NDArray[np.int64]:
     apart = ((state.position - state.position[row]) ** 2).sum(axis=1)
@@ -368,6 +377,8 @@ def test_another_rule_of_who_is_near_can_be_given() -> None:
     world = tropel.World(shapely.box(0, 0, 10, 10), walls=[[(2, 2), (8, 2)]])
     agents = [tropel.Group("people", count=60)]
     check_neighbours(ThreeNearest(), rule=three_nearest, world=world, agents=agents)
+    with pytest.raises(ContractViolation, match="override known_to"):
+        check_neighbours(ShowsOthers(), rule=three_nearest, world=world, agents=agents)
     with pytest.raises(ContractViolation, match="in the given 2D world"):
         check_neighbours(tropel.Grid(), rule=three_nearest, world=world, agents=agents)
 

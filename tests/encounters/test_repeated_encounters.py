@@ -50,10 +50,9 @@ def test_the_order_of_rows_does_not_matter() -> None:
         world = empty(5.0, open=True)
         sim = Simulation(world, Group("a", positions=before[rows], goal="none"), local=Jittery(1.0, 1), dt=0.1)
         search = CandidateSearch(0.5)
-        search.begin(sim.agents, world)
         sim.agents.position[:] = after[rows]
         found = passages(
-            search.find(sim.agents, world),
+            search.find(sim.agents, before[rows], world),
             before=before[rows],
             after=after[rows],
             radius=radius[rows],

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from tropel import Flocking, FlowField, Group, Lattice, PathPlans, Seek, Simulation, World
+from tropel import Environment, Flocking, FlowField, Group, Lattice, PathPlans, Seek, Simulation, World
 
 #: The wall between the rooms stands here, and the gap in it is so wide [m].
 WALL_X, GAP = 8.0, 1.6
@@ -28,6 +28,12 @@ def walkers(count: int = 40, *, seed: int = 5, planning: Any = None) -> Simulati
     people = Group("people", count=count, region="left", radius=0.2, desired_speed=1.3)
     planner = FlowField(cell=0.4) if planning is None else planning
     return Simulation(rooms(), people, planning=planner, local=Seek(), dt=0.1, seed=seed, threads=1)
+
+
+def walled(count: int, *, environment: Environment) -> Simulation:
+    """People on both sides of a wall, near enough to sense each other."""
+    people = Group("people", count=count, radius=0.2, desired_speed=1.3, sense_radius=1.5)
+    return Simulation(rooms(), people, local=Seek(), environment=environment, dt=0.1, seed=5, threads=1)
 
 
 def on_cells(count: int = 100, *, congestion: Any = False, seed: int = 5) -> Simulation:

@@ -154,7 +154,8 @@ app.command()(verify)
 def warmup(quiet: Quiet = False) -> None:
     """Compile all kernels once, so that later runs start at once."""
     from tropel.run.progress import counting
-    from tropel.warmup import PARTS, warm_up
+    from tropel.warmup import warm_up
+    from tropel.warmup_scenes import PARTS
 
     with counting("warming up", len(PARTS), quiet=quiet) as told:
         warm_up(told)

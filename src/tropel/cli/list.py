@@ -29,7 +29,10 @@ CROWD_PLOTS = {
     "crowd_density": "Speed and flow of a lattice crowd by density",
 }
 #: Plots of the layers between planning and steering.
-LAYER_PLOTS = {"layers_fig5": "The near environment of an agent in a triangulation, without and with walls"}
+LAYER_PLOTS = {
+    "layers_fig5": "The near environment of an agent in a triangulation, without and with walls",
+    "kinetic_certificates": "Certificates of a triangulation over time, in a crowd that walks and comes to rest",
+}
 PLOTS = {**PHASE_PLOTS, **LAYER_PLOTS, **CROWD_PLOTS}
 
 

@@ -47,6 +47,8 @@ def plot(
 
     layers_fig5: whom an agent can approach in a triangulation of the crowd, without and with walls.
 
+    kinetic_certificates: what keeping the triangulation takes in each step, as a crowd walks and comes to rest.
+
     crowd_fig3, 4, 7, 9, 10 and 11, crowd_gamma and crowd_density are about lattice crowds.
     """
     from tropel.pictures import draw_encounters
@@ -101,9 +103,9 @@ def _draw_by_name(name: str, out: Path | None, quiet: bool) -> list[Path]:
         with counting(name, 1, quiet=quiet) as told:
             return draw_crowd_plot(name, picture, lambda what, done, total: told(done, what, total))
     if name in LAYER_PLOTS:
-        from tropel.figures.neighbourhood import draw_near_environment
+        from tropel.figures.catalogue import OF_LAYERS
 
-        return draw_near_environment(picture)
+        return OF_LAYERS[name](picture)
     from tropel.figures.phase_portraits import competition_portraits, draw_phase_plot, gap_portraits
 
     portraits = gap_portraits() if name == "game_fig2" else competition_portraits()

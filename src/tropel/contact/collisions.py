@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from tropel._kernels.cells import CellList
 from tropel.agents.state import AgentState
+from tropel.broad_phase.pair_search import KnownPairs
 from tropel.contact.collision_search import TOLERANCE, CollisionSearch, Found
 from tropel.errors import CheckpointError
 from tropel.foundation.stored_arrays import taken
@@ -85,14 +86,23 @@ class CollisionWatch:
         self._open_row = np.empty(0, dtype=np.int64)
         self._search = CollisionSearch()
 
-    def look(self, state: AgentState, cells: CellList, world: World, *, step: int, dt: float) -> None:
+    def look(
+        self,
+        state: AgentState,
+        cells: CellList,
+        world: World,
+        *,
+        step: int,
+        dt: float,
+        known: KnownPairs | None = None,
+    ) -> None:
         """Log the collisions of the step that has just been made.
 
         `cells` has the positions at its start, `state` those at its end; obstacles are still where they were at the
-        start. Sets the column `collided`.
+        start. Sets the column `collided`. `known` may know which pairs came close.
         """
         state.collided.fill(0)
-        found = self._search.find(state, cells, world, dt)
+        found = self._search.find(state, cells, world, dt, known)
         if len(found) == 0:
             self._open_key, self._open_row = self._open_key[:0], self._open_row[:0]
             return

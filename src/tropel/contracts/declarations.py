@@ -54,6 +54,7 @@ class EnvironmentDeclaration(Declaration):
     """What an environment may declare."""
 
     cell: Length | None = None  #: edge of the cells that agents are sorted into [m]; None for the median sense radius
+    tracks: tuple[str, ...] | None = None  #: the groups whose agents have neighbours; None for all
 
 
 @named_parameters

@@ -22,9 +22,11 @@ from tropel.agents.state import AgentState, Column, Floats, Steered
 from tropel.contracts.declarations import Declaration, EnvironmentDeclaration, ModelDeclaration
 from tropel.contracts.moment import Guidance, Moment
 from tropel.errors import CheckpointError, ParameterError, suggest
+from tropel.world.periodic import nearest_images
 
 if TYPE_CHECKING:
     from tropel.contracts.near import Near
+    from tropel.world import World
     from tropel.world.ground import Ground
     from tropel.world.value_maps import ValueMap
 
@@ -197,6 +199,37 @@ class Environment(Layer):
     @abstractmethod
     def sense(self, moment: Moment) -> Near:
         """What is near each agent now. The members are the agents whose neighbours will be read."""
+
+    def tally(self) -> dict[str, int]:
+        """What it has done so far, as numbers by name, for the summary of a run."""
+        return {}
+
+    def pairs_within(
+        self, purpose: str, state: AgentState, before: Floats, extent: Floats
+    ) -> NDArray[np.uint32] | None:
+        """Pairs of rows (P, 2) whose extents [m] reached each other when agents were at `before` (N, dim), each once.
+
+        That is |xi - xj| ≤ extent[i] + extent[j], walls or not; a few more pairs do no harm. An environment that knows
+        them from what it keeps overrides this, and returns None if it was last asked to sense agents that were
+        elsewhere; others leave it to the cells. It is called after agents have moved, in every step with the same
+        `purpose`, such as "collisions", for which similar extents may be expected.
+        """
+        return None
+
+    @classmethod
+    def knows_pairs(cls) -> bool:
+        """Whether the class overrides `pairs_within`, so that it is worth asking."""
+        return cls.pairs_within is not Environment.pairs_within
+
+    def known_to(self, row: int, state: AgentState, world: World) -> NDArray[np.int64]:
+        """Rows of the agents that the agent in a row knows of now, ascending, without changing anything; for displays.
+
+        Environments in which agents do not know of everybody within their sense radius override it.
+        """
+        offset = nearest_images(state.position - state.position[row], world.period)
+        near = (offset**2).sum(axis=1) <= state.sense_radius[row] ** 2
+        near[row] = False
+        return np.flatnonzero(near)
 
 
 class Model(Layer):

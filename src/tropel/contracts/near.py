@@ -106,6 +106,9 @@ class Near(ABC):
     memory.
     """
 
+    #: Whether agents that a wall hides are left out. If so, models that ignore hidden agents need not test again.
+    hidden_left_out = False
+
     def __init__(self, moment: Moment) -> None:
         self.state = moment.state
         self.world = moment.world

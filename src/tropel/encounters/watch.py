@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tropel.agents.state import AgentState
+from tropel.broad_phase.pair_search import KnownPairs
 from tropel.encounters.happenings import (
     BEGINNINGS,
     ENDS,
@@ -77,6 +79,16 @@ _LOG = np.dtype(
 )
 
 
+@dataclass(frozen=True, kw_only=True)
+class EncounterReport:
+    """What a run's summary reports about encounters."""
+
+    within: float  #: [m]
+    count: int
+    pairs: int  #: different pairs
+    touched: int  #: how many of them touched
+
+
 class _Subscribers(list[Subscriber]):
     """Functions to call; the copy of a simulation has none, as it has no observers."""
 
@@ -124,6 +136,16 @@ class EncounterWatch:
         columns |= {"began": BEGINNINGS[rows["began"]], "ended": ENDS[rows["ended"]]}
         return EncounterTable(**columns, within=np.full(len(rows), self.distance))
 
+    def report(self) -> EncounterReport:
+        rows = self._rows[: self._count]
+        keys = _pair_keys(rows["id_a"], rows["id_b"])
+        return EncounterReport(
+            within=self.distance,
+            count=self._count,
+            pairs=len(np.unique(keys)),
+            touched=len(np.unique(keys[~np.isnan(rows["touched"])])),
+        )
+
     def to_csv(self, path: str | os.PathLike[str]) -> Path:
         """Write all encounters so far as text."""
         return self.table().to_csv(path)
@@ -152,16 +174,18 @@ class EncounterWatch:
     def begin(self, state: AgentState, world: World, *, time: float) -> None:
         """A step begins; events have happened already."""
         self._close_gone(state, time)
-        self._search.begin(state, world)
         self._before = state.position.copy()
 
-    def look(self, state: AgentState, world: World, *, step: int, dt: float) -> None:
-        """Follow all pairs through the step that has just been made, before anyone leaves."""
+    def look(self, state: AgentState, world: World, *, step: int, dt: float, known: KnownPairs | None = None) -> None:
+        """Follow all pairs through the step that has just been made, before anyone leaves.
+
+        `known` may know which pairs came close.
+        """
         self._now = (step + 1) * dt
         if self._before is None:  # the watch was made in the middle of the step
             return
         found = passages(
-            self._search.find(state, world),
+            self._search.find(state, self._before, world, known),
             before=self._before,
             after=state.position,
             radius=state.radius,

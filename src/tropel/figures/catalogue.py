@@ -1,4 +1,4 @@
-"""What `tropel plot crowd_…` draws, by name."""
+"""What `tropel plot NAME` draws."""
 
 from __future__ import annotations
 
@@ -7,13 +7,19 @@ from pathlib import Path
 
 from tropel.figures import crowd as crowd_figures
 from tropel.figures import measurements as crowd_measurements
+from tropel.figures.certificates import draw_certificates
 from tropel.figures.measurements import Told
+from tropel.figures.neighbourhood import draw_near_environment
 
 AT_ONCE: dict[str, Callable[[Path], list[Path]]] = {
     "crowd_fig3": crowd_figures.draw_flow_fields,
     "crowd_fig7": crowd_figures.draw_influences,
     "crowd_fig9": crowd_figures.draw_bottleneck_maps,
     "crowd_fig10": crowd_figures.draw_door_use,
+}
+OF_LAYERS: dict[str, Callable[[Path], list[Path]]] = {
+    "layers_fig5": draw_near_environment,
+    "kinetic_certificates": draw_certificates,
 }
 MEASURED: dict[str, Callable[[Path, Told], list[Path]]] = {
     "crowd_fig4": crowd_measurements.draw_plan_times,

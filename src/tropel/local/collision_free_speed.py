@@ -82,6 +82,7 @@ class _Rules(NamedTuple):
     wall_reach: float  #: the same for walls and obstacles [m]
     widest: float  #: largest radius of all agents [m]
     shortest_gap: float  #: smallest time gap that makes sense with the time step [s]
+    tests_sight: bool  #: whether neighbours may be hidden by walls
 
 
 def _reach(strength: float, fall: float) -> float:
@@ -225,7 +226,7 @@ def _steer_some(rows, first, last, position, heading, directions, desired_speed,
         if any_walls:
             wall_x, wall_y, nearest = _walls(x, y, radius, sense, walls, rules)
             ex, ey = ex + wall_x, ey + wall_y
-            if nearest < window:
+            if rules.tests_sight and nearest < window:
                 count = _without_hidden(x, y, nearest, walls, seen, count)
         if any_discs:
             disc_x, disc_y = _obstacles(position, i, radius, sense, discs, rules)
@@ -302,6 +303,7 @@ class CollisionFreeSpeed(Model):
             widest=moment.reduce.largest(state.radius),
             # With a gap below one step, an agent could end the step where its neighbour stands.
             shortest_gap=moment.dt,
+            tests_sight=not near.hidden_left_out,
         )
         _collision_free_speed(near.rows_by_cell(moment.members), state.position, state.heading, moment.directions,
                               state.desired_speed, state.sense_radius, state.radius, state.time_gap,

@@ -74,6 +74,7 @@ class GroupLayers:
             for layer in used:
                 check_declared(layer, declaration, what)
                 _check_space(layer, world, what)
+        _check_tracked(self.environment, groups, self.models)
         self.planner_memory, self.model_memory = _memory(self.planners), _memory(self.models)
         for name in set(self.planner_memory) & set(self.model_memory):
             raise ParameterError(f"a planner and a model both write the column '{name}'; give one of them another name")
@@ -227,6 +228,22 @@ def _check_space(layer: Layer, world: World, what: str) -> None:
             f"{what}: solid bodies are not kept apart across the seam of periodic space; give {type(layer).__name__} "
             f"solid_bodies=False, or use a world that is not periodic"
         )
+
+
+def _check_tracked(environment: Environment, groups: list[str], models: Sequence[Model]) -> None:
+    """Raise when a model needs neighbours of agents that have none, or when there is no such group."""
+    tracked = environment.declares.tracks
+    if tracked is None:
+        return
+    for name in tracked:
+        if name not in groups:
+            raise ParameterError(f"environment: track names '{name}', which is not a group; {suggest(name, groups)}")
+    for name, model in zip(groups, models, strict=False):
+        if name not in tracked and model.declares.senses:
+            raise ParameterError(
+                f"environment: the agents of group '{name}' have no neighbours, because track leaves the group out, "
+                f"and {type(model).__name__} needs them; add '{name}' to track"
+            )
 
 
 def _per_group(groups: list[str], given: Any, kind: type[Layer], what: str) -> list[Any]:

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from tropel.contact.collisions import CollisionReport
+    from tropel.encounters.watch import EncounterReport
     from tropel.simulation import Simulation
 
 
@@ -117,6 +118,8 @@ class Summary:
     trajectory: str | None = None
     budget: BudgetReport | None = None  #: None if there was none
     collisions: CollisionReport | None = None  #: of bodies; None if they were not watched
+    encounters: EncounterReport | None = None  #: None if they were not watched
+    environment: dict[str, int] = field(default_factory=dict)  #: what the environment has done so far, if it counts
     findings: tuple[Finding, ...] = ()  #: what looked wrong before the run and during it
 
     @property
@@ -151,6 +154,12 @@ class Summary:
             table.add_row("mean exit time", f"{self.mean_exit_time:.1f} s")
         if self.collisions is not None:
             _add_collisions(table, self.collisions)
+        if self.encounters is not None:
+            seen = self.encounters
+            table.add_row(f"encounters within {seen.within:g} m", f"{seen.count:,}")
+            table.add_row("  different pairs", f"{seen.pairs:,}, {seen.touched:,} of them touched")
+        for name, number in self.environment.items():
+            table.add_row(name, f"{number:,}")
         table.add_row("ended because", self.reason)
         for finding in self.findings:
             if finding.severity == "warning":
@@ -323,6 +332,8 @@ class Run:
             trajectory=None if self.record is None else str(self.record),
             budget=None if self.keeper is None else self.keeper.report(),
             collisions=None if sim.collision_watch is None else sim.collision_watch.report(),
+            encounters=None if sim.encounter_watch is None else sim.encounter_watch.report(),
+            environment=sim.environment.tally(),
             findings=self.findings,
         )
 

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from time import perf_counter
@@ -17,6 +18,7 @@ from tropel._kernels.arrays import clear
 from tropel._kernels.philox import random_key
 from tropel.agents.leaving import STAYS
 from tropel.agents.state import AgentState, Floats, Steered
+from tropel.broad_phase.pair_search import KnownPairs
 from tropel.contact.integrate import integrate
 from tropel.contracts import Guidance, Model, Moment, Moves, Near, Rows
 from tropel.contracts.moment import NOBODY_WAITS
@@ -196,13 +198,29 @@ class Stages:
         """Find the collisions of the step that has just been made."""
         sim = self._sim
         if sim.collision_watch is not None and sim.layers.somebody_may_collide:
-            sim.collision_watch.look(sim.agents, sim.cells.cell_list, sim.world, step=sim.step_number - 1, dt=sim.dt)
+            sim.collision_watch.look(
+                sim.agents,
+                sim.cells.cell_list,
+                sim.world,
+                step=sim.step_number - 1,
+                dt=sim.dt,
+                known=self._known_pairs("collisions"),
+            )
 
     def note_encounters(self) -> None:
         """Find who came near whom in the step that has just been made."""
         sim = self._sim
         if sim.encounter_watch is not None:
-            sim.encounter_watch.look(sim.agents, sim.world, step=sim.step_number - 1, dt=sim.dt)
+            sim.encounter_watch.look(
+                sim.agents, sim.world, step=sim.step_number - 1, dt=sim.dt, known=self._known_pairs("encounters")
+            )
+
+    def _known_pairs(self, purpose: str) -> KnownPairs | None:
+        """What the environment knows of pairs that came close, if it knows any."""
+        environment = self._sim.environment
+        if not environment.knows_pairs():
+            return None
+        return functools.partial(environment.pairs_within, purpose, self._sim.agents)
 
     def finish_encounters(self) -> None:
         """End the encounters of agents that have left, and report what happened."""

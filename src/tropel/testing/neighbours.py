@@ -30,6 +30,8 @@ from tropel.testing.violation import Arrays, Case, bit_difference, copied, row_o
 from tropel.world import World
 
 _ROWS_AT_ONCE = 256
+#: Displays ask for single agents; one in so many is asked for here.
+_EVERY = 7
 #: Distances are compared up to this share; an agent or thing this close to the limit may be listed or not.
 _EDGE = 1e-9
 
@@ -266,6 +268,7 @@ def _check_changing_crowd(case: Case, start: Situation, rule: Rule) -> None:
         check_lists(here, near, state, world)
         check_cells(here, near, state)
         _check_against(here, near, state, rule)
+        _check_known_to(here, environment, near, state, world)
         check_inputs(here, moment, given)
 
 
@@ -294,6 +297,20 @@ def _crowds(state: AgentState, world: World, seed: int) -> list[tuple[str, Agent
         ("without agents", nobody),
         ("after all are back", state),
     ]
+
+
+def _check_known_to(case: Case, environment: Environment, near: Any, state: AgentState, world: World) -> None:
+    """Displays ask for one agent what models get for all."""
+    indptr, indices = near.csr()
+    for row in range(0, len(state), _EVERY):
+        with case.runs():
+            known = environment.known_to(row, state, world)
+        if not np.array_equal(known, np.sort(indices[indptr[row] : indptr[row + 1]])):
+            case.broken(
+                "known_to returns the rows that csr() lists, ascending",
+                f"{row_of(state, row)} has other neighbours in the one than in the other",
+                "override known_to if agents do not know of everybody within their sense radius",
+            )
 
 
 def _check_against(case: Case, near: Any, state: AgentState, rule: Rule) -> None:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import io
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 import shapely
 from numpy.typing import NDArray
+from rich.console import Console
 
 import tropel
 from tropel._kernels.arrays import Csr
@@ -17,6 +20,7 @@ from tropel.environment.kinetic.checks import first_fault
 from tropel.environment.kinetic.model import Kinetic
 from tropel.environment.kinetic.plane import InPlane
 from tropel.errors import ParameterError
+from tropel.run.loop import Summary
 from tropel.testing import check_neighbours
 
 HALL = shapely.box(0.0, 0.0, 20.0, 14.0)
@@ -108,8 +112,48 @@ def rooms() -> tropel.World:
             [(3.0, 9.0), (6.0, 9.0)],
         ],
         doors={"door": [(8.0, 6.0), (8.0, 8.0)]},
-        exits={"east": shapely.box(19.0, 5.0, 20.0, 9.0)},
+        exits={"east": shapely.box(19.0, 5.0, 20.0, 9.0), "west": shapely.box(0.0, 5.0, 1.0, 9.0)},
     )
+
+
+def two_streams(environment: tropel.Environment, model: tropel.Model, seed: int) -> tropel.Simulation:
+    streams = [
+        tropel.Group("in", count=40, region=shapely.box(9.0, 0.0, 19.0, 14.0), goal="west", sense_radius=3.0),
+        tropel.Group("out", count=40, region=shapely.box(0.0, 0.0, 7.0, 14.0), goal="east", sense_radius=3.0),
+    ]
+    return tropel.Simulation(rooms(), streams, local=model, environment=environment, seed=seed)
+
+
+@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("model", [tropel.CollisionFreeSpeed, tropel.Walk])
+def test_models_that_test_sight_themselves_move_to_the_same_bits_if_hidden_people_are_left_out(
+    model: type[tropel.Model], seed: int
+) -> None:
+    grid, visible = (two_streams(env, model(), seed) for env in (Grid(), Kinetic(visibility="visible")))
+    near = visible.sense()
+    assert near.hidden_left_out
+    assert len(near.csr().indices) < len(grid.sense().csr().indices)
+    for step in range(100):
+        for sim in (grid, visible):
+            sim.world.set_door("door", open=step % 20 < 10)
+            sim.step()
+        assert np.array_equal(grid.agents.position, visible.agents.position), step
+
+
+def test_people_keep_right_before_those_in_sight_only_whoever_tests_that() -> None:
+    sim = two_streams(Kinetic(visibility="visible"), tropel.Walk(), 0)
+    habit, turned = tropel.KeepRight(), 0
+    sim.world.set_door("door", open=True)
+    for _ in range(150):
+        sim.step()
+        moment = sim.moment()
+        found = []
+        for environment in (Grid(), sim.environment):
+            found.append(moment.directions.copy())
+            habit.adjust(replace(moment, sensed=environment.sense(moment)), found[-1])
+        assert np.array_equal(*found)
+        turned += np.count_nonzero(found[0] != moment.directions)
+    assert turned > 100
 
 
 @pytest.mark.parametrize("seed", range(2))
@@ -255,3 +299,28 @@ def test_birds_move_to_the_same_bits_on_threads_and_after_a_resume(tmp_path: Pat
             resumed.step()
         assert np.array_equal(one.agents.position, two.agents.position), step
     assert np.array_equal(one.agents.position, resumed.agents.position)
+
+
+def test_the_summary_of_a_run_has_certificates_and_encounters() -> None:
+    kinetic = Kinetic()
+    sim = crowd(kinetic, 0)
+    watch = sim.watch_encounters(distance=1.0)
+    summary = sim.run(until=2.0)
+    assert summary.environment == kinetic.tally()
+    assert summary.environment["certificates looked at"] == kinetic.total.looked_at > 0
+    table = watch.table()
+    pairs = set(zip(table.id_a.tolist(), table.id_b.tolist(), strict=True))
+    assert summary.encounters is not None
+    assert (summary.encounters.count, summary.encounters.pairs) == (len(table), len(pairs))
+    lines = render(summary)
+    assert f"certificates looked at {kinetic.total.looked_at:,}" in lines
+    assert f"encounters within 1 m {len(table):,}" in lines
+    assert crowd(Grid(), 0).run(until=0.1).environment == {}
+
+
+def render(summary: Summary) -> str:
+    """What the terminal shows, with single spaces and without lines."""
+    console = Console(width=120, file=io.StringIO())
+    console.print(summary.table())
+    assert isinstance(console.file, io.StringIO)
+    return " ".join(console.file.getvalue().replace("│", " ").split())

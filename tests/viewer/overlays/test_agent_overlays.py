@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from overlay_scenes import flyers, on_cells, school, steps, walkers
+from overlay_scenes import flyers, on_cells, school, steps, walkers, walled
 
-from tropel import Simulation
+from tropel import Grid, Kinetic, Simulation
 from tropel.viewer.live.agent_tab import portrait
 from tropel.viewer.overlays.agents import LINKS, TRAILS, Trails, links_of
 from tropel.viewer.overlays.overlay import overlays
+from tropel.viewer.overlays.triangulation import look_at_near_set
 
 
 @pytest.mark.parametrize("make", [walkers, flyers])
@@ -40,6 +41,28 @@ def test_links_and_neighbours_go_over_the_seam_of_periodic_space() -> None:
         assert (np.linalg.norm(links.there - links.here, axis=1) <= links.reach).all()
         beyond += int((np.abs(links.there - sim.agents.position[links.rows]).max(axis=1) > 1.0).sum())
     assert beyond > 10
+
+
+@pytest.mark.parametrize("visibility", ["approachable", "visible"])
+def test_links_and_neighbours_leave_out_those_whom_walls_hide(visibility: str) -> None:
+    sim = steps(walled(200, environment=Kinetic(visibility=visibility)), 3)
+    lists = sim.sense().csr()
+    hidden = 0
+    for row, agent in enumerate(sim.agents.id.tolist()):
+        near = sorted(lists.indices[lists.indptr[row] : lists.indptr[row + 1]].tolist())
+        links, seen = links_of(sim, agent), portrait(sim, agent)
+        assert links is not None
+        assert seen is not None
+        assert links.rows.tolist() == near
+        assert np.array_equal(links.there, sim.agents.position[near])
+        assert sorted(seen.neighbours.tolist()) == sim.agents.id[near].tolist()
+        around = look_at_near_set(sim, agent)
+        assert around is not None
+        assert {tuple(place) for place in around.known.tolist()} == {
+            tuple(place) for place in sim.agents.position[near].tolist()
+        }
+        hidden += len(Grid().known_to(row, sim.agents, sim.world)) - len(near)
+    assert hidden > 10
 
 
 def test_there_are_no_links_without_somebody_who_senses() -> None:

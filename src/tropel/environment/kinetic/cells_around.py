@@ -12,13 +12,13 @@ from tropel.agents.state import Floats
 
 
 @kernel
-def _find_around(cells, rows, position, level, reach, indptr, out):
+def _find_around(cells, rows, place, level, reach, indptr, out):
     """Write the rows within reach of each of some rows, without itself; goes on counting when there is no more room."""
-    spatial = position.shape[1] == 3
+    spatial = cells.position.shape[0] == 3
     end = 0
     for n in range(rows.size):
-        row = rows[n]
-        x, y, z = position[row, 0], position[row, 1], position[row, 2] if spatial else 0.0
+        row, own = rows[n], place[n]
+        x, y, z = cells.position[0, own], cells.position[1, own], cells.position[2, own] if spatial else 0.0
         x0, x1, y0, y1, z0, z1 = cell_window(cells, x, y, z if spatial else np.float64(level[row]), reach[n])
         for cz in range(z0, z1 + 1):
             for cy in range(y0, y1 + 1):
@@ -34,14 +34,14 @@ def _find_around(cells, rows, position, level, reach, indptr, out):
     return end
 
 
-def rows_around(
-    cells: CellList, rows: NDArray[np.int32], position: Floats, level: NDArray[np.int16], reach: Floats
-) -> Csr:
+def rows_around(cells: CellList, rows: NDArray[np.int32], level: NDArray[np.int16], reach: Floats) -> Csr:
     """Rows within reach of each of some rows, without itself."""
+    place = np.empty(len(cells.order), dtype=np.int64)
+    place[cells.order] = np.arange(len(place))
     indptr = np.zeros(len(rows) + 1, dtype=np.int64)
     out = np.empty(128 * len(rows), dtype=np.int32)
-    size = _find_around(cells, rows, position, level, reach, indptr, out)
+    size = _find_around(cells, rows, place[rows], level, reach, indptr, out)
     if size > len(out):
         out = np.empty(size, dtype=np.int32)
-        _find_around(cells, rows, position, level, reach, indptr, out)
+        _find_around(cells, rows, place[rows], level, reach, indptr, out)
     return Csr(indptr, out[:size])

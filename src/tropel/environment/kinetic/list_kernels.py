@@ -38,7 +38,8 @@ class Agents(NamedTuple):
     """What the lists know of the agents, by slot; slots that are not in use are nowhere (nan)."""
 
     row: NDArray[np.int32]  #: (S,): -1 if not in use
-    radius: NDArray[np.float64]  #: (S,)
+    radius: NDArray[np.float64]  #: (S,) [m]
+    limit: NDArray[np.float64]  #: (S,): square of the radius, -1 if that is below zero [m²]
     here: NDArray[np.float64]  #: (S, dim) [m]
     before: NDArray[np.float64]  #: (S, dim): in the step before [m]
     reference: NDArray[np.float64]  #: (S, dim) [m]
@@ -228,7 +229,7 @@ def renew(slots, old, around, candidates, far_sighted, agents, is_renewed, certa
 @inlined_kernel
 def _find(s, agents, maybe, hits):
     """Write those of the uncertain that are within the radius of a slot to its room in `hits`; returns how many."""
-    here, limit = agents.here, agents.radius[s] * agents.radius[s]
+    here, limit = agents.here, agents.limit[s]
     start = np.uint64(maybe.start[s])
     last = start + np.uint64(maybe.length[s])
     found = start
@@ -319,9 +320,8 @@ def copy_all(pool, hits, found, indptr, indices):
 @inlined_kernel
 def _has_changed(slot, other, agents):
     """Whether a slot has come within the radius of another one, or left it, in this step."""
-    limit = agents.radius[other] * agents.radius[other]
-    was_near = apart2(agents.before, other, agents.before, slot) <= limit
-    return was_near != (apart2(agents.here, other, agents.here, slot) <= limit)
+    was_near = apart2(agents.before, other, agents.before, slot) <= agents.limit[other]
+    return was_near != (apart2(agents.here, other, agents.here, slot) <= agents.limit[other])
 
 
 @kernel

@@ -24,8 +24,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tropel._kernels.arrays import Csr
+from tropel._kernels.cells import CellList
 from tropel.agents.state import AgentState, Floats
-from tropel.contracts import Near
 from tropel.environment.grid import NeighbourLists
 from tropel.environment.kinetic.list_kernels import (
     COLUMNS,
@@ -94,17 +94,20 @@ class NearLists:
         self._spare, self._used = np.empty(0, dtype=np.int32), np.empty(0, dtype=np.int32)
         self._move = 0.0  #: mean of those that move [m]
 
-    def near(self, near: Near, radius: Floats, around: Around) -> Csr:
-        """Rows of those within the radius of each row, in any order; valid until the next call."""
-        state, count = near.state, len(near.state)
+    def near(self, state: AgentState, position: Floats, cells: CellList, radius: Floats, around: Around) -> Csr:
+        """Rows of those within the radius of each row, in any order; valid until the next call.
+
+        `cells` has all agents, sorted by these positions. Nobody is within a radius below zero.
+        """
+        count = len(state)
         self.work = Work()
         if not np.array_equal(state.id, self._ids):
             self._come_and_go(state)
         if not self._is_filled:
-            return self._fill(near, radius)
+            return self._fill(state, position, cells, radius)
         agents = self._agents = self._agents._replace(here=self._agents.before, before=self._agents.here)
         moved, loose = np.empty(count, dtype=np.int64), np.empty(count, dtype=np.int64)
-        movers, leavers, total = look_for_moves(agents, state.position, self.leash, moved, loose)
+        movers, leavers, total = look_for_moves(agents, position, self.leash, moved, loose)
         moved, loose = moved[:movers], loose[:leavers]
         if movers:
             self._move = total / movers
@@ -115,32 +118,46 @@ class NearLists:
         best = best_leash(self._usual, self._move)
         unfit = (len(loose) and best > _UNFIT * self.leash) or (movers > _BUSY * count and self.leash > _UNFIT * best)
         if unfit or len(loose) > _MANY * count or not self._renew_some(loose, around):
-            return self._fill(near, radius)
+            return self._fill(state, position, cells, radius)
         if self._csr is None or len(moved) > _BUSY * count:
             return self._find_all()
         return self._find_changes(moved, loose, around) if len(moved) else self._csr
 
+    def on_list(self, row: int) -> NDArray[np.int32]:
+        """The rows on the list of a row."""
+        slot = self._slot_of[row]
+        certain, maybe = (
+            part.pool[part.start[slot] : part.start[slot] + part.length[slot]] for part in (self._certain, self._maybe)
+        )
+        return np.concatenate([certain, self._agents.row[maybe]])
+
+    def complete_to(self) -> Floats:
+        """How far the list of each row is complete now [m]; not less than its radius."""
+        agents = self._agents
+        away = np.sqrt(((agents.here - agents.reference) ** 2).sum(axis=1))
+        return np.asarray((agents.radius + self.leash - away)[self._slot_of])
+
     # Filling lists ----------------------------------------------------------------------------------------------
 
-    def _fill(self, near: Near, radius: Floats) -> Csr:
-        """Fill all lists anew, from the engine's cells, with slots in their order."""
-        state, count = near.state, len(near.state)
+    def _fill(self, state: AgentState, position: Floats, cells: CellList, radius: Floats) -> Csr:
+        """Fill all lists anew, from cells, with slots in their order."""
+        count = len(state)
         # Nobody is farther away than the crowd is wide, whatever the radii.
-        wide = 1.0 + float(np.ptp(state.position, axis=0).max()) if count else 1.0
-        self._usual = min(float(np.median(radius)), wide) if count else 1.0
+        wide = 1.0 + float(np.ptp(position, axis=0).max()) if count else 1.0
+        looking = radius[radius >= 0.0]
+        self._usual = min(float(np.median(looking)), wide) if len(looking) else 1.0
         self.leash = best_leash(self._usual, self._move)
-        self._slack = 1e-9 + 1e-12 * float(np.abs(state.position).max(initial=0.0))
-        cells = near.cells.sorting.sorted
+        self._slack = 1e-9 + 1e-12 * float(np.abs(position).max(initial=0.0))
         # Some slots are left for newcomers.
         slots = count + count // 32 + 16
-        row, here = np.full(slots, -1, dtype=np.int32), np.full((slots, state.dim), np.nan)
-        row[:count], here[:count] = cells.order, state.position[cells.order]
+        row, here = np.full(slots, -1, dtype=np.int32), np.full((slots, position.shape[1]), np.nan)
+        row[:count], here[:count] = cells.order, position[cells.order]
         self._slot_of = np.empty(count, dtype=np.int32)
         self._slot_of[cells.order] = np.arange(count, dtype=np.int32)
-        own, certain, listed = (np.zeros(slots) for _ in range(3))
-        self._agents = Agents(row, own, here, here.copy(), here.copy(), certain, listed)
+        own, limit, certain, listed = (np.zeros(slots) for _ in range(4))
+        self._agents = Agents(row, own, limit, here, here.copy(), here.copy(), certain, listed)
         self._set_radius(radius)
-        reach = radius[cells.order] + 2.0 * self.leash + self._slack
+        reach = np.maximum(radius[cells.order], 0.0) + 2.0 * self.leash + self._slack
         found = self._builder.build(cells._replace(sense_radius=reach))
         self._make_lists(slots, count, found)
         self._is_renewed = np.zeros(slots, dtype=np.uint8)
@@ -169,8 +186,9 @@ class NearLists:
         self._radius = np.array(radius)
         agents.radius[used] = radius[agents.row[used]]
         within, beyond = agents.radius - wide, agents.radius + wide
+        agents.limit[:] = np.where(agents.radius >= 0.0, agents.radius * agents.radius, -1.0)
         agents.certain[:] = np.where(within > 0.0, within * within, -1.0)
-        agents.listed[:] = beyond * beyond
+        agents.listed[:] = np.where(agents.radius >= 0.0, beyond * beyond, -1.0)
         far = np.flatnonzero(used & (agents.radius > _FAR_SIGHTED * self._usual))
         self._far_sighted = far if len(far) <= _MOST_FAR_SIGHTED * len(radius) else far[:0]
         others = used.copy()

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tropel._kernels.arrays import Csr
-from tropel.agents.state import Floats
+from tropel.agents.state import AgentState, Floats
 from tropel.contracts import Environment, EnvironmentDeclaration, Moment, Near
 from tropel.contracts.offers import Neighbourhood, OfferedTriangulation
+from tropel.environment.kinetic.invariants import check_near_sets, check_structure
 from tropel.environment.kinetic.lists import Work
 from tropel.environment.kinetic.plane import APPROACHABLE, NEAR, VISIBLE, InPlane
 from tropel.environment.kinetic.report import MeshReport
 from tropel.environment.kinetic.space import InSpace
+from tropel.environment.kinetic.tracked import tracked_rows
 from tropel.foundation.arguments import checked_arguments
 from tropel.world import World
 
@@ -28,13 +32,20 @@ class Kinetic(Environment):
     edges of the triangulation, and those behind a wall with both ends outside of the disk are not near. With "visible"
     only those are near whom no wall hides. Round obstacles hide nobody; in 2D their centres are vertices. In 3D the
     sides of a box hide nobody either.
+
+    `track` names the groups whose agents have neighbours, all groups if left out. The others can be neighbours and have
+    none, so their models must not sense. `check_always` checks everything by brute force in every step, and raises a
+    ModelError if anything is wrong; it is slow.
     """
 
     @checked_arguments
-    def __init__(self, *, visibility: Visibility = "near") -> None:
-        self.declares = EnvironmentDeclaration()
-        self.parameters = {"visibility": visibility}
+    def __init__(
+        self, *, visibility: Visibility = "near", track: Sequence[str] | None = None, check_always: bool = False
+    ) -> None:
+        self.declares = EnvironmentDeclaration(tracks=None if track is None else tuple(track))
+        self.parameters = {"visibility": visibility, "track": self.declares.tracks}
         self.visibility = visibility
+        self.check_always = check_always
         self.crowd: InPlane | InSpace | None = None  #: the triangulation and the lists, once there is a world
         self._world: World | None = None
 
@@ -52,6 +63,15 @@ class Kinetic(Environment):
     def work(self) -> Work:
         """What the near lists of the last step took."""
         return Work() if self.crowd is None else self.crowd.work
+
+    def tally(self) -> dict[str, int]:
+        total = self.total
+        return {
+            "certificates now": total.certificates,
+            "certificates looked at": total.looked_at,
+            "certificates that failed": total.failed,
+            "triangulations built anew": total.rebuilds,
+        }
 
     def prepare(self, moment: Moment) -> None:
         self._begin(moment.world)
@@ -80,15 +100,38 @@ class Kinetic(Environment):
         if crowd is None or self._world is not moment.world:
             crowd = self._begin(moment.world)
         crowd.follow(moment)
-        return KineticNear(moment, crowd)
+        near = KineticNear(moment, crowd, self)
+        if self.check_always:
+            check_structure(crowd)
+            near.csr()
+        return near
+
+    def pairs_within(
+        self, purpose: str, state: AgentState, before: Floats, extent: Floats
+    ) -> NDArray[np.uint32] | None:
+        return None if self.crowd is None else self.crowd.pairs_within(purpose, state, before, extent)
+
+    def known_to(self, row: int, state: AgentState, world: World) -> NDArray[np.int64]:
+        rows, tracked = super().known_to(row, state, world), tracked_rows(self.declares.tracks, state)
+        if tracked is not None and row not in tracked:
+            return rows[:0]
+        if not isinstance(self.crowd, InPlane):
+            return rows
+        return self.crowd.known_to(row, rows, state, world, float(state.sense_radius[row]))
 
 
 class KineticNear(Near):
     """Lists of who is near, from those that are maintained."""
 
-    def __init__(self, moment: Moment, crowd: InPlane | InSpace) -> None:
+    def __init__(self, moment: Moment, crowd: InPlane | InSpace, environment: Kinetic) -> None:
         super().__init__(moment)
         self._crowd = crowd
+        self._tracked = tracked_rows(environment.declares.tracks, moment.state)
+        self._check = environment.check_always
+        self.hidden_left_out = environment.visibility == "visible" and moment.world.dim == 2
 
     def lists(self, radius: Floats) -> Csr:
-        return self._crowd.lists(self, radius)
+        found = self._crowd.lists(self, radius, self._tracked)
+        if self._check:
+            check_near_sets(self._crowd, self, radius, found, self._tracked)
+        return found

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 
 from tropel._kernels.arrays import Csr
 from tropel.agents.state import AgentState, Floats
+from tropel.broad_phase import CellGrid
 from tropel.contracts import Moment, Near
 from tropel.contracts.offers import Neighbourhood
 from tropel.environment.kinetic.flood import Flood
 from tropel.environment.kinetic.hiding import without_hidden, without_unapproachable
-from tropel.environment.kinetic.lists import NearLists, Work
+from tropel.environment.kinetic.known import cut_off_by, hidden_by
+from tropel.environment.kinetic.lists import Around, NearLists, Work
+from tropel.environment.kinetic.meetings import SteadyRadii, pairs_of
 from tropel.environment.kinetic.moving_mesh import MovingMesh
 from tropel.environment.kinetic.report import MeshReport
 from tropel.environment.kinetic.shown import edges_of, neighbourhood_of
+from tropel.environment.kinetic.tracked import only_tracked
 from tropel.environment.kinetic.wall_pieces import split_walls
 from tropel.world import World
 
@@ -31,8 +37,11 @@ class InPlane:
         self._knows = knows
         # For the sense radii, and for others that a model may ask for.
         self._usual, self._other = NearLists(), NearLists()
+        # For pairs that come close, by what they are wanted for.
+        self._meeting: dict[str, tuple[NearLists, SteadyRadii]] = {}
         self._flood = Flood()
         self._state: AgentState | None = None
+        self._cells: CellGrid | None = None
 
     @property
     def last(self) -> MeshReport:
@@ -48,7 +57,7 @@ class InPlane:
 
     def follow(self, moment: Moment) -> None:
         """Agents have moved, come or gone, and doors have opened or closed."""
-        self._state = moment.state
+        self._state, self._cells = moment.state, moment.cells
         if self.pieces is not None:
             self.moving.set_walls(self.pieces.blocking(moment.world.blocking))
         self.moving.update(*_points(moment.state, moment.world))
@@ -58,27 +67,76 @@ class InPlane:
         return edges_of(self.moving.mesh, constrained=constrained)
 
     def around(self, agent: int) -> Neighbourhood | None:
-        """Whom an agent can approach, as of the last step; some of them may be hidden from it."""
+        """Whom an agent knows of, as of the last step, and the edges across its circle."""
         state, moving = self._state, self.moving
         row = -1 if state is None else int(state.row_of(np.array([agent]))[0])
         if state is None or row < 0 or agent not in moving.ids:
             return None
         vertex = int(moving.vertices_of(np.array([agent]))[0])
         agents = moving.vertices_of(moving.ids[moving.ids >= 0])
-        return neighbourhood_of(moving.mesh, vertex, float(state.sense_radius[row]), agents)
+        found = neighbourhood_of(moving.mesh, vertex, float(state.sense_radius[row]), agents)
+        if self._knows != VISIBLE:
+            return found
+        return replace(found, known=found.known[~hidden_by(found.here, found.known, self.closed_pieces())])
 
-    def lists(self, near: Near, radius: Floats) -> Csr:
-        """Rows of those that each agent knows of within a radius."""
+    def pairs_within(
+        self, purpose: str, state: AgentState, before: Floats, extent: Floats
+    ) -> NDArray[np.uint32] | None:
+        """Pairs of rows whose extents reach each other; None if the mesh is elsewhere, or has walls that cut lists."""
+        moving = self.moving
+        if self._knows != NEAR or not np.array_equal(moving.ids[: len(state)], state.id):
+            return None
+        vertices = moving.vertices_of(state.id)
+        if not all(np.array_equal(x[vertices], before[:, axis]) for axis, x in enumerate(moving.true_positions)):
+            return None
+        cells = None if self._cells is None else self._cells.sorting.sorted
+        if cells is None or not np.array_equal(cells.position.T, before[cells.order]):
+            return None
+        kept, steady = self._meeting.setdefault(purpose, (NearLists(), SteadyRadii()))
+        radius = steady.radii(vertices, extent, len(moving.mesh.x))
+        around = self._around_in(vertices, self._rows_by_vertex(vertices))
+        return pairs_of(kept.near(state, before, cells, radius, around), before, radius, extent)
+
+    def _rows_by_vertex(self, vertices: NDArray[np.int32]) -> NDArray[np.int32]:
+        """The row of each vertex, -1 for those that are no agents; `vertices` has the vertex of each row."""
+        row_of = np.full(len(self.moving.mesh.x), -1, dtype=np.int32)
+        row_of[vertices] = np.arange(len(vertices), dtype=np.int32)
+        return row_of
+
+    def _around_in(self, vertices: NDArray[np.int32], row_of: NDArray[np.int32]) -> Around:
+        def around(rows: NDArray[np.int32], reach: Floats) -> Csr:
+            return self._flood.around(self.moving.mesh, vertices[rows], reach + self.moving.slack, row_of)
+
+        return around
+
+    def closed_pieces(self) -> Floats:
+        """(W, 4): the pieces of walls and closed doors that are edges now [m]."""
+        return np.empty((0, 4)) if self.pieces is None else self.pieces.segments[self.moving.closed]
+
+    def known_to(
+        self, row: int, rows: NDArray[np.int64], state: AgentState, world: World, radius: float
+    ) -> NDArray[np.int64]:
+        """Which of these rows, all within a radius of the agent in a row, it knows of now, by definition."""
+        here, there = state.position[row], state.position[rows]
+        if self._knows == NEAR or self.pieces is None:
+            return rows
+        if self._knows == VISIBLE:
+            return rows[~hidden_by(here, there, world.wall_grid(1.0).segments[world.blocking != 0])]
+        closed = self.pieces.segments[self.pieces.blocking(world.blocking)]
+        return rows[~cut_off_by(here, there, radius, closed)]
+
+    def kept_lists(self, near: Near, radius: Floats) -> NearLists:
+        """The lists that are kept for these radii."""
+        return self._usual if radius is near.state.sense_radius else self._other
+
+    def lists(self, near: Near, radius: Floats, tracked: NDArray[np.int64] | None) -> Csr:
+        """Rows of those that each agent, or each of the tracked rows, knows of within a radius; of others nobody."""
         moving, state = self.moving, near.state
         vertices = moving.vertices_of(state.id)
-        row_of = np.full(len(moving.mesh.x), -1, dtype=np.int32)
-        row_of[vertices] = np.arange(len(state), dtype=np.int32)
-
-        def around(rows: NDArray[np.int32], reach: Floats) -> Csr:
-            return self._flood.around(moving.mesh, vertices[rows], reach + moving.slack, row_of)
-
-        kept = self._usual if radius is state.sense_radius else self._other
-        found = kept.near(near, radius, around)
+        row_of, kept = self._rows_by_vertex(vertices), self.kept_lists(near, radius)
+        radius = only_tracked(radius, tracked)
+        around = self._around_in(vertices, row_of)
+        found = kept.near(state, state.position, near.cells.sorting.sorted, radius, around)
         if self._knows == NEAR:
             return found
         walls = near.world.wall_grid(min(float(radius.max(initial=0.0)), moving.breadth))

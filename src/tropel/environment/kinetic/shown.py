@@ -12,40 +12,46 @@ from tropel.environment.kinetic.mesh import GHOSTS, Mesh
 
 def edges_of(mesh: Mesh, *, constrained: bool) -> Floats:
     """(E, 2, 2): the ends of all ordinary edges, or of all constrained ones, without those to ghosts."""
-    half_edges = np.flatnonzero((mesh.corner >= 0) & (mesh.twin > np.arange(len(mesh.twin))))
-    half_edges = half_edges[(mesh.constrained[half_edges] != 0) == constrained]
-    ends = np.stack([mesh.corner[_after(half_edges)], mesh.corner[_after(_after(half_edges))]], axis=1)
+    ends = vertex_pairs(mesh, constrained=constrained)
     ends = ends[(ends >= GHOSTS).all(axis=1)]
     return np.stack([mesh.x[ends], mesh.y[ends]], axis=-1)
 
 
+def vertex_pairs(mesh: Mesh, *, constrained: bool | None = None) -> NDArray[np.int32]:
+    """(E, 2): the vertices of each edge once; of all, of the ordinary or of the constrained ones."""
+    half_edges = np.flatnonzero((mesh.corner >= 0) & (mesh.twin > np.arange(len(mesh.twin))))
+    if constrained is not None:
+        half_edges = half_edges[(mesh.constrained[half_edges] != 0) == constrained]
+    return np.stack([mesh.corner[_after(half_edges)], mesh.corner[_after(_after(half_edges))]], axis=1)
+
+
 def neighbourhood_of(mesh: Mesh, v: int, reach: float, agents: NDArray[np.int32]) -> Neighbourhood:
     """Those approachable from a vertex, and the edges from them to vertices outside of the circle."""
-    here = np.array([mesh.x[v], mesh.y[v]])
-    is_agent = np.zeros(len(mesh.x), dtype=np.bool_)
-    is_agent[agents] = True
-    inside, known, crossing = {v}, [], []
+    inside, ends = walk_around(mesh, v, reach)
+    rows = inside[np.isin(inside, agents)]
+    return Neighbourhood(
+        here=np.array([mesh.x[v], mesh.y[v]]),
+        reach=reach,
+        known=np.stack([mesh.x[rows], mesh.y[rows]], axis=-1),
+        crossing=np.stack([mesh.x[ends], mesh.y[ends]], axis=-1),
+    )
+
+
+def walk_around(mesh: Mesh, v: int, reach: float) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The vertices within reach that a walk from v meets, and the edges (M, 2) on which it would leave the circle."""
+    inside, crossing = {v: None}, []
     waiting = [v]
     while waiting:
         u = waiting.pop()
         for w in _next_to(mesh, u):
             if w < GHOSTS or w in inside:
                 continue
-            if np.hypot(mesh.x[w] - here[0], mesh.y[w] - here[1]) <= reach:
-                inside.add(w)
+            if np.hypot(mesh.x[w] - mesh.x[v], mesh.y[w] - mesh.y[v]) <= reach:
+                inside[w] = None
                 waiting.append(w)
-                if is_agent[w]:
-                    known.append(w)
             else:
                 crossing.append((u, w))
-    ends = np.array(crossing, dtype=np.int64).reshape(-1, 2)
-    rows = np.array(known, dtype=np.int64)
-    return Neighbourhood(
-        here=here,
-        reach=reach,
-        known=np.stack([mesh.x[rows], mesh.y[rows]], axis=-1),
-        crossing=np.stack([mesh.x[ends], mesh.y[ends]], axis=-1),
-    )
+    return np.array([w for w in inside if w != v], dtype=np.int64), np.array(crossing, dtype=np.int64).reshape(-1, 2)
 
 
 def _after(half_edges: NDArray[np.int64]) -> NDArray[np.int64]:

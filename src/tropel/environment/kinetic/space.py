@@ -6,14 +6,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tropel._kernels.arrays import Csr
+from tropel._kernels.cells import CellList
 from tropel._kernels.compile import kernel
-from tropel.agents.state import Floats
+from tropel.agents.state import AgentState, Floats
+from tropel.broad_phase import CellGrid
 from tropel.contracts import Moment, Near
 from tropel.environment.kinetic.cells_around import rows_around
-from tropel.environment.kinetic.lists import NearLists, Work
+from tropel.environment.kinetic.lists import Around, NearLists, Work
+from tropel.environment.kinetic.meetings import SteadyRadii, pairs_of
 from tropel.environment.kinetic.report import MeshReport
 from tropel.environment.kinetic.tetra import Tetrahedralisation
 from tropel.environment.kinetic.tetra_order import along_a_curve
+from tropel.environment.kinetic.tracked import only_tracked
 
 
 @kernel
@@ -38,6 +42,9 @@ class InSpace:
         self._position: Floats = np.zeros((0, 3))
         # For the sense radii, and for others that a model may ask for.
         self._usual, self._other = NearLists(), NearLists()
+        # For pairs that come close, by what they are wanted for.
+        self._meeting: dict[str, tuple[NearLists, SteadyRadii]] = {}
+        self._cells: CellGrid | None = None
 
     @property
     def total(self) -> MeshReport:
@@ -59,6 +66,7 @@ class InSpace:
     def follow(self, moment: Moment) -> None:
         """Agents have moved, come or gone."""
         state, earlier = moment.state, self.total
+        self._cells = moment.cells
         if not np.array_equal(state.id, self._ids):
             self._come_and_go(state.id, state.position)
         _place(self._slots, state.position, self._position)
@@ -95,12 +103,31 @@ class InSpace:
         taken, self._free = self._free[:count], self._free[count:]
         return taken
 
-    def lists(self, near: Near, radius: Floats) -> Csr:
-        """Rows of those within a radius of each agent."""
-        state, cells = near.state, near.cells.sorting.sorted
+    def kept_lists(self, near: Near, radius: Floats) -> NearLists:
+        """The lists that are kept for these radii."""
+        return self._usual if radius is near.state.sense_radius else self._other
 
-        def around(rows: NDArray[np.int32], reach: Floats) -> Csr:
-            return rows_around(cells, rows, state.position, state.level, reach)
+    def lists(self, near: Near, radius: Floats, tracked: NDArray[np.int64] | None) -> Csr:
+        """Rows of those within a radius of each agent, or of each of the tracked rows; of others nobody."""
+        state, cells, kept = near.state, near.cells.sorting.sorted, self.kept_lists(near, radius)
+        return kept.near(state, state.position, cells, only_tracked(radius, tracked), _around_in(cells, state))
 
-        kept = self._usual if radius is state.sense_radius else self._other
-        return kept.near(near, radius, around)
+    def pairs_within(
+        self, purpose: str, state: AgentState, before: Floats, extent: Floats
+    ) -> NDArray[np.uint32] | None:
+        """Pairs of rows whose extents reach each other; None if the structure is elsewhere."""
+        if not np.array_equal(state.id, self._ids) or not np.array_equal(self._position[self._slots], before):
+            return None
+        cells = None if self._cells is None else self._cells.sorting.sorted
+        if cells is None or not np.array_equal(cells.position.T, before[cells.order]):
+            return None
+        kept, steady = self._meeting.setdefault(purpose, (NearLists(), SteadyRadii()))
+        radius = steady.radii(self._slots, extent, len(self._position))
+        return pairs_of(kept.near(state, before, cells, radius, _around_in(cells, state)), before, radius, extent)
+
+
+def _around_in(cells: CellList, state: AgentState) -> Around:
+    def around(rows: NDArray[np.int32], reach: Floats) -> Csr:
+        return rows_around(cells, rows, state.level, reach)
+
+    return around

@@ -84,7 +84,7 @@ def goals_differ(goal: NDArray[np.int32], reduce: Reductions) -> bool:
 
 
 @kernel
-def _oncoming_people(i, ex, ey, position, heading, goal, sense_radius, near, walls):
+def _oncoming_people(i, ex, ey, position, heading, goal, sense_radius, near, walls, tests_sight):
     """The sum over all oncoming people within the sense radius that no wall hides."""
     x, y, sense = position[i, 0], position[i, 1], sense_radius[i]
     total = 0.0
@@ -99,20 +99,20 @@ def _oncoming_people(i, ex, ey, position, heading, goal, sense_radius, near, wal
             if dx * dx + dy * dy > sense * sense or j == i or not goes_elsewhere(goal[i], goal[j]):
                 continue
             amount = oncoming(dx, dy, heading[j, 0], heading[j, 1], ex, ey)
-            if amount > 0.0 and not chord_blocked(own_x, own_y, px, py, walls):
+            if amount > 0.0 and not (tests_sight and chord_blocked(own_x, own_y, px, py, walls)):
                 total += amount
     return total
 
 
 @parallel_kernel
-def _turn_all(rows, position, heading, goal, sense_radius, near, walls, angle, directions):
+def _turn_all(rows, position, heading, goal, sense_radius, near, walls, tests_sight, angle, directions):
     for n in numba.prange(rows.size):
         i = np.uint64(rows[n])
         ex, ey = directions[i, 0], directions[i, 1]
         length = math.sqrt(ex * ex + ey * ey)
         if length > 0.0:
             ex, ey = ex / length, ey / length
-            total = _oncoming_people(i, ex, ey, position, heading, goal, sense_radius, near, walls)
+            total = _oncoming_people(i, ex, ey, position, heading, goal, sense_radius, near, walls, tests_sight)
             if total > 0.0:
                 ex, ey = turned_right(ex, ey, angle, total)
                 directions[i, 0], directions[i, 1] = length * ex, length * ey
@@ -138,4 +138,4 @@ class KeepRight(Habit):
         state, near = moment.state, moment.near
         # Others are read from headings, not from directions, so rows can be changed in place.
         _turn_all(moment.members, state.position, state.heading, headed_for(state, moment.world), state.sense_radius,
-                  near.neighbours(), near.walls, self._angle, directions)  # fmt: skip
+                  near.neighbours(), near.walls, not near.hidden_left_out, self._angle, directions)  # fmt: skip

@@ -91,6 +91,7 @@ class _Rules(NamedTuple):
     margin: float
     turns: NDArray[np.float64]  #: (n, 2): cosine and sine of the angles of the fan, ascending
     dt: float
+    tests_sight: bool  #: whether neighbours may be hidden by walls
 
 
 class _Crowd(NamedTuple):
@@ -144,7 +145,9 @@ def _steer_one(i, crowd, directions, near, walls, discs, rules, seen, out_veloci
     x, y = crowd.position[i, 0], crowd.position[i, 1]
     walls_at = distance_to_walls(x, y, walls)
     reach = crowd.sense_radius[i] if rules.keep_right != 0.0 else horizon
-    people, against = list_people(i, crowd, ex, ey, horizon, reach, rules.margin, near, walls, walls_at, seen)
+    # Nobody nearer than this can be hidden by a wall.
+    in_sight = walls_at if rules.tests_sight else math.inf
+    people, against = list_people(i, crowd, ex, ey, horizon, reach, rules.margin, near, walls, in_sight, seen)
     if people < 0:
         return -people
     if against > 0.0:
@@ -216,6 +219,7 @@ class Walk(Model):
             margin=given.margin,
             turns=self._turns,
             dt=moment.dt,
+            tests_sight=not near.hidden_left_out,
         )
         columns = state.columns | {"goal": goal}
         crowd = _Crowd(*(columns[name] for name in _Crowd._fields))

@@ -46,11 +46,11 @@ def distance_to_walls(x, y, walls):
 
 
 @inlined_kernel
-def list_people(i, crowd, ex, ey, horizon, reach, margin, near, walls, walls_at, seen):
+def list_people(i, crowd, ex, ey, horizon, reach, margin, near, walls, in_sight, seen):
     """List the people within the horizon that are not behind the person and that no wall hides.
 
-    Returns their number, and the sum over all oncoming people within `reach`, which is no shorter. If the list is too
-    short, it returns the length that it needs, negative.
+    People nearer than `in_sight` are not hidden. Returns their number, and the sum over all oncoming people within
+    `reach`, which is no shorter. If the list is too short, it returns the length that it needs, negative.
     """
     x, y = crowd.position[i, 0], crowd.position[i, 1]
     radius = crowd.radius[i] + margin
@@ -80,7 +80,7 @@ def list_people(i, crowd, ex, ey, horizon, reach, margin, near, walls, walls_at,
                 # People behind do not matter, but bodies in contact may stand slightly behind and still block a turn.
                 matters = away2 <= horizon * horizon and ahead >= -contact and near.met[k] != i
                 if not (comes or matters) or (
-                    away2 > walls_at * walls_at and chord_blocked(own_x, own_y, position[0, k], position[1, k], walls)
+                    away2 > in_sight * in_sight and chord_blocked(own_x, own_y, position[0, k], position[1, k], walls)
                 ):
                     continue
                 if comes:

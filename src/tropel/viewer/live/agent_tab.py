@@ -41,7 +41,7 @@ class Portrait:
     goal: str
     dead: bool
     columns: dict[str, tuple[float, str]]  #: name → value and unit
-    neighbours: NDArray[np.int64]  #: ids, the nearest first
+    neighbours: NDArray[np.int64]  #: ids of those that it knows of, the nearest first
     direction: Floats | None  #: planned, of length 1 or shorter
 
 
@@ -52,9 +52,8 @@ def portrait(sim: Simulation, agent: int) -> Portrait | None:
     if not len(rows):
         return None
     row = int(rows[0])
-    offset = nearest_images(agents.position - agents.position[row], sim.world.period)
-    away = np.linalg.norm(offset, axis=1)
-    near = np.flatnonzero((away <= agents.sense_radius[row]) & (agents.id != agent))
+    near = sim.environment.known_to(row, agents, sim.world)
+    away = np.linalg.norm(nearest_images(agents.position[near] - agents.position[row], sim.world.period), axis=1)
     return Portrait(
         id=agent,
         group=sim.groups[int(agents.group[row])],
@@ -64,7 +63,7 @@ def portrait(sim: Simulation, agent: int) -> Portrait | None:
         goal=goal_name(sim.world, int(agents.goal[row])),
         dead=bool(agents.dead[row]),
         columns=_columns(sim, row),
-        neighbours=agents.id[near[np.argsort(away[near], kind="stable")]],
+        neighbours=agents.id[near[np.argsort(away, kind="stable")]],
         direction=planned_direction(sim, row),
     )
 

@@ -33,7 +33,7 @@ _ABOVE = 0.9
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Links:
-    """The agents that one agent senses."""
+    """The agents that one agent knows of."""
 
     here: Floats  #: where it is [m]
     rows: NDArray[np.int64]  #: of the sensed agents, ascending
@@ -42,7 +42,7 @@ class Links:
 
 
 def links_of(sim: Simulation, selected: int | None) -> Links | None:
-    """The agents that the selected agent senses. They are found for this agent alone: neighbour lists of all agents
+    """The agents that the selected agent knows of. They are found for this agent alone: neighbour lists of all agents
     would cost more, and the grid that makes them belongs to the run."""
     agents = sim.agents
     found = [] if selected is None else np.flatnonzero(agents.id == selected).tolist()
@@ -51,13 +51,10 @@ def links_of(sim: Simulation, selected: int | None) -> Links | None:
     row = found[0]
     if not sim.layers.models[int(agents.group[row])].declares.senses:
         return None
-    straight = agents.position - agents.position[row]
-    offset = nearest_images(straight, sim.world.period)
+    rows = sim.environment.known_to(row, agents, sim.world)
+    straight = agents.position[rows] - agents.position[row]
+    there = agents.position[rows] + (nearest_images(straight, sim.world.period) - straight)
     reach = float(agents.sense_radius[row])
-    near = (offset**2).sum(axis=1) <= reach**2
-    near[row] = False
-    rows = np.flatnonzero(near)
-    there = agents.position[rows] + (offset - straight)[rows]
     return Links(here=agents.position[row].copy(), rows=rows, there=there, reach=reach)
 
 
@@ -92,7 +89,7 @@ def _links_legend(seen: Links | None) -> str:
     if seen is None:
         return "Select an agent that senses others."
     square = f'<span style="color:{style.INK}">■</span>'
-    return f"{square} {len(seen.rows)} within {seen.reach:.3g} m"
+    return f"{square} {len(seen.rows)} that it knows of within {seen.reach:.3g} m"
 
 
 def _somebody_senses(sim: Simulation) -> bool:
