@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 
 from tropel._kernels.arrays import Csr
 from tropel.agents.state import AgentState, Floats
-from tropel.broad_phase import CellGrid
 from tropel.contracts import Moment, Near
 from tropel.contracts.offers import Neighbourhood
 from tropel.environment.kinetic.flood import Flood
@@ -41,7 +40,7 @@ class InPlane:
         self._meeting: dict[str, tuple[NearLists, SteadyRadii]] = {}
         self._flood = Flood()
         self._state: AgentState | None = None
-        self._cells: CellGrid | None = None
+        self._moment: Moment | None = None
 
     @property
     def last(self) -> MeshReport:
@@ -57,7 +56,7 @@ class InPlane:
 
     def follow(self, moment: Moment) -> None:
         """Agents have moved, come or gone, and doors have opened or closed."""
-        self._state, self._cells = moment.state, moment.cells
+        self._state, self._moment = moment.state, moment
         if self.pieces is not None:
             self.moving.set_walls(self.pieces.blocking(moment.world.blocking))
         self.moving.update(*_points(moment.state, moment.world))
@@ -82,14 +81,14 @@ class InPlane:
     def pairs_within(
         self, purpose: str, state: AgentState, before: Floats, extent: Floats
     ) -> NDArray[np.uint32] | None:
-        """Pairs of rows whose extents reach each other; None if the mesh is elsewhere, or has walls that cut lists."""
+        """Pairs of rows whose extents reach each other, walls or not; None if the mesh is elsewhere."""
         moving = self.moving
-        if self._knows != NEAR or not np.array_equal(moving.ids[: len(state)], state.id):
+        if not np.array_equal(moving.ids[: len(state)], state.id):
             return None
         vertices = moving.vertices_of(state.id)
         if not all(np.array_equal(x[vertices], before[:, axis]) for axis, x in enumerate(moving.true_positions)):
             return None
-        cells = None if self._cells is None else self._cells.sorting.sorted
+        cells = None if self._moment is None else self._moment.cells.sorting.sorted
         if cells is None or not np.array_equal(cells.position.T, before[cells.order]):
             return None
         kept, steady = self._meeting.setdefault(purpose, (NearLists(), SteadyRadii()))

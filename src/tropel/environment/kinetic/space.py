@@ -9,7 +9,6 @@ from tropel._kernels.arrays import Csr
 from tropel._kernels.cells import CellList
 from tropel._kernels.compile import kernel
 from tropel.agents.state import AgentState, Floats
-from tropel.broad_phase import CellGrid
 from tropel.contracts import Moment, Near
 from tropel.environment.kinetic.cells_around import rows_around
 from tropel.environment.kinetic.lists import Around, NearLists, Work
@@ -44,7 +43,7 @@ class InSpace:
         self._usual, self._other = NearLists(), NearLists()
         # For pairs that come close, by what they are wanted for.
         self._meeting: dict[str, tuple[NearLists, SteadyRadii]] = {}
-        self._cells: CellGrid | None = None
+        self._moment: Moment | None = None
 
     @property
     def total(self) -> MeshReport:
@@ -66,7 +65,7 @@ class InSpace:
     def follow(self, moment: Moment) -> None:
         """Agents have moved, come or gone."""
         state, earlier = moment.state, self.total
-        self._cells = moment.cells
+        self._moment = moment
         if not np.array_equal(state.id, self._ids):
             self._come_and_go(state.id, state.position)
         _place(self._slots, state.position, self._position)
@@ -118,7 +117,7 @@ class InSpace:
         """Pairs of rows whose extents reach each other; None if the structure is elsewhere."""
         if not np.array_equal(state.id, self._ids) or not np.array_equal(self._position[self._slots], before):
             return None
-        cells = None if self._cells is None else self._cells.sorting.sorted
+        cells = None if self._moment is None else self._moment.cells.sorting.sorted
         if cells is None or not np.array_equal(cells.position.T, before[cells.order]):
             return None
         kept, steady = self._meeting.setdefault(purpose, (NearLists(), SteadyRadii()))
