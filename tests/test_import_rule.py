@@ -62,6 +62,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "warmup_scenes": {*CORE, "analysis", "contracts", "events", "run", "simulation", *LAYERS},
     "cli": {
         *(*FILES, "agents", "bench", "figures", "run", "scenario", "verification", "viewer", "warmup"),
+        "warmup_scenes",
     },
 }
 #: The simulation puts the layers together; the others name them to build simulations.

@@ -32,7 +32,8 @@ def walkers(count: int = 40, *, seed: int = 5, planning: Any = None) -> Simulati
 
 def walled(count: int, *, environment: Environment) -> Simulation:
     """People on both sides of a wall, near enough to sense each other."""
-    people = Group("people", count=count, radius=0.2, desired_speed=1.3, sense_radius=1.5)
+    beside_the_wall = [(WALL_X - 1.0, 0.5), (WALL_X + 1.0, 0.5), (WALL_X + 1.0, 7.5), (WALL_X - 1.0, 7.5)]
+    people = Group("people", count=count, region=beside_the_wall, radius=0.2, desired_speed=1.3, sense_radius=1.0)
     return Simulation(rooms(), people, local=Seek(), environment=environment, dt=0.1, seed=5, threads=1)
 
 
