@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from tropel.bench.kinetic import Case, measure
+from tropel.bench.kinetic import Case, WholeSteps, measure
+from tropel.local.seek import Seek
 
 
 def test_small_crowds_have_all_rows_and_ratios() -> None:
@@ -12,9 +13,10 @@ def test_small_crowds_have_all_rows_and_ratios() -> None:
         Case(label="3d", agents=60, dt=0.05, radius=1.5, dim=3, steps=3),
     ]
     told: list[tuple[int, int]] = []
-    result = measure(lambda what, done, total: told.append((done, total)), cases)
+    steps = WholeSteps(label="seek", model=Seek, agents=40, radius=2.0, moving=0.5, steps=3)
+    result = measure(lambda what, done, total: told.append((done, total)), cases, [steps])
     assert [row["dim"] for row in result.rows] == [2, 2, 3]
     compared = {"grid_over_ours_small", "grid_over_ours_idle", "grid_over_ours_3d"}
-    assert set(result.ratios) == compared | {"scipy_over_ours_small", "scipy_over_ours_3d"}
+    assert set(result.ratios) == compared | {"scipy_over_ours_small", "scipy_over_ours_3d", "grid_over_ours_step_seek"}
     assert all(value > 0.0 for value in result.ratios.values())
-    assert told[-1] == (21, 21)
+    assert told[-1] == (28, 28)

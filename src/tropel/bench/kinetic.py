@@ -19,13 +19,17 @@ import numpy as np
 from scipy.spatial import Delaunay, cKDTree
 
 from tropel._kernels.compile import threads_restored
+from tropel.agents.groups import Group
 from tropel.agents.state import AgentState, Floats
 from tropel.bench.result import BenchResult, Progress
 from tropel.broad_phase import CellGrid
-from tropel.contracts import Moment
+from tropel.contracts import Model, Moment
 from tropel.environment.grid import Grid
 from tropel.environment.kinetic.model import Kinetic
 from tropel.errors import ModelError
+from tropel.local.flocking.model import Flocking
+from tropel.local.seek import Seek
+from tropel.simulation import Simulation
 from tropel.world import World
 
 _SPEED = 1.3
@@ -51,14 +55,14 @@ class Case:
 CASES = (
     Case(label="1k_dt01", agents=1_000, dt=0.1, radius=3.0, steps=40),
     Case(label="1k_dt001", agents=1_000, dt=0.01, radius=3.0, steps=40),
-    Case(label="10k", agents=10_000, dt=0.1, radius=3.0),
-    Case(label="dt005", agents=10_000, dt=0.05, radius=2.0),
-    Case(label="dt002", agents=10_000, dt=0.02, radius=3.0, steps=24),
-    Case(label="dt001", agents=10_000, dt=0.01, radius=3.0, steps=40),
-    Case(label="r10_dt001", agents=10_000, dt=0.01, radius=10.0, steps=24, peers=False),
-    Case(label="idle", agents=10_000, dt=0.1, radius=3.0, moving=0.01, steps=24, peers=False),
-    Case(label="100k", agents=100_000, dt=0.1, radius=3.0, steps=6),
-    Case(label="100k_dt001", agents=100_000, dt=0.01, radius=3.0, peers=False),
+    Case(label="10k", agents=10_000, dt=0.1, radius=3.0, steps=32),
+    Case(label="dt005", agents=10_000, dt=0.05, radius=2.0, steps=32),
+    Case(label="dt002", agents=10_000, dt=0.02, radius=3.0, steps=40),
+    Case(label="dt001", agents=10_000, dt=0.01, radius=3.0, steps=60),
+    Case(label="r10_dt001", agents=10_000, dt=0.01, radius=10.0, steps=40, peers=False),
+    Case(label="idle", agents=10_000, dt=0.1, radius=3.0, moving=0.01, steps=40, peers=False),
+    Case(label="100k", agents=100_000, dt=0.1, radius=3.0, steps=14),
+    Case(label="100k_dt001", agents=100_000, dt=0.01, radius=3.0, steps=14, peers=False),
     # A displacement of 0.03 of the spacing in each step.
     Case(label="3d_1k", agents=1_000, dt=0.03 / _SPEED, radius=1.5, dim=3, steps=40),
     Case(label="3d_10k", agents=10_000, dt=0.03 / _SPEED, radius=1.5, dim=3),
@@ -67,11 +71,37 @@ CASES = (
 )
 
 
-def measure(progress: Progress, cases: Sequence[Case] = CASES) -> BenchResult:
+@dataclass(frozen=True, kw_only=True)
+class WholeSteps:
+    """A simulation of such a crowd, on the grid and with Kinetic."""
+
+    label: str
+    model: Callable[[], Model]
+    agents: int
+    radius: float
+    dt: float = 0.05
+    moving: float = 1.0
+    steps: int = 12
+
+
+SIMULATIONS = (
+    WholeSteps(label="seek", model=Seek, agents=10_000, radius=3.0),
+    WholeSteps(label="flocking", model=Flocking, agents=10_000, radius=3.0),
+    WholeSteps(label="seek_idle", model=Seek, agents=10_000, radius=3.0, moving=0.01),
+)
+
+#: Cases of one density and time step whose cost per agent should not depend on how many there are.
+_FLAT = ("1k_dt01", "10k", "100k")
+
+
+def measure(
+    progress: Progress, cases: Sequence[Case] = CASES, simulations: Sequence[WholeSteps] = SIMULATIONS
+) -> BenchResult:
     """Measure every case."""
     result = BenchResult(name="kinetic")
-    total = sum(case.steps + _SETTLE for case in cases)
+    total = sum(steps + _SETTLE for steps in [each.steps for each in cases] + [each.steps for each in simulations])
     done = 0
+    rows: dict[str, dict[str, Any]] = {}
     with threads_restored(1):
         for case in cases:
             contest = _Contest(case)
@@ -79,13 +109,52 @@ def measure(progress: Progress, cases: Sequence[Case] = CASES) -> BenchResult:
                 progress(f"{case.agents:,} agents in {case.dim}D, dt {case.dt:.3g} s", done, total)
                 contest.step(timed=step >= _SETTLE)
                 done += 1
-            result.rows.append(contest.row())
+            rows[case.label] = contest.row()
+            result.rows.append(rows[case.label])
             result.ratios.update(contest.ratios())
+        for told in simulations:
+            progress(f"whole steps, {told.label}", done, total)
+            result.ratios[f"grid_over_ours_step_{told.label}"] = _compare_steps(told)
+            done += told.steps + _SETTLE
+    if all(label in rows for label in _FLAT):
+        for name, column in (("triangulation", "triangulation_ns"), ("total", "ours_ns")):
+            costs = [rows[label][column] for label in _FLAT]
+            result.ratios[f"flat_1k_to_100k_{name}"] = min(costs) / max(costs)
     progress("done", total, total)
     result.notes.append(
-        "grid_over_ours compares whole near lists; scipy_over_ours compares the triangulation alone with a new one."
+        "grid_over_ours compares whole near lists; scipy_over_ours compares the triangulation alone with a new one; "
+        "grid_over_ours_step compares whole steps of a simulation."
     )
     return result
+
+
+def _compare_steps(told: WholeSteps) -> float:
+    """Time of whole steps on the grid over that with Kinetic, one after the other in turns."""
+    edge = math.sqrt(told.agents)
+    place = edge * np.random.default_rng(told.agents).random((told.agents, 2))
+    movers = max(round(told.moving * told.agents), 1)
+    sims = []
+    for environment in (Grid(), Kinetic()):
+        world = World.box((0.0, 0.0), (edge, edge), open=True, targets={"far": (1e4, 0.5 * edge)})
+        groups = [Group("go", positions=place[:movers], goal="far", sense_radius=told.radius)]
+        if movers < told.agents:
+            groups.append(Group("stay", positions=place[movers:], goal="none", sense_radius=told.radius))
+        sims.append(
+            Simulation(
+                world,
+                groups,
+                environment=environment,
+                local=told.model(),
+                dt=told.dt,
+                threads=1,
+                watch_collisions=False,
+            )
+        )
+    times = _Times()
+    for step in range(told.steps + _SETTLE):
+        for name, sim in zip(("grid", "ours"), sims, strict=True):
+            times.take(name, sim.step, timed=step >= _SETTLE)
+    return times.seconds["grid"] / times.seconds["ours"]
 
 
 @dataclass
