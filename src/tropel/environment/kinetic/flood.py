@@ -26,6 +26,10 @@ class Marks(NamedTuple):
 def _touches(mesh, h, x, y, limit):
     """Whether the edge of a half-edge comes within the square root of `limit` of a point."""
     a, b = mesh.corner[after(h)], mesh.corner[before(h)]
+    ax, ay, bx, by = mesh.x[a] - x, mesh.y[a] - y, mesh.x[b] - x, mesh.y[b] - y
+    # Mostly an end is inside, and nothing has to be divided.
+    if min(ax * ax + ay * ay, bx * bx + by * by) <= limit:
+        return True
     px, py = nearest_on_segment(x, y, mesh.x[a], mesh.y[a], mesh.x[b], mesh.y[b])
     return (x - px) * (x - px) + (y - py) * (y - py) <= limit
 

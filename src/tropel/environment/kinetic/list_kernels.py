@@ -26,6 +26,7 @@ class Lists(NamedTuple):
     start: NDArray[np.int64]  #: (S,): where the room of a slot begins in the pool
     room: NDArray[np.int64]  #: (S,)
     length: NDArray[np.int64]  #: (S,)
+    used: NDArray[np.int64]  #: (1,): how much of the pool has been given away
     pool: NDArray[np.int32]
 
 
@@ -116,6 +117,7 @@ def lay_out(lists, spare):
         lists.start[slot] = total
         lists.room[slot] = (length if length > 0 else spare) + length // 2 + 8
         total += lists.room[slot]
+    lists.used[0] = total
     return total
 
 
@@ -155,11 +157,24 @@ def _take_off(lists, slot, number):
             return
 
 
+@kernel
+def _move_out(lists, slot):
+    """Give a slot a room of twice the size, at the end of the pool; false if that is used up."""
+    room, out = 2 * lists.room[slot], lists.used[0]
+    if out + room > lists.pool.size:
+        return False
+    for k in range(lists.length[slot]):
+        lists.pool[out + k] = lists.pool[lists.start[slot] + k]
+    lists.start[slot], lists.room[slot] = out, room
+    lists.used[0] = out + room
+    return True
+
+
 @inlined_kernel
 def _put_on(lists, slot, number):
     """Put a number on a list; false if there is no room."""
     length = lists.length[slot]
-    if length == lists.room[slot]:
+    if length == lists.room[slot] and not _move_out(lists, slot):
         return False
     lists.pool[lists.start[slot] + length] = number
     lists.length[slot] = length + 1

@@ -173,8 +173,9 @@ class NearLists:
         spare = len(found.indices) // max(count, 1)
         sizes = lay_out(certain, spare), lay_out(maybe, spare)
         for k, size in enumerate((*sizes, sizes[1])):
-            if size > len(self._pools[k]):
-                self._pools[k] = np.empty(size + size // 8, dtype=np.int32)
+            if size + size // 8 + 512 > len(self._pools[k]):
+                # Some room is for lists that outgrow theirs.
+                self._pools[k] = np.empty(size + size // 4 + 1024, dtype=np.int32)
         self._certain, self._maybe = certain._replace(pool=self._pools[0]), maybe._replace(pool=self._pools[1])
         self._hits = self._pools[2]
         enter_all(count, *found, self._slot_of, self._agents, self._certain, self._maybe)
@@ -296,4 +297,4 @@ class NearLists:
 
 def _no_lists(slots: int, pool: NDArray[np.int32]) -> Lists:
     start, room, length = (np.zeros(slots, dtype=np.int64) for _ in range(3))
-    return Lists(start, room, length, pool)
+    return Lists(start, room, length, np.zeros(1, dtype=np.int64), pool)
