@@ -18,6 +18,7 @@ _WHERE = {
     "Hazard": "tropel.world",
     "Door": "tropel.world",
     "Target": "tropel.world",
+    "Place": "tropel.world",
     "Waypoints": "tropel.world",
     "Orbit": "tropel.world",
     "ValueMap": "tropel.world.value_maps",

@@ -18,21 +18,15 @@ from numpy.typing import NDArray
 
 from tropel._kernels.philox import normals, random_key, uniforms
 from tropel.agents.distributions import draw_quantity
+from tropel.agents.goals import aim_of
 from tropel.agents.personality import Personality, draw_personality, shares_of
-from tropel.agents.state import (
-    DESIRED_SPEED,
-    NEAREST_EXIT,
-    NEAREST_TARGET,
-    NO_GOAL,
-    RADIUS,
-    SENSE_RADIUS,
-    Column,
-)
+from tropel.agents.state import DESIRED_SPEED, RADIUS, SENSE_RADIUS, Column
 from tropel.errors import ParameterError, is_finite, named_parameters, suggest
 from tropel.foundation.arguments import CHECKED_ELSEWHERE, LATEST, numbers_in
 from tropel.foundation.quantities import Quantity, is_number
 from tropel.registry import HABITS, MODELS, Entry
 from tropel.world import World
+from tropel.world.places import PlaceLike, as_place
 from tropel.world.shapes import ShapeLike
 
 # Bonds: families, and agents that follow an agent of another group. Models that use them declare the columns `family`
@@ -128,8 +122,6 @@ def nearest_of(
     return np.asarray(ids[cKDTree(leaders).query(position)[1]], dtype=np.int64)
 
 
-#: Goals that are not the name of an exit or a target.
-SPECIAL_GOALS = {"nearest exit": NEAREST_EXIT, "nearest target": NEAREST_TARGET, "none": NO_GOAL}
 #: No sensible group has more; larger ones are refused before any memory is allocated.
 MOST_AGENTS = 1_000_000_000
 DELAY = Quantity(name="delay", unit="s", low=0.0, high=1e12, about="how long the agent stands still at first")
@@ -141,7 +133,11 @@ _PERSONAL: tuple[Quantity, ...] = (RADIUS, DESIRED_SPEED, SENSE_RADIUS, DELAY)
 class Personal:
     """Per-agent properties; each is a number, a distribution or an array with one value per agent."""
 
-    goal: str = "nearest exit"  #: an exit or target by name, "nearest exit", "nearest target" or "none"
+    goal: PlaceLike = (
+        "nearest exit"  #: a place (a name, a point, a `Place`), "nearest exit", "nearest target" or "none"
+    )
+    then: Annotated[Sequence[PlaceLike], CHECKED_ELSEWHERE] = ()  #: goals after that one: each is next on arrival
+    repeat: bool = False  #: whether the first goal follows the last
     radius: Any = RADIUS.default  #: of the body [m]
     desired_speed: Any = DESIRED_SPEED.default  #: when nothing is in the way [m/s]
     sense_radius: Any = SENSE_RADIUS.default  #: how far others are noticed, centre to centre [m]
@@ -171,7 +167,7 @@ class Personal:
         for quantity in _PERSONAL:
             drawn[quantity.name] = one_each(quantity, getattr(self, quantity.name))
         drawn["start_time"] = time + drawn.pop("delay")
-        drawn["goal"] = goal_number(world, self.goal, group)
+        drawn["goal"], drawn["goal_point"] = aim_of(world, self.goal, who)
         if self.personality is not None:
             traits, speed = draw_personality(self.personality, seed=seed, group=group, ids=ids)
             drawn["desired_speed"] = drawn["desired_speed"] * speed
@@ -179,6 +175,15 @@ class Personal:
         for name, value in self.parameters.items():
             drawn[name] = one_each(parameter_named(name, columns, who), value)
         return drawn
+
+
+def check_goals(told: Personal, who: str) -> None:
+    """Raise if goals are not given as places; whether the world has them is seen later."""
+    as_place(told.goal, f"{who}: goal")
+    if isinstance(told.then, str | Mapping) or not isinstance(told.then, Sequence):
+        raise ParameterError(f'{who}: then is a list of goals, such as ["statue", [3.0, 4.0]], not {told.then!r:.60}')
+    for goal in told.then:
+        as_place(goal, f"{who}: then")
 
 
 def parameter_named(name: str, columns: Mapping[str, Column], who: str) -> Column:
@@ -192,7 +197,7 @@ def parameter_named(name: str, columns: Mapping[str, Column], who: str) -> Colum
 
 
 #: Fields of `Personal` that are columns or become one.
-PERSONAL_NAMES = frozenset({"goal", *(quantity.name for quantity in _PERSONAL)})
+PERSONAL_NAMES = frozenset({"goal", "then", "repeat", *(quantity.name for quantity in _PERSONAL)})
 
 
 @named_parameters
@@ -236,25 +241,8 @@ class Group(Personal):
             )
         if self.personality is not None:
             shares_of(self.personality, f"group '{name}'")
+        check_goals(self, f"group '{name}'")
         check_bonds(self.families, self.follow, self.parameters, group=name, who=f"group '{name}'")
-
-
-def goal_number(world: World, goal: str, who: str) -> int:
-    """The value of the `goal` column for a goal given by name."""
-    if goal in SPECIAL_GOALS:
-        if goal == "nearest exit" and not world.exits:
-            return NEAREST_TARGET if world.targets else NO_GOAL
-        return SPECIAL_GOALS[goal]
-    if goal not in world.goal_numbers:
-        raise ParameterError(f"'{who}' has the goal '{goal}'; {suggest(goal, [*world.goal_numbers, *SPECIAL_GOALS])}")
-    if goal not in world.exits and goal not in world.targets:
-        return NO_GOAL  # a target that was removed
-    return world.goal_numbers[goal]
-
-
-def goal_name(world: World, number: int) -> str:
-    """The name of a goal given by the value of the `goal` column."""
-    return next(name for name, known in {**SPECIAL_GOALS, **world.goal_numbers}.items() if known == number)
 
 
 # Sources: agents that come in while the simulation runs.
@@ -305,6 +293,7 @@ class Source(Personal):
             raise ParameterError(
                 f"the source of '{group}' lets people in one by one, not in families; add families with AddAgents"
             )
+        check_goals(self, f"the source of '{group}'")
         check_bonds(None, self.follow, self.parameters, group=group, who=f"the source of '{group}'")
 
     def arriving(self, *, seed: int, number: int, step: int, dt: float) -> int:

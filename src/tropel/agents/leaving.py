@@ -40,6 +40,8 @@ _CHUNK = 512
 def _write_boxes(goals, box):
     """Write the bounding box of every exit: x_min, y_min, x_max, y_max."""
     for g in range(goals.is_exit.size):
+        if not goals.is_exit[g]:
+            continue
         box[g, 0] = box[g, 1] = math.inf
         box[g, 2] = box[g, 3] = -math.inf
         for e in range(goals.edge_start[g], goals.edge_start[g + 1]):
@@ -73,7 +75,7 @@ def _arrived_some(first, last, position, goal, dead, goals, takes_out, box, out)
     for i in range(np.uint64(first), np.uint64(last)):
         out[i] = STAYS
         wanted = np.int64(goal[i])
-        if dead[i] or wanted == NO_GOAL:
+        if dead[i] or wanted <= NO_GOAL:
             continue
         for g in range(max(wanted, 0), min(wanted + 1, takes_out.size) if wanted >= 0 else takes_out.size):
             means = wanted >= 0 or wanted == (NEAREST_EXIT if goals.is_exit[g] else NEAREST_TARGET)

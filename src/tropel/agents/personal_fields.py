@@ -14,6 +14,7 @@ from tropel.agents.personality import PersonalityField
 from tropel.agents.state import DESIRED_SPEED, RADIUS, SENSE_RADIUS
 from tropel.foundation.field_types import Finite, WholeNumber
 from tropel.foundation.quantities import Quantity
+from tropel.world.places import PlaceField
 
 #: A parameter: one number for all agents, or a distribution from which each agent draws its own.
 Value = Finite | Distribution
@@ -61,9 +62,15 @@ class PersonalFields(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    goal: Annotated[str, Field(description='an exit or target, "nearest exit", "nearest target" or "none"')] = (
-        "nearest exit"
-    )
+    goal: Annotated[
+        PlaceField,
+        Field(
+            description='a place (a name, a point [x, y], or a table such as { door = "main" }), "nearest exit", '
+            '"nearest target" or "none"'
+        ),
+    ] = "nearest exit"
+    then: Annotated[tuple[PlaceField, ...], Field(description="goals after that one: each is next on arrival")] = ()
+    repeat: Annotated[bool, Field(description="whether the first goal follows the last")] = False
     radius: Annotated[Value, Drawn(RADIUS)] = RADIUS.default
     desired_speed: Annotated[Value, Drawn(DESIRED_SPEED)] = DESIRED_SPEED.default
     sense_radius: Annotated[Value, Drawn(SENSE_RADIUS)] = SENSE_RADIUS.default

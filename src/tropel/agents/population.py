@@ -10,7 +10,9 @@ import numpy as np
 import shapely
 from numpy.typing import NDArray
 
+from tropel.agents.arriving import go_on
 from tropel.agents.distributions import draw_quantity
+from tropel.agents.goals import Routes, aim_of, route_of
 from tropel.agents.groups import (
     FIRST_NUMBER,
     Group,
@@ -18,7 +20,6 @@ from tropel.agents.groups import (
     Source,
     check_no_circle,
     cut_into_families,
-    goal_number,
     nearest_of,
 )
 from tropel.agents.leaving import killed_now
@@ -32,6 +33,7 @@ from tropel.errors import ParameterError, suggest
 from tropel.foundation.arguments import is_whole_number
 from tropel.foundation.quantities import is_number
 from tropel.world import World, shapes
+from tropel.world.places import PlaceLike
 
 #: Instead of a number: the value of agents for which none is given.
 DEFAULT = "default"
@@ -48,7 +50,8 @@ class Population:
         self._declared: list[Group] = []
         self.sources: list[Source] = []
         self._numbers: dict[str, int] = {}
-        self._goals: dict[str, str] = {}  # the goals that groups were declared with
+        self._goals: dict[str, PlaceLike] = {}  # the goals that groups were declared with
+        self.routes = Routes(world.dim)
         seen: set[str] = set()
         for item in declared:
             if isinstance(item, Source):
@@ -104,12 +107,15 @@ class Population:
         check_region(self.world, source.region, f"the source of '{source.group}'")
         if source.follow is not None:
             self._number(source.follow)
-        nobody = np.empty(0, dtype=np.int64)
-        source.values(ids=nobody, time=0.0, **self._declared_for(source.group))
+        self._values(source, source.group, np.empty(0, dtype=np.int64), time=0.0)
 
-    def _declared_for(self, group: str) -> dict[str, Any]:
-        """What is needed to draw the values of newcomers of a group."""
-        return {"world": self.world, "columns": self.state.declared, "seed": self.seed, "group": group}
+    def _values(self, told: Personal, group: str, ids: NDArray[np.int64], *, time: float) -> dict[str, Any]:
+        """Columns of newcomers of a group with these ids."""
+        values = told.values(
+            world=self.world, columns=self.state.declared, seed=self.seed, group=group, ids=ids, time=time
+        )
+        route = route_of(self.world, told.goal, told.then, told.repeat, f"group '{group}'")
+        return values if route is None else {**values, "route": self.routes.number_of(route)}
 
     def members(self, numbers: Sequence[int]) -> NDArray[np.int64]:
         """Ascending rows of the living agents that this process moves, in the groups with these numbers."""
@@ -138,7 +144,7 @@ class Population:
             raise ParameterError(f"there is no group '{group}'; {suggest(group, self.groups)}")
         return self._numbers[group]
 
-    def declared_goal(self, group: str) -> str:
+    def declared_goal(self, group: str) -> PlaceLike:
         """The goal that a group was declared with."""
         self._number(group)
         return self._goals[group]
@@ -173,7 +179,7 @@ class Population:
         else:
             count = size_of(group, self.world, self.state, body=self._placing[number].body)
         ids = self.state.next_ids(count)
-        values = group.values(ids=ids, time=time, **self._declared_for(group.name))
+        values = self._values(group, group.name, ids, time=time)
         if group.positions is None:
             positions = self._places(number, values["radius"], group.region, group.name, first_draw=step)
         return number, positions, values
@@ -231,7 +237,7 @@ class Population:
     def _face_goals(self, rows: NDArray[np.int64]) -> None:
         """Turn agents towards their goals; those without a goal face along x."""
         facing = np.zeros_like(self.state.position)
-        towards_goal(self.state.position, self.state.goal, rows, self.world.goals(), facing)
+        towards_goal(self.state, rows, self.world.goals(), facing)
         somewhere = rows[facing[rows].any(axis=1)]
         self.state.heading[somewhere] = facing[somewhere]
 
@@ -247,11 +253,12 @@ class Population:
             group, who = self._number(source.group), f"source {number} of {source.group}"
             count = most_at_once(self.waiting[number], source, self.world, body=self._placing[group].body)
             ids = self.state.next_ids(count)
-            values = source.values(ids=ids, time=step * dt, **self._declared_for(source.group))
+            values = self._values(source, source.group, ids, time=step * dt)
             positions = self._places(group, values["radius"], source.region, who, first_draw=step, partial=True)
             placed = len(positions)
             if placed:
-                values = {name: v[:placed] if np.ndim(v) else v for name, v in values.items()}
+                shared = {"goal_point": values.pop("goal_point")}  # one point for all of them
+                values = {name: v[:placed] if np.ndim(v) else v for name, v in values.items()} | shared
                 self._bind(source, self._append(group, positions, values, step * dt))
                 self.waiting[number] -= placed
                 self.emitted[number] += placed
@@ -272,6 +279,15 @@ class Population:
             if self.waiting[number] or (not finished and time < source.end):
                 return True
         return False
+
+    # Deciding ---------------------------------------------------------------------------------------------------
+
+    def decide(self, seen_within: NDArray[np.float64]) -> None:
+        """Agents that have arrived at a goal of their route go on to the next.
+
+        `seen_within` is, for each group, the distance from which it is enough to see a place [m].
+        """
+        go_on(self.state, self.world, self.routes, seen_within)
 
     # Leaving ----------------------------------------------------------------------------------------------------
 
@@ -327,11 +343,8 @@ class Population:
         if region is not None:
             chosen &= self._inside(region)
         if ids is not None:
-            ids = list(ids)
-            if not all(is_whole_number(who) for who in ids):
-                raise ParameterError(f"ids are whole numbers, one for each agent, not {reprlib.repr(ids)}")
             listed = np.zeros(len(self.state), dtype=bool)
-            listed[self.state.rows_of(ids)] = True
+            listed[self._listed(ids)] = True
             chosen &= listed
         gone = self.state.id[chosen]
         self.state.keep(~chosen)
@@ -351,8 +364,40 @@ class Population:
 
     # Changing ---------------------------------------------------------------------------------------------------
 
-    def set_goal(self, goal: str, *, group: str | None) -> None:
-        self.state.goal[self._rows(group)] = goal_number(self.world, goal, group or "everybody")
+    def set_goal(
+        self,
+        goal: PlaceLike,
+        *,
+        group: str | None,
+        ids: Iterable[int] | None = None,
+        then: Sequence[PlaceLike] = (),
+        repeat: bool = False,
+    ) -> None:
+        """Send a group, the agents with these ids, or all agents somewhere; afterwards to the places in `then`."""
+        who = "everybody" if group is None else f"group '{group}'"
+        rows = self._rows(group)
+        if ids is not None:
+            ids = list(ids)
+            listed = self._listed(ids)
+            if never := [who for who in ids if not 0 <= who < self.state.next_id]:
+                known = f"ids so far are 0 to {self.state.next_id - 1}" if self.state.next_id else "nobody has come yet"
+                raise ParameterError(f"set_goal: no agent has ever had the id {never[0]}; {known}")
+            rows, who = listed[np.isin(listed, rows)], "the agents with these ids"
+        route = route_of(self.world, goal, then, repeat, who)
+        self._send(rows, goal, who)
+        self.state.route[rows] = -1 if route is None else self.routes.number_of(route)
+
+    def _send(self, rows: NDArray[np.int64] | NDArray[np.bool_], goal: PlaceLike, who: str) -> None:
+        """Give agents a goal."""
+        self.state.goal[rows], self.state.goal_point[rows] = aim_of(self.world, goal, who)
+        self.state.route[rows], self.state.leg[rows] = -1, 0
+
+    def _listed(self, ids: Iterable[int]) -> NDArray[np.int64]:
+        """Rows of the agents with these ids; those that are gone are skipped."""
+        told = list(ids)
+        if not all(is_whole_number(who) for who in told):
+            raise ParameterError(f"ids are whole numbers, one for each agent, not {reprlib.repr(told)}")
+        return self.state.rows_of(told)
 
     def give_up(self, target: str) -> None:
         """Agents on their way to a removed target return to the goal that their group was declared with.
@@ -362,8 +407,7 @@ class Population:
         there = self.state.goal == self.world.goal_numbers[target]
         for number in np.unique(self.state.group[there]).tolist():
             group = self.groups[number]
-            usual = goal_number(self.world, self.declared_goal(group), group)
-            self.state.goal[there & (self.state.group == number)] = usual
+            self._send(there & (self.state.group == number), self.declared_goal(group), f"group '{group}'")
 
     def settable(self) -> dict[str, Column]:
         """The parameters that can be set during a run, by name."""
@@ -404,6 +448,7 @@ class Population:
             "came/time": np.array(self._came_time, dtype=np.float64),
             "sources/waiting": np.array(self.waiting, dtype=np.int64),
             "sources/emitted": np.array(self.emitted, dtype=np.int64),
+            **self.routes.state(),
         }
 
     def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
@@ -420,6 +465,7 @@ class Population:
             died=self.deaths(),
             waiting=list(self.waiting),
             emitted=list(self.emitted),
+            routes=self.routes.known(),
         )
 
     def put_back(self, people: StoredPeople) -> None:
@@ -430,4 +476,5 @@ class Population:
         self._left_id, self._left_goal, self._left_time = [left["id"]], [left["goal"]], [left["time"]]
         self._died = [dict(people.died)]
         self.waiting, self.emitted = list(people.waiting), list(people.emitted)
+        self.routes.put_back(people.routes)
         self._members.clear()

@@ -6,6 +6,7 @@ they fit together.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -40,6 +41,7 @@ from tropel.foundation.quantities import is_number
 from tropel.run.phases import Phase, follows_ground, in_order_of_preparing, phases_of, plannings
 from tropel.world import World
 from tropel.world.ground import Ground
+from tropel.world.places import PlaceLike, as_place
 
 if TYPE_CHECKING:
     from tropel.events import AddAgents
@@ -87,6 +89,8 @@ class GroupLayers:
         self.bodies_may_overlap = all(model.declares.bodies_may_overlap for model in self.models)
         self.told = [each for phase in self.phases for each in phase.models if each[0].is_told()]
         self._walk_on = np.array([model.declares.walk_on for model in self.models])
+        #: From how far it is enough to see a place to have arrived there, for each group [m].
+        self.seen_within = np.array([_seen_within(model) for model in self.models])
 
     def all(self) -> list[Layer]:
         """Every layer once, in a fixed order."""
@@ -171,9 +175,24 @@ class GroupLayers:
             column = parameter_named(name, declared, f"group '{group}'")
             if is_number(value):
                 column.check(value, f"group '{group}'")
+        self.check_goal(told.goal, group)
+        for goal in told.then:
+            self.check_goal(goal, group)
         columns = set(declared)
         check_has_traits(told.personality, group=group, model=type(model).__name__, columns=columns)
         check_has_bonds(told.families, told.follow, group=group, model=type(model).__name__, columns=columns)
+
+    def check_goal(self, goal: PlaceLike, group: str | None) -> None:
+        """Raise if a group (None: any of them) would be sent to a point that its planner makes no plan for."""
+        place = as_place(goal)
+        if isinstance(place, str) or place.point is None:
+            return
+        for number, name in enumerate(self.groups):
+            if group in (None, name) and follows_ground(self.models[number]):
+                raise ParameterError(
+                    f"group '{name}' walks on cells by plans, which lead to named places only, so it cannot go to the "
+                    f"point {place}; add a target there and send it to that"
+                )
 
     # What can be changed in them --------------------------------------------------------------------------------
 
@@ -207,6 +226,14 @@ class GroupLayers:
         for layer in self.all():
             if name in layer.behaviours:
                 layer.set_behaviour(name, on)
+
+
+def _seen_within(model: Model) -> float:
+    declares = model.declares
+    if declares.bodies_may_overlap:
+        return math.inf
+    # On cells: a place that is no free cell itself is reached on the cells around it.
+    return 4.5 * declares.placing.body if declares.placing.body is not None else 0.0
 
 
 def _memory(layers: Sequence[Layer]) -> list[str]:

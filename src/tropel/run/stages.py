@@ -28,7 +28,18 @@ if TYPE_CHECKING:
 
 
 #: The stages of `Simulation.step`, in their order.
-STAGES = ("events", "planning", "environment", "local", "integrate", "collisions", "settled", "exits", "record")
+STAGES = (
+    "events",
+    "decide",
+    "planning",
+    "environment",
+    "local",
+    "integrate",
+    "collisions",
+    "settled",
+    "exits",
+    "record",
+)
 
 
 class _Stage:

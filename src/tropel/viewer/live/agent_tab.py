@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from tropel.agents.groups import goal_name
+from tropel.agents.goals import goal_name
 from tropel.agents.state import CORE_COLUMNS, NO_GOAL
 from tropel.contracts.offers import OfferedField, offered
 from tropel.pictures import style
@@ -25,7 +25,7 @@ Floats = NDArray[np.float64]
 
 #: Beyond this number, neighbours are counted but not listed.
 _MOST_LISTED = 12
-_NOT_SHOWN = frozenset({"id", "group", "position", "velocity", "heading", "goal", "dead"})
+_NOT_SHOWN = frozenset({"id", "group", "position", "velocity", "heading", "goal", "route", "leg", "dead"})
 NOBODY = "Click on an agent in the world to see its state. In *Disturb*, a click must be set to the tool that selects."
 
 
@@ -61,12 +61,25 @@ def portrait(sim: Simulation, agent: int) -> Portrait | None:
         position=agents.position[row].copy(),
         radius=float(agents.radius[row]),
         speed=float(np.linalg.norm(agents.velocity[row])),
-        goal=goal_name(sim.world, int(agents.goal[row])),
+        goal=_goal_of(sim, row),
         dead=bool(agents.dead[row]),
         columns=_columns(sim, row),
         neighbours=agents.id[near[np.argsort(away[near], kind="stable")]],
         direction=planned_direction(sim, row),
     )
+
+
+def _goal_of(sim: Simulation, row: int) -> str:
+    """Where an agent goes to, and where it goes next."""
+    agents, route = sim.agents, int(sim.agents.route[row])
+    name = goal_name(sim.world, int(agents.goal[row]), agents.goal_point[row])
+    if route < 0:
+        return name
+    aims, repeat = sim.population.routes[route].aims, sim.population.routes[route].repeat
+    following = int(agents.leg[row]) + 1
+    if following == len(aims) and not repeat:
+        return f"{name} (the last of {len(aims)})"
+    return f"{name}, then {goal_name(sim.world, *aims[following % len(aims)])}"
 
 
 def _columns(sim: Simulation, row: int) -> dict[str, tuple[float, str]]:
