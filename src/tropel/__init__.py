@@ -51,6 +51,8 @@ _WHERE = {
     "AvoidHazards": "tropel.local.habits.avoid_hazards",
     "KeepRight": "tropel.local.habits.keep_right",
     "StayTogether": "tropel.local.habits.stay_together",
+    "FollowLeader": "tropel.local.habits.follow_leader",
+    "WaitForFollowers": "tropel.local.habits.wait_for_followers",
     "Walk": "tropel.local.walk.model",
     "Dynamical": "tropel.local.dynamical.model",
     "Lattice": "tropel.local.lattice.model",

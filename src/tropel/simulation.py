@@ -134,7 +134,7 @@ class Simulation:
             self.observers.step_begins(self)
             self._apply_events()
         with self.timing("decide"):
-            self.population.decide(self.layers.seen_within)
+            self.population.decide(self.layers.seen_within, dt=self.dt, reduce=self.reduce)
         with self.timing("planning"):
             moment = self._stages.plan()
         for phase in self.layers.phases:
@@ -308,6 +308,20 @@ class Simulation:
         for each in (goal, *then):
             self.layers.check_goal(each, group)
         self.population.set_goal(goal, group=group, ids=ids, then=then, repeat=repeat)
+
+    @checked_arguments
+    def set_leader(
+        self,
+        group: str,
+        leader: Annotated[str | int | None, CHECKED_ELSEWHERE] = None,
+        *,
+        id: int | None = None,
+    ) -> None:
+        """Let one agent of a group lead all others: "nearest" to the goal, "central", a number from 0, or by its id.
+
+        It takes over the goal of the leader before, and the followers turn to it within a few seconds.
+        """
+        self.population.set_leader(group, leader, id=id)
 
     @checked_arguments
     def set_parameter(self, name: str, value: Any, *, group: str | None = None) -> None:

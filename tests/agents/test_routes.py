@@ -98,6 +98,7 @@ def test_boids_arrive_when_they_see_the_place_and_no_wall_hides_it() -> None:
         sim = Simulation(world, boids, planning=Direct(), local=Flocking(), dt=0.1, seed=1)
         while sim.agents.position[0, 0] < 4.1:
             sim.step()
+        sim.step()
         return sim.agents.leg.tolist()
 
     assert legs([]) == [1]

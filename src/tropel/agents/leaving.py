@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from tropel._kernels.cells import nearest_image
 from tropel._kernels.compile import inlined_kernel, kernel, parallel_kernel
 from tropel._kernels.predicates import inside_edges
+from tropel.agents.leaders import LEADER
 from tropel.agents.state import NEAREST_EXIT, NEAREST_TARGET, NO_GOAL, AgentState, Column, Floats
 from tropel.world import World
 
@@ -109,7 +110,22 @@ def arrived(state: AgentState, world: World) -> NDArray[np.int32] | None:
         return None
     out = np.empty(len(state), dtype=np.int32)
     box = np.empty((goals.is_exit.size, 4))
-    return out if _arrived(state.position, state.goal, state.dead, goals, takes_out, box, out) else None
+    wanted = with_goals_of_leaders(state)
+    return out if _arrived(state.position, wanted, state.dead, goals, takes_out, box, out) else None
+
+
+def with_goals_of_leaders(state: AgentState) -> NDArray[np.int32]:
+    """The goals of all agents; followers that have none share their leader's, and leave where it leaves."""
+    leader = state.columns.get(LEADER.name)
+    if leader is None or not len(leader):
+        return state.goal
+    rows = np.flatnonzero((leader >= 0) & (state.goal == NO_GOAL))
+    if not len(rows):
+        return state.goal
+    led_by = state.row_of(leader[rows])
+    goal = state.goal.copy()
+    goal[rows[led_by >= 0]] = state.goal[led_by[led_by >= 0]]
+    return goal
 
 
 def walked_out(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic_core import CoreSchema, core_schema
@@ -12,7 +12,7 @@ from tropel.agents.distributions import Distribution
 from tropel.agents.groups import DELAY
 from tropel.agents.personality import PersonalityField
 from tropel.agents.state import DESIRED_SPEED, RADIUS, SENSE_RADIUS
-from tropel.foundation.field_types import Finite, WholeNumber
+from tropel.foundation.field_types import Finite, NotNegativeWhole, WholeNumber
 from tropel.foundation.quantities import Quantity
 from tropel.world.places import PlaceField
 
@@ -85,7 +85,16 @@ class PersonalFields(BaseModel):
         WholeNumber | None,
         Field(ge=2, description="people per family: neighbours are grouped into families that stay together"),
     ] = None
-    follow: Annotated[str | None, Field(description="a group, whose nearest agent is followed")] = None
+    follow: Annotated[
+        str | None, Field(description="a group, whose nearest agent is followed; the own group has one leader")
+    ] = None
+    leader: Annotated[
+        Literal["nearest", "central"] | NotNegativeWhole | None,
+        Field(
+            description='how one leader of that group, of the own group or of each family is designated: "nearest" to '
+            'the goal, "central", or the number of an agent of the group from 0'
+        ),
+    ] = None
 
     def personal(self) -> dict[str, Any]:
         """The fields as `Group` and `Source` take them."""

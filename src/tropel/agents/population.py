@@ -11,17 +11,10 @@ import shapely
 from numpy.typing import NDArray
 
 from tropel.agents.arriving import go_on
+from tropel.agents.bonds import Bonds, check_no_circle
 from tropel.agents.distributions import draw_quantity
 from tropel.agents.goals import Routes, aim_of, route_of
-from tropel.agents.groups import (
-    FIRST_NUMBER,
-    Group,
-    Personal,
-    Source,
-    check_no_circle,
-    cut_into_families,
-    nearest_of,
-)
+from tropel.agents.groups import Group, Personal, Source
 from tropel.agents.leaving import killed_now
 from tropel.agents.placing import ANYWHERE, Placing
 from tropel.agents.room import check_region
@@ -32,6 +25,7 @@ from tropel.agents.towards_goal import towards_goal
 from tropel.errors import ParameterError, suggest
 from tropel.foundation.arguments import is_whole_number
 from tropel.foundation.quantities import is_number
+from tropel.foundation.reductions import Reductions
 from tropel.world import World, shapes
 from tropel.world.places import PlaceLike
 
@@ -74,6 +68,7 @@ class Population:
                 own = item.group if isinstance(item, Source) else item.name
                 self._follows.setdefault(own, set()).add(item.follow)
         check_no_circle(self._follows)
+        self.bonds = Bonds(world, len(self.groups))
         self.state = AgentState(world.dim)
         self.waiting: list[int] = [0] * len(self.sources)  #: arrived at the source but have found no room yet
         self.emitted: list[int] = [0] * len(self.sources)
@@ -95,12 +90,16 @@ class Population:
         self._placing = [ANYWHERE] * len(self.groups) if placing is None else placing
         for source in self.sources:
             self._check_source(source)
+        for number, name in enumerate(self.groups):
+            # Groups to follow that do not exist are reported when the layers are checked.
+            led_by = sorted(self._follows.get(name, set()) & set(self.groups))
+            self.bonds.follows[number] = [self._numbers[other] for other in led_by]
         placed = [(group, self._place(group, time=0.0, step=0)) for group in self._declared]
         # A group may follow one that is declared after it.
         for group, ids in placed:
-            if group.follow is not None and not len(self._rows(group.follow)):
+            if group.follow not in (None, group.name) and not len(self._rows(group.follow)):
                 raise ParameterError(f"group '{group.name}' follows '{group.follow}', which has no agents at the start")
-            self._bind(group, ids)
+            self._bind(group, group.name, ids)
 
     def _check_source(self, source: Source) -> None:
         """Report errors in a source at the start, not when its first agent comes."""
@@ -159,7 +158,7 @@ class Population:
     def add(self, group: Group, *, time: float, step: int) -> NDArray[np.int64]:
         """Place the agents of a group now; returns their ids."""
         ids = self._place(group, time=time, step=step)
-        self._bind(group, ids)
+        self._bind(group, group.name, ids)
         return ids
 
     def check_room(self, group: Group, *, time: float, step: int) -> None:
@@ -224,15 +223,18 @@ class Population:
         self._face_goals(np.arange(first, len(self.state)))
         return ids
 
-    def _bind(self, told: Personal, ids: NDArray[np.int64]) -> None:
-        """Group newcomers into families, and let them follow the nearest agent of another group, if there is one."""
-        rows = self.state.rows_of(ids)
-        if told.families is not None:
-            first = cut_into_families(self.state.position[rows], told.families)
-            self.state.columns["family"][rows] = FIRST_NUMBER + ids[first]
-        if told.follow is not None and len(leaders := self._rows(told.follow)):
-            place = self.state.position
-            self.state.columns["leader"][rows] = nearest_of(place[rows], place[leaders], self.state.id[leaders])
+    def _bind(self, told: Personal, group: str, ids: NDArray[np.int64]) -> None:
+        """Group newcomers into families, and give them leaders."""
+        led_by = None if told.follow is None else self._living(told.follow)
+        self.bonds.bind(told, self.state, self.state.rows_of(ids), led_by, f"group '{group}'")
+
+    def set_leader(self, group: str, leader: str | int | None, *, id: int | None) -> None:
+        """Make another agent of a group the leader of all others."""
+        self.bonds.set_leader(self.state, self._number(group), self._living(group), leader, id, f"group '{group}'")
+
+    def _living(self, group: str) -> NDArray[np.int64]:
+        rows = self._rows(group)
+        return rows[self.state.dead[rows] == 0]
 
     def _face_goals(self, rows: NDArray[np.int64]) -> None:
         """Turn agents towards their goals; those without a goal face along x."""
@@ -259,7 +261,7 @@ class Population:
             if placed:
                 shared = {"goal_point": values.pop("goal_point")}  # one point for all of them
                 values = {name: v[:placed] if np.ndim(v) else v for name, v in values.items()} | shared
-                self._bind(source, self._append(group, positions, values, step * dt))
+                self._bind(source, source.group, self._append(group, positions, values, step * dt))
                 self.waiting[number] -= placed
                 self.emitted[number] += placed
 
@@ -282,11 +284,12 @@ class Population:
 
     # Deciding ---------------------------------------------------------------------------------------------------
 
-    def decide(self, seen_within: NDArray[np.float64]) -> None:
-        """Agents that have arrived at a goal of their route go on to the next.
+    def decide(self, seen_within: NDArray[np.float64], *, dt: float, reduce: Reductions) -> None:
+        """Others succeed leaders that are gone, and agents that have arrived go on to the next goal of their route.
 
         `seen_within` is, for each group, the distance from which it is enough to see a place [m].
         """
+        self.bonds.keep_up(self.state, dt=dt, reduce=reduce)
         go_on(self.state, self.world, self.routes, seen_within)
 
     # Leaving ----------------------------------------------------------------------------------------------------
@@ -376,6 +379,8 @@ class Population:
         """Send a group, the agents with these ids, or all agents somewhere; afterwards to the places in `then`."""
         who = "everybody" if group is None else f"group '{group}'"
         rows = self._rows(group)
+        if ids is None:
+            rows = self.bonds.without_followers(self.state, rows)
         if ids is not None:
             ids = list(ids)
             listed = self._listed(ids)
@@ -449,6 +454,7 @@ class Population:
             "sources/waiting": np.array(self.waiting, dtype=np.int64),
             "sources/emitted": np.array(self.emitted, dtype=np.int64),
             **self.routes.state(),
+            **self.bonds.state(),
         }
 
     def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
@@ -466,6 +472,7 @@ class Population:
             waiting=list(self.waiting),
             emitted=list(self.emitted),
             routes=self.routes.known(),
+            bonds=self.bonds,
         )
 
     def put_back(self, people: StoredPeople) -> None:
@@ -477,4 +484,5 @@ class Population:
         self._died = [dict(people.died)]
         self.waiting, self.emitted = list(people.waiting), list(people.emitted)
         self.routes.put_back(people.routes)
+        self.bonds = people.bonds
         self._members.clear()

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tropel.agents.bonds import Bonds
 from tropel.agents.goals import Route
 from tropel.agents.state import CHOSEN_EXIT
 from tropel.errors import CheckpointError
@@ -36,6 +37,7 @@ class StoredPeople:
     waiting: list[int]
     emitted: list[int]
     routes: list[Route]
+    bonds: Bonds
 
 
 def read_people(
@@ -64,6 +66,7 @@ def read_people(
         waiting=_sent(population, arrays, "waiting", next_id, time),
         emitted=_sent(population, arrays, "emitted", next_id, time),
         routes=routes,
+        bonds=population.bonds.read(arrays, goals=goals, routes=len(routes), next_id=next_id),
     )
 
 

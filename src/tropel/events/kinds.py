@@ -190,6 +190,27 @@ class SetGoal(Event):
         sim.set_goal(self.goal, group=self.group, ids=self.ids, then=self.then, repeat=self.repeat)
 
 
+class SetLeader(Event):
+    """Let one agent of a group lead all others; it takes over the goal of the leader before."""
+
+    kind: Literal["set_leader"] = "set_leader"
+    group: Annotated[str, Named("group")]
+    leader: Annotated[
+        Literal["nearest", "central"] | NotNegativeWhole | None,
+        Field(description='"nearest" to the goal, "central", or the number of an agent of the group from 0'),
+    ] = None
+    id: Annotated[NotNegativeWhole | None, Field(description="of the agent, instead of leader")] = None
+
+    def check(self, sim: Simulation, step: int) -> None:
+        if (self.leader is None) == (self.id is None):
+            raise ParameterError("give either leader, how it is designated, or the id of an agent")
+        if "leader" not in sim.agents.columns:
+            raise ParameterError("nobody here can follow a leader; declare the group with leader or follow")
+
+    def apply(self, sim: Simulation) -> None:
+        sim.set_leader(self.group, self.leader, id=self.id)
+
+
 class SetParameter(Event):
     """Give a group (default: all agents) a new value of a parameter: a number, a distribution, or "default"."""
 

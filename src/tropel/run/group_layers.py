@@ -14,7 +14,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tropel.agents.groups import Personal, check_has_bonds, parameter_named
+from tropel.agents.bonds import check_has_bonds
+from tropel.agents.groups import Personal, parameter_named
+from tropel.agents.leaders import HANDOVER, LEADER
 from tropel.agents.leaving import LEAVING, arrived, walked_out
 from tropel.agents.personality import check_has_traits
 from tropel.agents.placing import Placing
@@ -127,7 +129,8 @@ class GroupLayers:
             for layer in self.all()
             for column in layer.all_columns
         ]
-        return [*declared, *LEAVING] if self.somebody_walks_on else declared
+        led = [HANDOVER] if any(column.name == LEADER.name for column in declared) else []
+        return [*declared, *led, *(LEAVING if self.somebody_walks_on else ())]
 
     @property
     def somebody_walks_on(self) -> bool:
@@ -180,7 +183,13 @@ class GroupLayers:
             self.check_goal(goal, group)
         columns = set(declared)
         check_has_traits(told.personality, group=group, model=type(model).__name__, columns=columns)
-        check_has_bonds(told.families, told.follow, group=group, model=type(model).__name__, columns=columns)
+        if told.families is None:
+            # Habits for families know leaders too, but only within families.
+            within = [h for h in self.habits[number] if "family" in {c.name for c in h.all_columns}]
+            others = (self.planners[number], *(h for h in self.habits[number] if h not in within), model)
+            columns = {c.name for layer in others for c in layer.all_columns}
+        bonds = {name: getattr(told, name) for name in ("families", "follow", "leader")}
+        check_has_bonds(bonds, group=group, model=type(model).__name__, columns=columns)
 
     def check_goal(self, goal: PlaceLike, group: str | None) -> None:
         """Raise if a group (None: any of them) would be sent to a point that its planner makes no plan for."""

@@ -130,6 +130,7 @@ class Stages:
             waiting=waiting if np.count_nonzero(waiting) else NOBODY_WAITS,
             cells=sim.cells,
             reduce=sim.reduce,
+            trails=sim.population.bonds.leaders.trails,
         )
 
     def plan(self) -> Moment:

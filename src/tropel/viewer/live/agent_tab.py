@@ -25,7 +25,7 @@ Floats = NDArray[np.float64]
 
 #: Beyond this number, neighbours are counted but not listed.
 _MOST_LISTED = 12
-_NOT_SHOWN = frozenset({"id", "group", "position", "velocity", "heading", "goal", "route", "leg", "dead"})
+_NOT_SHOWN = frozenset({"id", "group", "position", "velocity", "heading", "goal", "route", "leg", "leader", "dead"})
 NOBODY = "Click on an agent in the world to see its state. In *Disturb*, a click must be set to the tool that selects."
 
 
@@ -43,6 +43,8 @@ class Portrait:
     columns: dict[str, tuple[float, str]]  #: name → value and unit
     neighbours: NDArray[np.int64]  #: ids, the nearest first
     direction: Floats | None  #: planned, of length 1 or shorter
+    leads: int = 0  #: how many agents follow it
+    follows: int | None = None  #: the id of its leader
 
 
 def portrait(sim: Simulation, agent: int) -> Portrait | None:
@@ -66,7 +68,19 @@ def portrait(sim: Simulation, agent: int) -> Portrait | None:
         columns=_columns(sim, row),
         neighbours=agents.id[near[np.argsort(away[near], kind="stable")]],
         direction=planned_direction(sim, row),
+        leads=_followers(sim, row),
+        follows=_leader_of(sim, row),
     )
+
+
+def _leader_of(sim: Simulation, row: int) -> int | None:
+    leader = sim.agents.columns.get("leader")
+    return None if leader is None or leader[row] < 0 else int(leader[row])
+
+
+def _followers(sim: Simulation, row: int) -> int:
+    leader = sim.agents.columns.get("leader")
+    return 0 if leader is None else int(((leader == sim.agents.id[row]) & (sim.agents.dead == 0)).sum())
 
 
 def _goal_of(sim: Simulation, row: int) -> str:
@@ -198,6 +212,8 @@ def described(seen: Portrait) -> str:
         ("group", plain(seen.group)),
         ("speed", f"{seen.speed:.2f} m/s"),
         ("goal", plain(seen.goal)),
+        *([("follows", f"agent {seen.follows}")] if seen.follows is not None else []),
+        *([("leads", f"{seen.leads} agent{'s' * (seen.leads != 1)}")] if seen.leads else []),
         ("position", ", ".join(f"{c:.2f}" for c in seen.position) + " m"),
         ("planned direction", _direction_text(seen.direction)),
         *((name.replace("_", " "), f"{value:.3g} {unit}".strip()) for name, (value, unit) in seen.columns.items()),
