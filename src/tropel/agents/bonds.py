@@ -95,12 +95,10 @@ def check_has_bonds(bonds: Mapping[str, Any], *, group: str, model: str, columns
 
 def _what_has(column: str) -> str:
     """Which of tropel's own models and habits have a column, as advice."""
-    advice = {"steer it with": MODELS, "give it the habit": HABITS}
-    having = {
-        say: " or ".join(made.__name__ for made in map(Entry.load, kind.values()) if column in _columns_of(made))
-        for say, kind in advice.items()
-    }
-    return ", ".join(f"{say} {names}" for say, names in having.items() if names)
+    models = [model for model in map(Entry.load, MODELS.values()) if column in _columns_of(model)]
+    habits = [habit for habit in map(Entry.load, HABITS.values()) if column in habit.binds]
+    having = {"steer it with": models, "give it the habit": habits}
+    return ", ".join(f"{say} {' or '.join(made.__name__ for made in some)}" for say, some in having.items() if some)
 
 
 def _columns_of(layer: type[Any]) -> set[str]:

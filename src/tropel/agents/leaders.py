@@ -81,7 +81,7 @@ def check_follows(state: AgentState) -> None:
     for _ in range(max(len(state), 1).bit_length() + 1):
         at = np.where(at >= 0, at[at], NOBODY)
     if (at >= 0).any():
-        first = int(at[at >= 0][0])
+        first = int(at[at >= 0][np.argmin(state.id[at[at >= 0]])])
         circle, k = [int(state.id[first])], int(row[first])
         while k != first:
             circle.append(int(state.id[k]))
@@ -208,11 +208,14 @@ class Leaders:
         self._fade(state, dt, reduce)
         changed = self._changed(state, reduce)
         if changed:
-            self._succeed(state, world, rules, follows, reduce)
+            # Newcomers may have lost their leader before this first look at it; the dead are still in their rows.
+            fresh = self._look_up(state, world, reduce)
+            lost = self._note(state, reduce, fresh)
+            self._succeed(state, world, rules, follows, lost, reduce)
             self._look_up(state, world, reduce)
             self._seen = state.version, int(np.count_nonzero(state.dead)), state.columns["leader"].copy()
         if len(self.id):
-            self._note(state, reduce)
+            self._note(state, reduce, np.ones(len(self.id), dtype=np.bool_))
             self.trails.note(self.id, self.place, self._spacing(state, reduce), world)
         return changed
 
@@ -245,17 +248,17 @@ class Leaders:
 
     def _succeed(
         self, state: AgentState, world: World, rules: Sequence[str | int | None], follows: Sequence[Sequence[int]],
-        reduce: Reductions,
+        lost: NDArray[np.bool_], reduce: Reductions,
     ) -> None:  # fmt: skip
+        never = set(self.id[lost].tolist())
         ids = self.followed(state, reduce)
         leader = state.columns["leader"]
         for gone in ids[~self._are_there(ids, state, reduce)].tolist():
             party = np.flatnonzero((leader == gone) & (state.dead == 0))
-            known = int(np.searchsorted(self.id, gone))
-            if known >= len(self.id) or self.id[known] != gone:
-                # It was gone before anybody could follow it.
+            if gone in never:
                 self._follow(state, world, party, NOBODY, None)
                 continue
+            known = int(np.searchsorted(self.id, gone))
             groups = reduce.union(state.group[party].astype(np.int64)).tolist()
             choice = Choice(
                 state=state, world=world, goal=int(self.goal[known]), point=self.goal_point[known], reduce=reduce
@@ -313,8 +316,8 @@ class Leaders:
 
     # What is known of them --------------------------------------------------------------------------------------
 
-    def _look_up(self, state: AgentState, world: World, reduce: Reductions) -> None:
-        """Make room for the present leaders; what is known of those that stay is kept."""
+    def _look_up(self, state: AgentState, world: World, reduce: Reductions) -> NDArray[np.bool_]:
+        """Make room for the present leaders; what is known of those that stay is kept. Returns which are new."""
         ids = self.followed(state, reduce)
         place = np.searchsorted(self.id, ids)
         kept = (place < len(self.id)) & (np.append(self.id, NOBODY)[np.minimum(place, len(self.id))] == ids)
@@ -325,9 +328,10 @@ class Leaders:
             setattr(self, name, new)
         self.trails.keep(ids, kept, place, world)
         self.id = ids
+        return np.asarray(~kept)
 
-    def _note(self, state: AgentState, reduce: Reductions) -> None:
-        """Where the leaders are now and what they want; each is known to one process."""
+    def _note(self, state: AgentState, reduce: Reductions, which: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Where some leaders are now and what they want; each is known to one process. Returns which are not there."""
         rows = state.row_of(self.id)
         here = (rows >= 0) & (rows < state.owned)
         for name, column in (("place", "position"), *((name, name) for name in _INHERITED)):
@@ -337,7 +341,8 @@ class Leaders:
             # The others add zeros to the bits of the one that knows.
             words = mine.view(np.int64) if mine.dtype == np.float64 else mine.astype(np.int64)
             told = reduce.counts(words)
-            known[:] = told.view(np.float64) if mine.dtype == np.float64 else told
+            known[which] = (told.view(np.float64) if mine.dtype == np.float64 else told)[which]
+        return which & (reduce.counts(here.astype(np.int64)) == 0)
 
     def _spacing(self, state: AgentState, reduce: Reductions) -> float:
         """How far apart the points of a trail are [m]: a quarter of how far agents see."""

@@ -17,6 +17,7 @@ from tropel.agents.goals import Routes, aim_of, route_of
 from tropel.agents.groups import Group, Personal, Source
 from tropel.agents.leaving import killed_now
 from tropel.agents.placing import ANYWHERE, Placing
+from tropel.agents.records import Records
 from tropel.agents.room import check_region
 from tropel.agents.spawn import check_positions, most_at_once, size_of
 from tropel.agents.state import AgentState, Column
@@ -72,14 +73,7 @@ class Population:
         self.state = AgentState(world.dim)
         self.waiting: list[int] = [0] * len(self.sources)  #: arrived at the source but have found no room yet
         self.emitted: list[int] = [0] * len(self.sources)
-        # Ids are assigned in order, so the number of agents that came together identifies them.
-        self._came_count: list[int] = []
-        self._came_group: list[int] = []
-        self._came_time: list[float] = []
-        self._left_id: list[NDArray[np.int64]] = []
-        self._left_goal: list[NDArray[np.int32]] = []
-        self._left_time: list[NDArray[np.float64]] = []
-        self._died: list[dict[str, NDArray[Any]]] = []
+        self.records = Records(world.dim)
         self._members: dict[tuple[int, ...], NDArray[np.int64]] = {}
         self._placing: Sequence[Placing] = ()
 
@@ -216,9 +210,7 @@ class Population:
         fixed = self._placing[number].body
         body = {} if fixed is None else {"radius": fixed}
         ids = self.state.add(len(positions), {**values, **body, "position": positions, "group": number})
-        self._came_count.append(len(ids))
-        self._came_group.append(number)
-        self._came_time.append(time)
+        self.records.came(len(ids), number, time)
         self._members.clear()
         self._face_goals(np.arange(first, len(self.state)))
         return ids
@@ -267,12 +259,7 @@ class Population:
 
     def arrivals(self) -> dict[str, NDArray[Any]]:
         """All arrivals: `id`, `group` (number) and `time` [s] of every agent that was ever present, by id."""
-        count = np.array(self._came_count, dtype=np.int64)
-        return {
-            "id": np.arange(count.sum(), dtype=np.int64),
-            "group": np.repeat(np.array(self._came_group, dtype=np.int32), count),
-            "time": np.repeat(np.array(self._came_time, dtype=np.float64), count),
-        }
+        return self.records.arrivals()
 
     def more_will_come(self, time: float) -> bool:
         """Whether a source has agents waiting or still to send at a time [s]."""
@@ -298,28 +285,18 @@ class Population:
         """Remove the agents with a goal number in `goals` (-1 stays), and record where they left, and at what time."""
         rows = np.flatnonzero(goals >= 0)
         by_id = rows[np.argsort(self.state.id[rows], kind="stable")]
-        times = np.broadcast_to(time, len(goals))
-        self._left_id.append(self.state.id[by_id])
-        self._left_goal.append(goals[by_id])
-        self._left_time.append(times[by_id])
+        self.records.left(self.state.id[by_id], goals[by_id], np.broadcast_to(time, len(goals))[by_id])
         self.state.drop(rows)
         self._members.clear()
 
     def departures(self) -> dict[str, NDArray[Any]]:
         """All departures: `id`, `goal` (number) and `time` [s], by time and then by id."""
-        left: dict[str, NDArray[Any]] = {
-            "id": np.concatenate(self._left_id) if self._left_id else np.empty(0, dtype=np.int64),
-            "goal": np.concatenate(self._left_goal) if self._left_goal else np.empty(0, dtype=np.int32),
-            "time": np.concatenate(self._left_time) if self._left_time else np.empty(0),
-        }
-        # Agents of some models are still there for a moment, so others may be gone sooner that have left later.
-        order = np.lexsort((left["id"], left["time"]))
-        return {name: values[order] for name, values in left.items()}
+        return self.records.departures()
 
     @property
     def departed(self) -> int:
         """How many agents have left so far."""
-        return sum(len(ids) for ids in self._left_id)
+        return self.records.departed
 
     def let_die(self, time: float) -> NDArray[np.int64]:
         """Agents within the inner radius of a deadly hazard die: they stop, stay and are recorded. Returns the ids."""
@@ -330,14 +307,13 @@ class Population:
         self.state.dead[rows] = 1
         self.state.velocity[rows] = 0.0
         ids = self.state.id[rows]
-        self._died.append({"id": ids, "time": np.full(len(rows), time), "position": self.state.position[rows]})
+        self.records.died(ids, time, self.state.position[rows])
         self._members.clear()
         return ids
 
     def deaths(self) -> dict[str, NDArray[Any]]:
         """All deaths: `id`, `time` [s] and `position` [m], by time and then by id."""
-        nobody = {"id": np.empty(0, dtype=np.int64), "time": np.empty(0), "position": np.empty((0, self.state.dim))}
-        return {name: np.concatenate([none, *(d[name] for d in self._died)]) for name, none in nobody.items()}
+        return self.records.deaths()
 
     def remove(self, *, group: str | None, region: Any, ids: Iterable[int] | None) -> NDArray[np.int64]:
         """Remove the agents that meet all given conditions, without counting them as having left."""
@@ -448,9 +424,7 @@ class Population:
             **{f"agents/{name}": array for name, array in self.state.snapshot().items()},
             **{f"left/{name}": array for name, array in self.departures().items()},
             **{f"died/{name}": array for name, array in self.deaths().items()},
-            "came/count": np.array(self._came_count, dtype=np.int64),
-            "came/group": np.array(self._came_group, dtype=np.int32),
-            "came/time": np.array(self._came_time, dtype=np.float64),
+            **self.records.came_together(),
             "sources/waiting": np.array(self.waiting, dtype=np.int64),
             "sources/emitted": np.array(self.emitted, dtype=np.int64),
             **self.routes.state(),
@@ -466,7 +440,7 @@ class Population:
         return StoredPeople(
             columns=dict(self.state.columns),
             next_id=self.state.next_id,
-            came=(list(self._came_count), list(self._came_group), list(self._came_time)),
+            came=self.records.came_lists(),
             left=self.departures(),
             died=self.deaths(),
             waiting=list(self.waiting),
@@ -477,11 +451,7 @@ class Population:
 
     def put_back(self, people: StoredPeople) -> None:
         self.state.put_back(people.columns, people.next_id)
-        count, group, time = people.came
-        self._came_count, self._came_group, self._came_time = list(count), list(group), list(time)
-        left = people.left
-        self._left_id, self._left_goal, self._left_time = [left["id"]], [left["goal"]], [left["time"]]
-        self._died = [dict(people.died)]
+        self.records.put_back(people.came, people.left, people.died)
         self.waiting, self.emitted = list(people.waiting), list(people.emitted)
         self.routes.put_back(people.routes)
         self.bonds = people.bonds

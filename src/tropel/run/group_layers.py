@@ -183,12 +183,10 @@ class GroupLayers:
             self.check_goal(goal, group)
         columns = set(declared)
         check_has_traits(told.personality, group=group, model=type(model).__name__, columns=columns)
-        if told.families is None:
-            # Habits for families know leaders too, but only within families.
-            within = [h for h in self.habits[number] if "family" in {c.name for c in h.all_columns}]
-            others = (self.planners[number], *(h for h in self.habits[number] if h not in within), model)
-            columns = {c.name for layer in others for c in layer.all_columns}
         bonds = {name: getattr(told, name) for name in ("families", "follow", "leader")}
+        if told.families is not None:
+            del bonds["leader"]  # one in each family, which whatever keeps families together knows
+        columns = {c.name for c in model.all_columns} | {name for h in self.habits[number] for name in h.binds}
         check_has_bonds(bonds, group=group, model=type(model).__name__, columns=columns)
 
     def check_goal(self, goal: PlaceLike, group: str | None) -> None:

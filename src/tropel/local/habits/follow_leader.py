@@ -62,6 +62,7 @@ class FollowLeader(Habit):
     """Agents with a leader walk to it and stay close. `pull` is its weight, `gap` and `reach` are distances [m]."""
 
     declares = Declaration(columns=(LEADER,), periodic_space=True)
+    binds = ("leader",)
 
     @checked_arguments
     def __init__(

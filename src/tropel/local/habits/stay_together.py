@@ -114,6 +114,7 @@ class StayTogether(Habit):
     """Families walk together, with any model that follows directions. In 2D."""
 
     declares = Declaration(columns=(FAMILY, LEADER))
+    binds = ("family",)
 
     @checked_arguments
     def __init__(self, *, reach: Annotated[float, REACH] = 2.0) -> None:
