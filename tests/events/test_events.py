@@ -12,7 +12,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from tropel import (
+from tropel import Flocking, (
     Direct,
     Disc,
     Door,
@@ -95,6 +95,7 @@ ONE_OF_EACH = [
     events.MoveTarget(name="bar", position=(6, 2)),
     events.RemoveTarget(name="bar"),
     events.SetGoal(goal="bar", group="a"),
+    events.SetLeader(group="a", leader="central"),
     events.SetParameter(name="desired_speed", value=Normal(1.0, 0.1), group="b"),
     events.SetParameter(name="radius", value=0.1),
     events.Drift(name="desired_speed", to=Uniform(0.5, 0.9), over=0.3, group="a"),
@@ -114,6 +115,8 @@ ONE_OF_EACH = [
 
 def simulation_for(event: Any) -> Simulation:
     """One in which the event can happen: layers need somebody who lays them."""
+    if event.kind == "set_leader":
+        return simulation(local=Flocking())
     if event.kind not in ("add_value_map", "remove_value_map"):
         return simulation()
     return simulation(planning=PathPlans(value_maps={"edges": ValueMap(Openness())}), local=Lattice())

@@ -193,8 +193,13 @@ class Bonds:
             self.own_leader[number] = self._designated(how, state, rows, who)
         chosen = int(self.own_leader[number])
         self._lead(state, rows, chosen)
-        followers = rows[state.id[rows] != chosen]
-        state.goal[followers], state.route[followers], state.goal_point[followers] = NO_GOAL, -1, 0.0
+        self._only_the_leader_has_a_goal(state, rows, chosen)
+
+    @staticmethod
+    def _only_the_leader_has_a_goal(state: AgentState, rows: Ints, leader: int) -> None:
+        followers = rows[state.id[rows] != leader]
+        state.goal[followers], state.goal_point[followers] = NO_GOAL, 0.0
+        state.route[followers], state.leg[followers] = -1, 0
 
     @staticmethod
     def _is_there(agent: int, state: AgentState) -> bool:
@@ -258,6 +263,7 @@ class Bonds:
             self.leaders.replace(state, self.world, living, old, new)
         elif not led:
             self._lead(state, living, new)
+            self._only_the_leader_has_a_goal(state, living, new)
         check_follows(state)
 
     def without_followers(self, state: AgentState, rows: Ints) -> Ints:
