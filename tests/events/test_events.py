@@ -12,10 +12,11 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from tropel import Flocking, (
+from tropel import (
     Direct,
     Disc,
     Door,
+    Flocking,
     Group,
     Hazard,
     Lattice,
