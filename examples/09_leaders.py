@@ -25,4 +25,4 @@ sim.at(8.0, events.SetLeader(group="tour", leader="nearest"))
 sim.at(14.0, lambda sim: sim.remove_agents(ids=[int(sim.population.bonds.own_leader[0])]))
 summary = sim.run(until="empty", limit=120.0)
 assert len(sim.agents) == 0
-print(f"{sim.population.departed} of 12 came along to the exit; the last one left after {summary.evacuation_time:.0f} s")
+print(f"{sim.population.departed} of 12 left; the last one after {summary.evacuation_time:.0f} s")

@@ -305,8 +305,10 @@ class Simulation:
         A goal is a place (a name, a point such as `(3, 4)` or a `Place`), "nearest exit", "nearest target" or "none".
         Agents that arrive go on to the places in `then`, one after the other, and with `repeat` to the first again.
         """
+        ids = None if ids is None else list(ids)
+        groups = self.population.groups_of(ids, group)
         for each in (goal, *then):
-            self.layers.check_goal(each, group)
+            self.layers.check_goal(each, groups)
         self.population.set_goal(goal, group=group, ids=ids, then=then, repeat=repeat)
 
     @checked_arguments

@@ -271,6 +271,19 @@ def test_what_followers_do_does_not_jump_when_their_leader_is_gone(local: Any, s
         place = at + sim.agents.handover[followers]
 
 
+def test_a_successor_is_designated_as_the_leader_was() -> None:
+    """In a row, the middle one follows a leader in the middle, and the front one a leader in front."""
+    for how, heirs in (("central", {1, 3}), ("nearest", {3})):
+        for told in ({"leader": how}, {"families": 5, "leader": how}):
+            party = Group("party", positions=LINE[:5], goal="end", **told)
+            sim = Simulation(field(), party, planning=Direct(), local=Flocking() if len(told) == 1 else Walk())
+            old = int(sim.agents.id[sim.agents.leader == -1][0])
+            sim.step()
+            sim.remove_agents(ids=[old])
+            sim.step()
+            assert set(sim.agents.id[sim.agents.leader == -1].tolist()) <= heirs
+
+
 def test_a_leader_by_event_takes_over_the_goal() -> None:
     sim = led("central")
     sim.at(0.5, events.SetLeader(group="party", leader="nearest"))

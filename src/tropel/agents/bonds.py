@@ -136,8 +136,8 @@ def nearest_of(
 
 # The bonds of a crowd ------------------------------------------------------------------------------------------------
 
-#: In the place of a designation: groups that do not lead themselves.
-_NOT_LED = -3
+#: In the place of a designation: none was given.
+_UNTOLD = -3
 
 
 class Bonds:
@@ -147,13 +147,13 @@ class Bonds:
         self.world = world
         self.leaders = Leaders(world.dim)
         self.own_leader: Ints = np.full(groups, NOBODY, dtype=np.int64)  #: of groups that are led by one of their own
-        self._rule: Ints = np.full(groups, _NOT_LED, dtype=np.int64)  #: how they designate it: -1, -2 or a number
+        self._rule: Ints = np.full(groups, _UNTOLD, dtype=np.int64)  #: how leaders are designated: -1, -2 or a number
         self.follows: list[list[int]] = [[] for _ in range(groups)]  #: groups that each was declared to follow
 
     def rule(self, number: int) -> str | int | None:
-        """How a group designates the leader among its own; None if it has none."""
+        """How a group designates leaders; None if it was not told."""
         code = int(self._rule[number])
-        return None if code == _NOT_LED else code if code >= 0 else DESIGNATIONS[-1 - code]
+        return None if code == _UNTOLD else code if code >= 0 else DESIGNATIONS[-1 - code]
 
     def _set_rule(self, number: int, how: str | int) -> None:
         self._rule[number] = -1 - DESIGNATIONS.index(how) if isinstance(how, str) else how
@@ -162,15 +162,16 @@ class Bonds:
 
     def bind(self, told: Personal, state: AgentState, rows: Ints, led_by: Ints | None, who: str) -> None:
         """Group newcomers into families and give them leaders; `led_by` are the living of the group they follow."""
+        if told.leader is not None and len(rows):
+            self._set_rule(int(state.group[rows[0]]), told.leader)
         if told.families is not None:
             ids = state.id[rows]
             first = cut_into_families(state.position[rows], told.families)
             state.columns["family"][rows] = FIRST_NUMBER + ids[first]
             if told.leader is not None:
                 for head in np.unique(first):
-                    self._lead(
-                        state, rows[first == head], self._designated(told.leader, state, rows[first == head], who)
-                    )
+                    members = rows[first == head]
+                    self._lead(state, members, self._designated(told.leader, state, members, who))
         elif told.leads_itself:
             self._bind_to_own(told, state, rows, who)
         if led_by is not None and len(led_by) and not told.leads_itself:
@@ -179,7 +180,7 @@ class Bonds:
             else:
                 place = state.position
                 state.columns["leader"][rows] = nearest_of(place[rows], place[led_by], state.id[led_by])
-        if LEADER.name in state.columns:
+        if told.follow is not None or told.leader is not None or LEADER.name in told.parameters:
             check_follows(state)
 
     def _bind_to_own(self, told: Personal, state: AgentState, rows: Ints, who: str) -> None:
@@ -226,7 +227,7 @@ class Bonds:
         """Let others succeed leaders that are gone."""
         rules = [self.rule(number) for number in range(len(self.follows))]
         if self.leaders.keep_up(state, self.world, rules, self.follows, dt=dt, reduce=reduce):
-            for number in np.flatnonzero(self._rule != _NOT_LED).tolist():
+            for number in np.flatnonzero(self.own_leader != NOBODY).tolist():
                 led = (state.group == number) & (state.dead == 0)
                 led[state.owned :] = False
                 followed = reduce.union(state.columns["leader"][led])
@@ -287,7 +288,7 @@ class Bonds:
         shape = (len(self.follows),)
         fresh.follows = self.follows
         fresh.own_leader = taken(stored, "bonds/own_leader", dtype="int64", shape=shape, low=NOBODY, high=next_id - 1)
-        fresh._rule = taken(stored, "bonds/rule", dtype="int64", shape=shape, low=_NOT_LED)
+        fresh._rule = taken(stored, "bonds/rule", dtype="int64", shape=shape, low=_UNTOLD)
         fresh.leaders = self.leaders.read(stored, goals=goals, routes=routes)
         if len(fresh.leaders.id) and fresh.leaders.id[-1] >= next_id:
             raise CheckpointError(f"'leaders/id' holds {fresh.leaders.id[-1]}; the next agent would be {next_id}")

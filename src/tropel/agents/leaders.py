@@ -256,7 +256,7 @@ class Leaders:
         for gone in ids[~self._are_there(ids, state, reduce)].tolist():
             party = np.flatnonzero((leader == gone) & (state.dead == 0))
             if gone in never:
-                self._follow(state, world, party, NOBODY, None)
+                self._follow(state, party, NOBODY, 0.0)
                 continue
             known = int(np.searchsorted(self.id, gone))
             groups = reduce.union(state.group[party].astype(np.int64)).tolist()
@@ -270,9 +270,16 @@ class Leaders:
                 rule = rules[groups[0]]
                 new = choice.designate("nearest" if not isinstance(rule, str) else rule, party)
                 self._inherit(state, new, known)
-            place = self.place[known].copy()
+            offset = nearest_images((self.place[known] - self._place_of(new, state, reduce))[None], world.period)[0]
             self._rename(gone, new)
-            self._follow(state, world, party, new, place)
+            self._follow(state, party, new, offset)
+
+    def _place_of(self, agent: int, state: AgentState, reduce: Reductions) -> Floats:
+        """Where an agent is that one process moves."""
+        rows = state.rows_of([agent])
+        here = len(rows) > 0 and rows[0] < state.owned
+        mine = state.position[rows[0]] if here else np.zeros(self._dim)
+        return reduce.counts(mine.view(np.int64)).view(np.float64)
 
     def _rename(self, old: int, new: int) -> None:
         """What is known of a leader belongs to its successor, unless that one leads others already."""
@@ -292,18 +299,13 @@ class Leaders:
                 state.columns[name][rows] = getattr(self, name)[known]
 
     @staticmethod
-    def _follow(state: AgentState, world: World, party: Ints, new: int, place: Floats | None) -> None:
-        """Let agents follow another one; at first they pursue a place."""
-        leader, offset = state.columns["leader"], state.columns["handover"]
-        leader[party] = new
-        itself = party[state.id[party] == new]
-        leader[itself], offset[itself] = NOBODY, 0.0
-        others = party[state.id[party] != new]
-        now = state.rows_of([new])
-        if place is None or not len(now):
-            offset[others] = 0.0
-        else:
-            offset[others] += nearest_images(place - state.position[now[0]], world.period)
+    def _follow(state: AgentState, party: Ints, new: int, offset: Floats | float) -> None:
+        """Let agents follow another one; the place that they pursued is at an offset from it."""
+        leader, handover = state.columns["leader"], state.columns["handover"]
+        itself, others = party[state.id[party] == new], party[state.id[party] != new]
+        leader[itself], handover[itself] = NOBODY, 0.0
+        leader[others] = new
+        handover[others] = handover[others] + offset if new != NOBODY else 0.0
 
     def replace(self, state: AgentState, world: World, party: Ints, old: int, new: int) -> None:
         """Make another agent the leader of a party, with the goal and route of the one it follows; both are there."""
@@ -312,7 +314,8 @@ class Leaders:
             state.columns[name][after] = state.columns[name][before]
         state.goal[before], state.route[before], state.leg[before] = NO_GOAL, NOBODY, 0
         self._rename(old, new)
-        self._follow(state, world, np.append(party, before), new, state.position[before])
+        offset = nearest_images((state.position[before] - state.position[after])[None], world.period)[0]
+        self._follow(state, np.append(party, before), new, offset)
 
     # What is known of them --------------------------------------------------------------------------------------
 

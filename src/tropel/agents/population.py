@@ -343,6 +343,12 @@ class Population:
 
     # Changing ---------------------------------------------------------------------------------------------------
 
+    def groups_of(self, ids: Sequence[int] | None, group: str | None) -> list[str]:
+        """The groups that the agents with these ids are in; without ids, a group or all of them."""
+        if ids is not None:
+            return [self.groups[number] for number in np.unique(self.state.group[self._listed(ids)]).tolist()]
+        return self.groups if group is None else [group]
+
     def set_goal(
         self,
         goal: PlaceLike,

@@ -179,8 +179,10 @@ class SetGoal(Event):
     repeat: Annotated[bool, Field(description="whether the first goal follows the last")] = False
 
     def check(self, sim: Simulation, step: int) -> None:
+        # To which groups single agents belong is known when the event is due.
+        groups = () if self.ids is not None else sim.groups if self.group is None else (self.group,)
         for goal in (self.goal, *self.then):
-            sim.layers.check_goal(goal, self.group)
+            sim.layers.check_goal(goal, groups)
             if isinstance(goal, Place) and goal.point is not None:
                 check_point(sim.world, goal.point, "set_goal")
         if self.repeat and not self.then:

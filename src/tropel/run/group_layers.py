@@ -7,7 +7,7 @@ they fit together.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -178,9 +178,8 @@ class GroupLayers:
             column = parameter_named(name, declared, f"group '{group}'")
             if is_number(value):
                 column.check(value, f"group '{group}'")
-        self.check_goal(told.goal, group)
-        for goal in told.then:
-            self.check_goal(goal, group)
+        for goal in (told.goal, *told.then):
+            self.check_goal(goal, [group])
         columns = set(declared)
         check_has_traits(told.personality, group=group, model=type(model).__name__, columns=columns)
         bonds = {name: getattr(told, name) for name in ("families", "follow", "leader")}
@@ -189,13 +188,13 @@ class GroupLayers:
         columns = {c.name for c in model.all_columns} | {name for h in self.habits[number] for name in h.binds}
         check_has_bonds(bonds, group=group, model=type(model).__name__, columns=columns)
 
-    def check_goal(self, goal: PlaceLike, group: str | None) -> None:
-        """Raise if a group (None: any of them) would be sent to a point that its planner makes no plan for."""
+    def check_goal(self, goal: PlaceLike, groups: Collection[str]) -> None:
+        """Raise if one of some groups would be sent to a point that its planner makes no plan for."""
         place = as_place(goal)
         if isinstance(place, str) or place.point is None:
             return
         for number, name in enumerate(self.groups):
-            if group in (None, name) and follows_ground(self.models[number]):
+            if name in groups and follows_ground(self.models[number]):
                 raise ParameterError(
                     f"group '{name}' walks on cells by plans, which lead to named places only, so it cannot go to the "
                     f"point {place}; add a target there and send it to that"
