@@ -44,6 +44,15 @@ def test_a_planner_an_environment_and_a_model_are_written_as_the_guide_says(tmp_
     run([sys.executable, str(script)], tmp_path)
 
 
+def test_places_routes_and_leaders_are_used_as_their_page_says(tmp_path):
+    page = (ROOT / "docs" / "places.md").read_text(encoding="utf-8")
+    snippets = blocks("python", page)
+    assert len(snippets) >= 3
+    script = tmp_path / "places.py"
+    script.write_text("\n".join(snippets), encoding="utf-8")
+    run([sys.executable, str(script)], tmp_path)
+
+
 def test_the_models_are_used_as_the_overview_says(tmp_path):
     overview = (ROOT / "docs" / "models.md").read_text(encoding="utf-8")
     script = tmp_path / "models.py"

@@ -3,8 +3,8 @@
 In a 2D world with walls people must find their way and walk like people: `FlowField` and `Walk`, measured by the
 standard tests of the field (docs/verification.md). In open space, in periodic space and in 3D there is nothing to find
 a way around: `Direct` and `Seek`, in open 2D space with `KeepRight`, or people that meet would stand in each other's
-way. A model that follows the ground gets a planner that publishes one, `PathPlans`. Everybody avoids hazards, and
-families stay together.
+way. A model that follows the ground gets a planner that publishes one, `PathPlans`. Everybody avoids hazards,
+families stay together, and agents that have a leader follow it.
 """
 
 from __future__ import annotations
@@ -89,7 +89,10 @@ def _habits(
     # `Walk` keeps right by itself.
     in_the_open = world.dim == 2 and not has_walls(world) and not world.is_periodic
     default = {False: usual, True: (_keep_right(), *usual) if in_the_open and unchosen else usual}
+    led = {_group_of(item) for item in declared if item.follow is not None or "leader" in item.parameters}
+    led |= {_group_of(item) for item in declared if item.leader is not None and item.families is None}
     found: dict[str, Sequence[Habit]] = {}
+    following: Habit | None = None
     for name in groups:
         model = models.get(name)
         own = given.get(name) if isinstance(given, Mapping) else given
@@ -103,7 +106,25 @@ def _habits(
             if not isinstance(habit, Habit):
                 raise ParameterError(f"habits: {habit!r:.60} is not a habit; use objects such as KeepRight()")
         found[name] = (default[name in unchosen] if own is None else tuple(own)) if directed else ()
+        if directed and own is None and name in led and not _has_leaders(model):
+            following = following or _follow_leader()
+            found[name] = (following, *found[name])
     return found
+
+
+def _group_of(item: Group | Source) -> str:
+    return item.name if isinstance(item, Group) else item.group
+
+
+def _has_leaders(model: Any) -> bool:
+    """Whether a model has a rule of its own for agents that follow others."""
+    return isinstance(model, Model) and "leader" in {column.name for column in model.all_columns}
+
+
+def _follow_leader() -> Habit:
+    from tropel.local.habits.follow_leader import FollowLeader
+
+    return FollowLeader()
 
 
 def default_habits(*, families: bool) -> tuple[Habit, ...]:

@@ -207,6 +207,8 @@ HABITS = Kind(
         Entry("avoid_hazards", "tropel.local.habits.avoid_hazards:AvoidHazards", warm_up="habits"),
         Entry("keep_right", "tropel.local.habits.keep_right:KeepRight", warm_up="habits"),
         Entry("stay_together", "tropel.local.habits.stay_together:StayTogether", warm_up="habits"),
+        Entry("follow_leader", "tropel.local.habits.follow_leader:FollowLeader", warm_up="habits"),
+        Entry("wait_for_followers", "tropel.local.habits.wait_for_followers:WaitForFollowers", warm_up="habits"),
     ],
 )
 
@@ -238,6 +240,7 @@ EVENTS = Kind(
         Entry("move_target", "tropel.events.kinds:MoveTarget"),
         Entry("remove_target", "tropel.events.kinds:RemoveTarget"),
         Entry("set_goal", "tropel.events.kinds:SetGoal"),
+        Entry("set_leader", "tropel.events.kinds:SetLeader"),
         Entry("set_parameter", "tropel.events.kinds:SetParameter"),
         Entry("drift", "tropel.events.gradual:Drift"),
         Entry("surge", "tropel.events.gradual:Surge"),

@@ -1,6 +1,6 @@
 """The simulation: a world full of agents that moves forward one step at a time.
 
-`Simulation.step` is the architecture: events → planning → (environment → local → integrate, once per phase) →
+`Simulation.step` is the architecture: events → decide → planning → (environment → local → integrate, once per phase) →
 collisions → settled → exits → record. It knows no layer by name; `defaults.py` knows those that
 are used when none is given. `run/group_layers.py` knows which
 group has which layer, `run/phases.py` when they act, `run/stages.py` what they get, and `contracts` what they promise.
@@ -46,6 +46,7 @@ from tropel.run.replay import Replay
 from tropel.run.snapshot import digest_of_setup, hash_simulation, restore_simulation, save_simulation
 from tropel.run.stages import Stages, Timing
 from tropel.world import World
+from tropel.world.places import PlaceLike
 from tropel.world.value_maps import ValueMap
 
 if TYPE_CHECKING:
@@ -130,6 +131,8 @@ class Simulation(CurrentState):
         with self.timing("events"):
             self.observers.step_begins(self)
             self._apply_events()
+        with self.timing("decide"):
+            self.population.decide(self.layers.seen_within, dt=self.dt, reduce=self.reduce)
         with self.timing("planning"):
             moment = self._stages.plan()
         for phase in self.layers.phases:
@@ -226,9 +229,39 @@ class Simulation(CurrentState):
         return self.population.remove(group=group, region=region, ids=ids)
 
     @checked_arguments
-    def set_goal(self, goal: str, *, group: str | None = None) -> None:
-        """Send a group, or all agents, to an exit or target by name, "nearest exit", "nearest target" or "none"."""
-        self.population.set_goal(goal, group=group)
+    def set_goal(
+        self,
+        goal: PlaceLike,
+        *,
+        group: str | None = None,
+        ids: Annotated[Iterable[int] | None, CHECKED_ELSEWHERE] = None,
+        then: Annotated[Sequence[PlaceLike], CHECKED_ELSEWHERE] = (),
+        repeat: bool = False,
+    ) -> None:
+        """Send a group, the agents with these ids, or all agents somewhere.
+
+        A goal is a place (a name, a point such as `(3, 4)` or a `Place`), "nearest exit", "nearest target" or "none".
+        Agents that arrive go on to the places in `then`, one after the other, and with `repeat` to the first again.
+        """
+        ids = None if ids is None else list(ids)
+        groups = self.population.groups_of(ids, group)
+        for each in (goal, *then):
+            self.layers.check_goal(each, groups)
+        self.population.set_goal(goal, group=group, ids=ids, then=then, repeat=repeat)
+
+    @checked_arguments
+    def set_leader(
+        self,
+        group: str,
+        leader: Annotated[str | int | None, CHECKED_ELSEWHERE] = None,
+        *,
+        id: int | None = None,
+    ) -> None:
+        """Let one agent of a group lead all others: "nearest" to the goal, "central", a number from 0, or by its id.
+
+        It takes over the goal of the leader before, and the followers turn to it within a few seconds.
+        """
+        self.population.set_leader(group, leader, id=id)
 
     @checked_arguments
     def set_parameter(self, name: str, value: Any, *, group: str | None = None) -> None:

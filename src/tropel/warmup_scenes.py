@@ -169,12 +169,38 @@ def _kinetic_neighbourhoods() -> None:
 
 
 def _habits() -> None:
-    from tropel import AvoidHazards, Group, Hazard, KeepRight, Simulation, StayTogether, Walk, World
+    from tropel import (
+        AvoidHazards,
+        FlowField,
+        FollowLeader,
+        Group,
+        Hazard,
+        KeepRight,
+        Place,
+        Seek,
+        Simulation,
+        StayTogether,
+        WaitForFollowers,
+        Walk,
+        World,
+    )
 
     fire = {"fire": Hazard(inner=0.3, position=(8.5, 0.5))}
     world = World(shapely.box(0, 0, 10, 4), exits={"out": shapely.box(9, 1, 10, 3)}, hazards=fire)
     people = Group("people", count=12, region=shapely.box(0, 0, 8, 4), families=3)
     _use(Simulation(world, people, local=Walk(), habits=[KeepRight(), StayTogether(), AvoidHazards()], dt=0.1))
+    bent = World(shapely.box(0, 0, 10, 4), walls=[[(5, 0), (5, 3)]], doors={"door": [(8, 0), (8, 4)]})
+    party = Group("party", count=5, region=shapely.box(0, 0, 4, 3), goal=(4.0, 2.0), then=[Place(door="door")],
+                  leader="nearest")  # fmt: skip
+    habits = [FollowLeader(), WaitForFollowers()]
+    for planner in (None, FlowField()):
+        sim = Simulation(bent, party, planning=planner, local=Seek(), habits=habits, dt=0.1)
+        sim.run(until=1.0)
+        sim.set_goal(Place(door="door"))
+        sim.step()
+    space = World.box((0, 0, 0), (9, 9, 9))
+    _use(Simulation(space, Group("party", count=4, goal=(8.0, 8.0, 8.0), then=[(1.0, 1.0, 1.0)], leader="nearest"),
+                    local=Seek(), habits=habits, dt=0.1))  # fmt: skip
 
 
 def _use_in_a_box(model: Any, planner: Any = None) -> None:

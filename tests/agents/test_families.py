@@ -9,7 +9,7 @@ import pytest
 import shapely
 
 from tropel import Group, Lattice, PathPlans, Seek, Simulation, Source, World, events
-from tropel.agents.groups import FIRST_NUMBER, cut_into_families
+from tropel.agents.bonds import FIRST_NUMBER, cut_into_families
 from tropel.errors import ParameterError, ScenarioError
 from tropel.scenario.loading import parse_scenario
 
@@ -100,8 +100,6 @@ def test_a_family_is_a_whole_number_of_people(families: object) -> None:
 def test_nonsense_is_refused_with_the_remedy() -> None:
     with pytest.raises(ParameterError, match=r"'people' follows 'giude'.*did you mean 'guide'"):
         simulation(Group("people", count=2, follow="giude"), Group("guide", count=1))
-    with pytest.raises(ParameterError, match="follow names another group"):
-        Group("people", count=2, follow="people")
     with pytest.raises(ParameterError, match="which has no agents at the start"):
         simulation(Group("people", count=2, follow="guide"), Group("guide", count=0))
     with pytest.raises(ParameterError, match="either families or the parameter family"):

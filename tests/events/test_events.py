@@ -16,6 +16,7 @@ from tropel import (
     Direct,
     Disc,
     Door,
+    Flocking,
     Group,
     Hazard,
     Lattice,
@@ -95,6 +96,7 @@ ONE_OF_EACH = [
     events.MoveTarget(name="bar", position=(6, 2)),
     events.RemoveTarget(name="bar"),
     events.SetGoal(goal="bar", group="a"),
+    events.SetLeader(group="a", leader="central"),
     events.SetParameter(name="desired_speed", value=Normal(1.0, 0.1), group="b"),
     events.SetParameter(name="radius", value=0.1),
     events.Drift(name="desired_speed", to=Uniform(0.5, 0.9), over=0.3, group="a"),
@@ -114,6 +116,8 @@ ONE_OF_EACH = [
 
 def simulation_for(event: Any) -> Simulation:
     """One in which the event can happen: layers need somebody who lays them."""
+    if event.kind == "set_leader":
+        return simulation(local=Flocking())
     if event.kind not in ("add_value_map", "remove_value_map"):
         return simulation()
     return simulation(planning=PathPlans(value_maps={"edges": ValueMap(Openness())}), local=Lattice())

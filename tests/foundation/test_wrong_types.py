@@ -160,8 +160,7 @@ def flock(*follows: tuple[str, str | None]) -> tropel.Simulation:
 
 
 def test_groups_that_follow_each_other_in_a_circle_are_refused() -> None:
-    with pytest.raises(ParameterError, match="names another group"):
-        flock(("a", "a"))
+    assert flock(("a", "a")).population.bonds.own_leader[0] >= 0  # one of its own leads it
     with pytest.raises(ParameterError, match="group 'a', which follows 'b', which follows 'a': one of them must lead"):
         flock(("a", "b"), ("b", "a"))
     with pytest.raises(ParameterError, match="which follows 'c', which follows"):
@@ -169,8 +168,6 @@ def test_groups_that_follow_each_other_in_a_circle_are_refused() -> None:
     chain = flock(("a", "b"), ("b", "c"), ("c", None))
     with pytest.raises(ParameterError, match="one of them must lead"):
         chain.at(1.0, events.AddAgents(group="c", count=1, follow="a"))
-    with pytest.raises(ParameterError, match="'a', which follows 'a'"):
-        chain.at(1.0, events.AddAgents(group="a", count=1, follow="a"))
     chain.at(1.0, events.AddAgents(group="a", count=1, follow="c"))
 
 

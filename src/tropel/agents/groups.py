@@ -1,7 +1,7 @@
 """Groups: named sets of agents that are declared together and may have their own planner and steering model.
 
-In reading order: bonds (families, and agents that follow another group), `Personal` with the properties that may
-differ from agent to agent, `Group`, and `Source`, which adds agents while the simulation runs.
+In reading order: `Personal` with the properties that may differ from agent to agent, `Group`, and `Source`, which adds
+agents while the simulation runs.
 """
 
 from __future__ import annotations
@@ -10,126 +10,24 @@ import math
 import reprlib
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
-from numbers import Integral
 from typing import Annotated, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tropel._kernels.philox import normals, random_key, uniforms
+from tropel.agents.bonds import check_bonds
 from tropel.agents.distributions import draw_quantity
+from tropel.agents.goals import aim_of
 from tropel.agents.personality import Personality, draw_personality, shares_of
-from tropel.agents.state import (
-    DESIRED_SPEED,
-    NEAREST_EXIT,
-    NEAREST_TARGET,
-    NO_GOAL,
-    RADIUS,
-    SENSE_RADIUS,
-    Column,
-)
+from tropel.agents.state import DESIRED_SPEED, RADIUS, SENSE_RADIUS, Column
 from tropel.errors import ParameterError, is_finite, named_parameters, suggest
 from tropel.foundation.arguments import CHECKED_ELSEWHERE, LATEST, numbers_in
 from tropel.foundation.quantities import Quantity, is_number
-from tropel.registry import HABITS, MODELS, Entry
 from tropel.world import World
+from tropel.world.places import PlaceLike, as_place
 from tropel.world.shapes import ShapeLike
 
-# Bonds: families, and agents that follow an agent of another group. Models that use them declare the columns `family`
-# (a number that its members share) and `leader` (an id), -1 for none. The code here fills them in for groups that are
-# declared with `families` or `follow`.
-
-#: Families made here are numbered from this on, by the id of a member; lower numbers are free for your own families.
-FIRST_NUMBER = 1 << 30
-#: The columns that `families` and `follow` fill in.
-COLUMN_OF = {"families": "family", "follow": "leader"}
-
-
-def check_bonds(families: Any, follow: Any, parameters: Any, *, group: str, who: str) -> None:
-    """Raise if the declared bonds make no sense; `who` begins the message."""
-    if families is not None and (isinstance(families, bool) or not isinstance(families, Integral) or families < 2):
-        raise ParameterError(f"{who}: families is the number of people per family, at least 2, not {families!r}")
-    if follow is not None and (not isinstance(follow, str) or follow == group):
-        raise ParameterError(f"{who}: follow names another group, whose nearest agent is followed, not {follow!r}")
-    for told, column in COLUMN_OF.items():
-        if (families if told == "families" else follow) is not None and column in parameters:
-            raise ParameterError(f"{who}: give either {told} or the parameter {column}, which it sets")
-
-
-def check_no_circle(follows: Mapping[str, set[str]]) -> None:
-    """Raise if a group follows itself through others: none of them would lead."""
-    for begin in follows:
-        came_from: dict[str, str] = {}
-        waiting = [begin]
-        while waiting:
-            group = waiting.pop()
-            for leader in follows.get(group, ()):
-                if leader not in came_from:
-                    came_from[leader] = group
-                    waiting.append(leader)
-        if begin in came_from:
-            way = [begin, came_from[begin]]
-            while way[-1] != begin:
-                way.append(came_from[way[-1]])
-            circle = "', which follows '".join(reversed(way))
-            raise ParameterError(f"group '{circle}': one of them must lead; leave its follow out")
-
-
-def check_has_bonds(families: Any, follow: Any, *, group: str, model: str, columns: set[str]) -> None:
-    """Raise if the model that steers a group does not use families or leaders."""
-    for told, given in (("families", families), ("follow", follow)):
-        if given is not None and COLUMN_OF[told] not in columns:
-            raise ParameterError(
-                f"group '{group}': {told} sets the column {COLUMN_OF[told]}, which its steering model {model} does not "
-                f"have; {_what_has(COLUMN_OF[told])}, or leave {told} out"
-            )
-
-
-def _what_has(column: str) -> str:
-    """Which of tropel's own models and habits have a column, as advice."""
-    advice = {"steer it with": MODELS, "give it the habit": HABITS}
-    having = {
-        say: " or ".join(made.__name__ for made in map(Entry.load, kind.values()) if column in _columns_of(made))
-        for say, kind in advice.items()
-    }
-    return ", ".join(f"{say} {names}" for say, names in having.items() if names)
-
-
-def _columns_of(layer: type[Any]) -> set[str]:
-    return {column.name for column in layer().declares.columns}
-
-
-def cut_into_families(position: NDArray[np.float64], size: int) -> NDArray[np.int64]:
-    """For each agent the row of its family's first member. Families are neighbours; the last may be smaller.
-
-    The agents are halved across the longer side of their bounding box, recursively, between whole families.
-    """
-    first = np.empty(len(position), dtype=np.int64)
-    parts = [np.arange(len(position))] if len(position) else []
-    while parts:
-        rows = parts.pop()
-        families = -(-len(rows) // size)
-        if families == 1:
-            first[rows] = rows.min()
-            continue
-        axis = int(np.argmax(np.ptp(position[rows], axis=0)))
-        ordered = rows[np.argsort(position[rows, axis], kind="stable")]
-        middle = families // 2 * size
-        parts += [ordered[:middle], ordered[middle:]]
-    return first
-
-
-def nearest_of(
-    position: NDArray[np.float64], leaders: NDArray[np.float64], ids: NDArray[np.int64]
-) -> NDArray[np.int64]:
-    """For each place the id of the nearest leader."""
-    from scipy.spatial import cKDTree
-
-    return np.asarray(ids[cKDTree(leaders).query(position)[1]], dtype=np.int64)
-
-
-#: Goals that are not the name of an exit or a target.
-SPECIAL_GOALS = {"nearest exit": NEAREST_EXIT, "nearest target": NEAREST_TARGET, "none": NO_GOAL}
 #: No sensible group has more; larger ones are refused before any memory is allocated.
 MOST_AGENTS = 1_000_000_000
 DELAY = Quantity(name="delay", unit="s", low=0.0, high=1e12, about="how long the agent stands still at first")
@@ -141,7 +39,11 @@ _PERSONAL: tuple[Quantity, ...] = (RADIUS, DESIRED_SPEED, SENSE_RADIUS, DELAY)
 class Personal:
     """Per-agent properties; each is a number, a distribution or an array with one value per agent."""
 
-    goal: str = "nearest exit"  #: an exit or target by name, "nearest exit", "nearest target" or "none"
+    goal: PlaceLike = (
+        "nearest exit"  #: a place (a name, a point, a `Place`), "nearest exit", "nearest target" or "none"
+    )
+    then: Annotated[Sequence[PlaceLike], CHECKED_ELSEWHERE] = ()  #: goals after that one: each is next on arrival
+    repeat: bool = False  #: whether the first goal follows the last
     radius: Any = RADIUS.default  #: of the body [m]
     desired_speed: Any = DESIRED_SPEED.default  #: when nothing is in the way [m/s]
     sense_radius: Any = SENSE_RADIUS.default  #: how far others are noticed, centre to centre [m]
@@ -149,7 +51,16 @@ class Personal:
     personality: Personality | None = None  #: a preset such as "cautious", or shares; `parameters` override it
     parameters: Mapping[str, Any] = field(default_factory=dict)  #: columns that planners or steering models declare
     families: int | None = None  #: people per family: neighbours are grouped into families that stay together
-    follow: str | None = None  #: a group, whose nearest agent is followed
+    follow: str | None = None  #: a group, whose nearest agent is followed; the own group has one leader
+    #: how one leader is designated, of the group to follow, of the own group or of each family: "nearest" to the goal,
+    #: "central", or the number of an agent of that group from 0
+    leader: Annotated[str | int | None, CHECKED_ELSEWHERE] = None
+
+    @property
+    def leads_itself(self) -> bool:
+        """Whether one of the newcomers, or of those of their group, leads the others."""
+        own = self.group if isinstance(self, Source) else getattr(self, "name", None)
+        return self.families is None and (self.follow == own or (self.follow is None and self.leader is not None))
 
     def values(
         self,
@@ -171,7 +82,7 @@ class Personal:
         for quantity in _PERSONAL:
             drawn[quantity.name] = one_each(quantity, getattr(self, quantity.name))
         drawn["start_time"] = time + drawn.pop("delay")
-        drawn["goal"] = goal_number(world, self.goal, group)
+        drawn["goal"], drawn["goal_point"] = aim_of(world, self.goal, who)
         if self.personality is not None:
             traits, speed = draw_personality(self.personality, seed=seed, group=group, ids=ids)
             drawn["desired_speed"] = drawn["desired_speed"] * speed
@@ -179,6 +90,15 @@ class Personal:
         for name, value in self.parameters.items():
             drawn[name] = one_each(parameter_named(name, columns, who), value)
         return drawn
+
+
+def check_goals(told: Personal, who: str) -> None:
+    """Raise if goals are not given as places; whether the world has them is seen later."""
+    as_place(told.goal, f"{who}: goal")
+    if isinstance(told.then, str | Mapping) or not isinstance(told.then, Sequence):
+        raise ParameterError(f'{who}: then is a list of goals, such as ["statue", [3.0, 4.0]], not {told.then!r:.60}')
+    for goal in told.then:
+        as_place(goal, f"{who}: then")
 
 
 def parameter_named(name: str, columns: Mapping[str, Column], who: str) -> Column:
@@ -192,7 +112,7 @@ def parameter_named(name: str, columns: Mapping[str, Column], who: str) -> Colum
 
 
 #: Fields of `Personal` that are columns or become one.
-PERSONAL_NAMES = frozenset({"goal", *(quantity.name for quantity in _PERSONAL)})
+PERSONAL_NAMES = frozenset({"goal", "then", "repeat", *(quantity.name for quantity in _PERSONAL)})
 
 
 @named_parameters
@@ -236,25 +156,8 @@ class Group(Personal):
             )
         if self.personality is not None:
             shares_of(self.personality, f"group '{name}'")
-        check_bonds(self.families, self.follow, self.parameters, group=name, who=f"group '{name}'")
-
-
-def goal_number(world: World, goal: str, who: str) -> int:
-    """The value of the `goal` column for a goal given by name."""
-    if goal in SPECIAL_GOALS:
-        if goal == "nearest exit" and not world.exits:
-            return NEAREST_TARGET if world.targets else NO_GOAL
-        return SPECIAL_GOALS[goal]
-    if goal not in world.goal_numbers:
-        raise ParameterError(f"'{who}' has the goal '{goal}'; {suggest(goal, [*world.goal_numbers, *SPECIAL_GOALS])}")
-    if goal not in world.exits and goal not in world.targets:
-        return NO_GOAL  # a target that was removed
-    return world.goal_numbers[goal]
-
-
-def goal_name(world: World, number: int) -> str:
-    """The name of a goal given by the value of the `goal` column."""
-    return next(name for name, known in {**SPECIAL_GOALS, **world.goal_numbers}.items() if known == number)
+        check_goals(self, f"group '{name}'")
+        check_bonds(self.families, self.follow, self.leader, self.parameters, who=f"group '{name}'")
 
 
 # Sources: agents that come in while the simulation runs.
@@ -305,7 +208,8 @@ class Source(Personal):
             raise ParameterError(
                 f"the source of '{group}' lets people in one by one, not in families; add families with AddAgents"
             )
-        check_bonds(None, self.follow, self.parameters, group=group, who=f"the source of '{group}'")
+        check_goals(self, f"the source of '{group}'")
+        check_bonds(None, self.follow, self.leader, self.parameters, who=f"the source of '{group}'")
 
     def arriving(self, *, seed: int, number: int, step: int, dt: float) -> int:
         """How many agents arrive during this step; a pure function of the step."""

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from tropel._kernels.cells import nearest_image
 from tropel._kernels.compile import inlined_kernel, kernel, parallel_kernel
 from tropel._kernels.predicates import inside_edges
+from tropel.agents.leaders import LEADER
 from tropel.agents.state import NEAREST_EXIT, NEAREST_TARGET, NO_GOAL, AgentState, Column, Floats
 from tropel.world import World
 
@@ -40,6 +41,8 @@ _CHUNK = 512
 def _write_boxes(goals, box):
     """Write the bounding box of every exit: x_min, y_min, x_max, y_max."""
     for g in range(goals.is_exit.size):
+        if not goals.is_exit[g]:
+            continue
         box[g, 0] = box[g, 1] = math.inf
         box[g, 2] = box[g, 3] = -math.inf
         for e in range(goals.edge_start[g], goals.edge_start[g + 1]):
@@ -73,7 +76,7 @@ def _arrived_some(first, last, position, goal, dead, goals, takes_out, box, out)
     for i in range(np.uint64(first), np.uint64(last)):
         out[i] = STAYS
         wanted = np.int64(goal[i])
-        if dead[i] or wanted == NO_GOAL:
+        if dead[i] or wanted <= NO_GOAL:
             continue
         for g in range(max(wanted, 0), min(wanted + 1, takes_out.size) if wanted >= 0 else takes_out.size):
             means = wanted >= 0 or wanted == (NEAREST_EXIT if goals.is_exit[g] else NEAREST_TARGET)
@@ -107,7 +110,22 @@ def arrived(state: AgentState, world: World) -> NDArray[np.int32] | None:
         return None
     out = np.empty(len(state), dtype=np.int32)
     box = np.empty((goals.is_exit.size, 4))
-    return out if _arrived(state.position, state.goal, state.dead, goals, takes_out, box, out) else None
+    wanted = with_goals_of_leaders(state)
+    return out if _arrived(state.position, wanted, state.dead, goals, takes_out, box, out) else None
+
+
+def with_goals_of_leaders(state: AgentState) -> NDArray[np.int32]:
+    """The goals of all agents; followers that have none share their leader's, and leave where it leaves."""
+    leader = state.columns.get(LEADER.name)
+    if leader is None or not len(leader):
+        return state.goal
+    rows = np.flatnonzero((leader >= 0) & (state.goal == NO_GOAL))
+    if not len(rows):
+        return state.goal
+    led_by = state.row_of(leader[rows])
+    goal = state.goal.copy()
+    goal[rows[led_by >= 0]] = state.goal[led_by[led_by >= 0]]
+    return goal
 
 
 def walked_out(

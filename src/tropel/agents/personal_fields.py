@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic_core import CoreSchema, core_schema
@@ -12,8 +12,9 @@ from tropel.agents.distributions import Distribution
 from tropel.agents.groups import DELAY
 from tropel.agents.personality import PersonalityField
 from tropel.agents.state import DESIRED_SPEED, RADIUS, SENSE_RADIUS
-from tropel.foundation.field_types import Finite, WholeNumber
+from tropel.foundation.field_types import Finite, NotNegativeWhole, WholeNumber
 from tropel.foundation.quantities import Quantity
+from tropel.world.places import PlaceField
 
 #: A parameter: one number for all agents, or a distribution from which each agent draws its own.
 Value = Finite | Distribution
@@ -61,9 +62,15 @@ class PersonalFields(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    goal: Annotated[str, Field(description='an exit or target, "nearest exit", "nearest target" or "none"')] = (
-        "nearest exit"
-    )
+    goal: Annotated[
+        PlaceField,
+        Field(
+            description='a place (a name, a point [x, y], or a table such as { door = "main" }), "nearest exit", '
+            '"nearest target" or "none"'
+        ),
+    ] = "nearest exit"
+    then: Annotated[tuple[PlaceField, ...], Field(description="goals after that one: each is next on arrival")] = ()
+    repeat: Annotated[bool, Field(description="whether the first goal follows the last")] = False
     radius: Annotated[Value, Drawn(RADIUS)] = RADIUS.default
     desired_speed: Annotated[Value, Drawn(DESIRED_SPEED)] = DESIRED_SPEED.default
     sense_radius: Annotated[Value, Drawn(SENSE_RADIUS)] = SENSE_RADIUS.default
@@ -78,7 +85,16 @@ class PersonalFields(BaseModel):
         WholeNumber | None,
         Field(ge=2, description="people per family: neighbours are grouped into families that stay together"),
     ] = None
-    follow: Annotated[str | None, Field(description="a group, whose nearest agent is followed")] = None
+    follow: Annotated[
+        str | None, Field(description="a group, whose nearest agent is followed; the own group has one leader")
+    ] = None
+    leader: Annotated[
+        Literal["nearest", "central"] | NotNegativeWhole | None,
+        Field(
+            description='how one leader of that group, of the own group or of each family is designated: "nearest" to '
+            'the goal, "central", or the number of an agent of the group from 0'
+        ),
+    ] = None
 
     def personal(self) -> dict[str, Any]:
         """The fields as `Group` and `Source` take them."""

@@ -10,19 +10,14 @@ import numpy as np
 import shapely
 from numpy.typing import NDArray
 
+from tropel.agents.arriving import go_on
+from tropel.agents.bonds import Bonds, check_no_circle
 from tropel.agents.distributions import draw_quantity
-from tropel.agents.groups import (
-    FIRST_NUMBER,
-    Group,
-    Personal,
-    Source,
-    check_no_circle,
-    cut_into_families,
-    goal_number,
-    nearest_of,
-)
+from tropel.agents.goals import Routes, aim_of, route_of
+from tropel.agents.groups import Group, Personal, Source
 from tropel.agents.leaving import killed_now
 from tropel.agents.placing import ANYWHERE, Placing
+from tropel.agents.records import Records
 from tropel.agents.room import check_region
 from tropel.agents.spawn import check_positions, most_at_once, size_of
 from tropel.agents.state import AgentState, Column
@@ -31,7 +26,9 @@ from tropel.agents.towards_goal import towards_goal
 from tropel.errors import ParameterError, suggest
 from tropel.foundation.arguments import is_whole_number
 from tropel.foundation.quantities import is_number
+from tropel.foundation.reductions import Reductions
 from tropel.world import World, shapes
+from tropel.world.places import PlaceLike
 
 #: Instead of a number: the value of agents for which none is given.
 DEFAULT = "default"
@@ -48,7 +45,8 @@ class Population:
         self._declared: list[Group] = []
         self.sources: list[Source] = []
         self._numbers: dict[str, int] = {}
-        self._goals: dict[str, str] = {}  # the goals that groups were declared with
+        self._goals: dict[str, PlaceLike] = {}  # the goals that groups were declared with
+        self.routes = Routes(world.dim)
         seen: set[str] = set()
         for item in declared:
             if isinstance(item, Source):
@@ -71,17 +69,11 @@ class Population:
                 own = item.group if isinstance(item, Source) else item.name
                 self._follows.setdefault(own, set()).add(item.follow)
         check_no_circle(self._follows)
+        self.bonds = Bonds(world, len(self.groups))
         self.state = AgentState(world.dim)
         self.waiting: list[int] = [0] * len(self.sources)  #: arrived at the source but have found no room yet
         self.emitted: list[int] = [0] * len(self.sources)
-        # Ids are assigned in order, so the number of agents that came together identifies them.
-        self._came_count: list[int] = []
-        self._came_group: list[int] = []
-        self._came_time: list[float] = []
-        self._left_id: list[NDArray[np.int64]] = []
-        self._left_goal: list[NDArray[np.int32]] = []
-        self._left_time: list[NDArray[np.float64]] = []
-        self._died: list[dict[str, NDArray[Any]]] = []
+        self.records = Records(world.dim)
         self._members: dict[tuple[int, ...], NDArray[np.int64]] = {}
         self._placing: Sequence[Placing] = ()
 
@@ -92,24 +84,31 @@ class Population:
         self._placing = [ANYWHERE] * len(self.groups) if placing is None else placing
         for source in self.sources:
             self._check_source(source)
+        for number, name in enumerate(self.groups):
+            # Groups to follow that do not exist are reported when the layers are checked.
+            led_by = sorted(self._follows.get(name, set()) & set(self.groups))
+            self.bonds.follows[number] = [self._numbers[other] for other in led_by]
         placed = [(group, self._place(group, time=0.0, step=0)) for group in self._declared]
         # A group may follow one that is declared after it.
         for group, ids in placed:
-            if group.follow is not None and not len(self._rows(group.follow)):
+            if group.follow not in (None, group.name) and not len(self._rows(group.follow)):
                 raise ParameterError(f"group '{group.name}' follows '{group.follow}', which has no agents at the start")
-            self._bind(group, ids)
+            self._bind(group, group.name, ids)
 
     def _check_source(self, source: Source) -> None:
         """Report errors in a source at the start, not when its first agent comes."""
         check_region(self.world, source.region, f"the source of '{source.group}'")
         if source.follow is not None:
             self._number(source.follow)
-        nobody = np.empty(0, dtype=np.int64)
-        source.values(ids=nobody, time=0.0, **self._declared_for(source.group))
+        self._values(source, source.group, np.empty(0, dtype=np.int64), time=0.0)
 
-    def _declared_for(self, group: str) -> dict[str, Any]:
-        """What is needed to draw the values of newcomers of a group."""
-        return {"world": self.world, "columns": self.state.declared, "seed": self.seed, "group": group}
+    def _values(self, told: Personal, group: str, ids: NDArray[np.int64], *, time: float) -> dict[str, Any]:
+        """Columns of newcomers of a group with these ids."""
+        values = told.values(
+            world=self.world, columns=self.state.declared, seed=self.seed, group=group, ids=ids, time=time
+        )
+        route = route_of(self.world, told.goal, told.then, told.repeat, f"group '{group}'")
+        return values if route is None else {**values, "route": self.routes.number_of(route)}
 
     def members(self, numbers: Sequence[int]) -> NDArray[np.int64]:
         """Ascending rows of the living agents that this process moves, in the groups with these numbers."""
@@ -138,7 +137,7 @@ class Population:
             raise ParameterError(f"there is no group '{group}'; {suggest(group, self.groups)}")
         return self._numbers[group]
 
-    def declared_goal(self, group: str) -> str:
+    def declared_goal(self, group: str) -> PlaceLike:
         """The goal that a group was declared with."""
         self._number(group)
         return self._goals[group]
@@ -153,7 +152,7 @@ class Population:
     def add(self, group: Group, *, time: float, step: int) -> NDArray[np.int64]:
         """Place the agents of a group now; returns their ids."""
         ids = self._place(group, time=time, step=step)
-        self._bind(group, ids)
+        self._bind(group, group.name, ids)
         return ids
 
     def check_room(self, group: Group, *, time: float, step: int) -> None:
@@ -173,7 +172,7 @@ class Population:
         else:
             count = size_of(group, self.world, self.state, body=self._placing[number].body)
         ids = self.state.next_ids(count)
-        values = group.values(ids=ids, time=time, **self._declared_for(group.name))
+        values = self._values(group, group.name, ids, time=time)
         if group.positions is None:
             positions = self._places(number, values["radius"], group.region, group.name, first_draw=step)
         return number, positions, values
@@ -211,27 +210,28 @@ class Population:
         fixed = self._placing[number].body
         body = {} if fixed is None else {"radius": fixed}
         ids = self.state.add(len(positions), {**values, **body, "position": positions, "group": number})
-        self._came_count.append(len(ids))
-        self._came_group.append(number)
-        self._came_time.append(time)
+        self.records.came(len(ids), number, time)
         self._members.clear()
         self._face_goals(np.arange(first, len(self.state)))
         return ids
 
-    def _bind(self, told: Personal, ids: NDArray[np.int64]) -> None:
-        """Group newcomers into families, and let them follow the nearest agent of another group, if there is one."""
-        rows = self.state.rows_of(ids)
-        if told.families is not None:
-            first = cut_into_families(self.state.position[rows], told.families)
-            self.state.columns["family"][rows] = FIRST_NUMBER + ids[first]
-        if told.follow is not None and len(leaders := self._rows(told.follow)):
-            place = self.state.position
-            self.state.columns["leader"][rows] = nearest_of(place[rows], place[leaders], self.state.id[leaders])
+    def _bind(self, told: Personal, group: str, ids: NDArray[np.int64]) -> None:
+        """Group newcomers into families, and give them leaders."""
+        led_by = None if told.follow is None else self._living(told.follow)
+        self.bonds.bind(told, self.state, self.state.rows_of(ids), led_by, f"group '{group}'")
+
+    def set_leader(self, group: str, leader: str | int | None, *, id: int | None) -> None:
+        """Make another agent of a group the leader of all others."""
+        self.bonds.set_leader(self.state, self._number(group), self._living(group), leader, id, f"group '{group}'")
+
+    def _living(self, group: str) -> NDArray[np.int64]:
+        rows = self._rows(group)
+        return rows[self.state.dead[rows] == 0]
 
     def _face_goals(self, rows: NDArray[np.int64]) -> None:
         """Turn agents towards their goals; those without a goal face along x."""
         facing = np.zeros_like(self.state.position)
-        towards_goal(self.state.position, self.state.goal, rows, self.world.goals(), facing)
+        towards_goal(self.state, rows, self.world.goals(), facing)
         somewhere = rows[facing[rows].any(axis=1)]
         self.state.heading[somewhere] = facing[somewhere]
 
@@ -247,23 +247,19 @@ class Population:
             group, who = self._number(source.group), f"source {number} of {source.group}"
             count = most_at_once(self.waiting[number], source, self.world, body=self._placing[group].body)
             ids = self.state.next_ids(count)
-            values = source.values(ids=ids, time=step * dt, **self._declared_for(source.group))
+            values = self._values(source, source.group, ids, time=step * dt)
             positions = self._places(group, values["radius"], source.region, who, first_draw=step, partial=True)
             placed = len(positions)
             if placed:
-                values = {name: v[:placed] if np.ndim(v) else v for name, v in values.items()}
-                self._bind(source, self._append(group, positions, values, step * dt))
+                shared = {"goal_point": values.pop("goal_point")}  # one point for all of them
+                values = {name: v[:placed] if np.ndim(v) else v for name, v in values.items()} | shared
+                self._bind(source, source.group, self._append(group, positions, values, step * dt))
                 self.waiting[number] -= placed
                 self.emitted[number] += placed
 
     def arrivals(self) -> dict[str, NDArray[Any]]:
         """All arrivals: `id`, `group` (number) and `time` [s] of every agent that was ever present, by id."""
-        count = np.array(self._came_count, dtype=np.int64)
-        return {
-            "id": np.arange(count.sum(), dtype=np.int64),
-            "group": np.repeat(np.array(self._came_group, dtype=np.int32), count),
-            "time": np.repeat(np.array(self._came_time, dtype=np.float64), count),
-        }
+        return self.records.arrivals()
 
     def more_will_come(self, time: float) -> bool:
         """Whether a source has agents waiting or still to send at a time [s]."""
@@ -273,34 +269,34 @@ class Population:
                 return True
         return False
 
+    # Deciding ---------------------------------------------------------------------------------------------------
+
+    def decide(self, seen_within: NDArray[np.float64], *, dt: float, reduce: Reductions) -> None:
+        """Others succeed leaders that are gone, and agents that have arrived go on to the next goal of their route.
+
+        `seen_within` is, for each group, the distance from which it is enough to see a place [m].
+        """
+        self.bonds.keep_up(self.state, dt=dt, reduce=reduce)
+        go_on(self.state, self.world, self.routes, seen_within)
+
     # Leaving ----------------------------------------------------------------------------------------------------
 
     def let_out(self, goals: NDArray[np.int32], time: float | NDArray[np.float64]) -> None:
         """Remove the agents with a goal number in `goals` (-1 stays), and record where they left, and at what time."""
         rows = np.flatnonzero(goals >= 0)
         by_id = rows[np.argsort(self.state.id[rows], kind="stable")]
-        times = np.broadcast_to(time, len(goals))
-        self._left_id.append(self.state.id[by_id])
-        self._left_goal.append(goals[by_id])
-        self._left_time.append(times[by_id])
+        self.records.left(self.state.id[by_id], goals[by_id], np.broadcast_to(time, len(goals))[by_id])
         self.state.drop(rows)
         self._members.clear()
 
     def departures(self) -> dict[str, NDArray[Any]]:
         """All departures: `id`, `goal` (number) and `time` [s], by time and then by id."""
-        left: dict[str, NDArray[Any]] = {
-            "id": np.concatenate(self._left_id) if self._left_id else np.empty(0, dtype=np.int64),
-            "goal": np.concatenate(self._left_goal) if self._left_goal else np.empty(0, dtype=np.int32),
-            "time": np.concatenate(self._left_time) if self._left_time else np.empty(0),
-        }
-        # Agents of some models are still there for a moment, so others may be gone sooner that have left later.
-        order = np.lexsort((left["id"], left["time"]))
-        return {name: values[order] for name, values in left.items()}
+        return self.records.departures()
 
     @property
     def departed(self) -> int:
         """How many agents have left so far."""
-        return sum(len(ids) for ids in self._left_id)
+        return self.records.departed
 
     def let_die(self, time: float) -> NDArray[np.int64]:
         """Agents within the inner radius of a deadly hazard die: they stop, stay and are recorded. Returns the ids."""
@@ -311,14 +307,13 @@ class Population:
         self.state.dead[rows] = 1
         self.state.velocity[rows] = 0.0
         ids = self.state.id[rows]
-        self._died.append({"id": ids, "time": np.full(len(rows), time), "position": self.state.position[rows]})
+        self.records.died(ids, time, self.state.position[rows])
         self._members.clear()
         return ids
 
     def deaths(self) -> dict[str, NDArray[Any]]:
         """All deaths: `id`, `time` [s] and `position` [m], by time and then by id."""
-        nobody = {"id": np.empty(0, dtype=np.int64), "time": np.empty(0), "position": np.empty((0, self.state.dim))}
-        return {name: np.concatenate([none, *(d[name] for d in self._died)]) for name, none in nobody.items()}
+        return self.records.deaths()
 
     def remove(self, *, group: str | None, region: Any, ids: Iterable[int] | None) -> NDArray[np.int64]:
         """Remove the agents that meet all given conditions, without counting them as having left."""
@@ -327,11 +322,8 @@ class Population:
         if region is not None:
             chosen &= self._inside(region)
         if ids is not None:
-            ids = list(ids)
-            if not all(is_whole_number(who) for who in ids):
-                raise ParameterError(f"ids are whole numbers, one for each agent, not {reprlib.repr(ids)}")
             listed = np.zeros(len(self.state), dtype=bool)
-            listed[self.state.rows_of(ids)] = True
+            listed[self._listed(ids)] = True
             chosen &= listed
         gone = self.state.id[chosen]
         self.state.keep(~chosen)
@@ -351,8 +343,48 @@ class Population:
 
     # Changing ---------------------------------------------------------------------------------------------------
 
-    def set_goal(self, goal: str, *, group: str | None) -> None:
-        self.state.goal[self._rows(group)] = goal_number(self.world, goal, group or "everybody")
+    def groups_of(self, ids: Sequence[int] | None, group: str | None) -> list[str]:
+        """The groups that the agents with these ids are in; without ids, a group or all of them."""
+        if ids is not None:
+            return [self.groups[number] for number in np.unique(self.state.group[self._listed(ids)]).tolist()]
+        return self.groups if group is None else [group]
+
+    def set_goal(
+        self,
+        goal: PlaceLike,
+        *,
+        group: str | None,
+        ids: Iterable[int] | None = None,
+        then: Sequence[PlaceLike] = (),
+        repeat: bool = False,
+    ) -> None:
+        """Send a group, the agents with these ids, or all agents somewhere; afterwards to the places in `then`."""
+        who = "everybody" if group is None else f"group '{group}'"
+        rows = self._rows(group)
+        if ids is None:
+            rows = self.bonds.without_followers(self.state, rows)
+        if ids is not None:
+            ids = list(ids)
+            listed = self._listed(ids)
+            if never := [who for who in ids if not 0 <= who < self.state.next_id]:
+                known = f"ids so far are 0 to {self.state.next_id - 1}" if self.state.next_id else "nobody has come yet"
+                raise ParameterError(f"set_goal: no agent has ever had the id {never[0]}; {known}")
+            rows, who = listed[np.isin(listed, rows)], "the agents with these ids"
+        route = route_of(self.world, goal, then, repeat, who)
+        self._send(rows, goal, who)
+        self.state.route[rows] = -1 if route is None else self.routes.number_of(route)
+
+    def _send(self, rows: NDArray[np.int64] | NDArray[np.bool_], goal: PlaceLike, who: str) -> None:
+        """Give agents a goal."""
+        self.state.goal[rows], self.state.goal_point[rows] = aim_of(self.world, goal, who)
+        self.state.route[rows], self.state.leg[rows] = -1, 0
+
+    def _listed(self, ids: Iterable[int]) -> NDArray[np.int64]:
+        """Rows of the agents with these ids; those that are gone are skipped."""
+        told = list(ids)
+        if not all(is_whole_number(who) for who in told):
+            raise ParameterError(f"ids are whole numbers, one for each agent, not {reprlib.repr(told)}")
+        return self.state.rows_of(told)
 
     def give_up(self, target: str) -> None:
         """Agents on their way to a removed target return to the goal that their group was declared with.
@@ -362,8 +394,7 @@ class Population:
         there = self.state.goal == self.world.goal_numbers[target]
         for number in np.unique(self.state.group[there]).tolist():
             group = self.groups[number]
-            usual = goal_number(self.world, self.declared_goal(group), group)
-            self.state.goal[there & (self.state.group == number)] = usual
+            self._send(there & (self.state.group == number), self.declared_goal(group), f"group '{group}'")
 
     def settable(self) -> dict[str, Column]:
         """The parameters that can be set during a run, by name."""
@@ -399,11 +430,11 @@ class Population:
             **{f"agents/{name}": array for name, array in self.state.snapshot().items()},
             **{f"left/{name}": array for name, array in self.departures().items()},
             **{f"died/{name}": array for name, array in self.deaths().items()},
-            "came/count": np.array(self._came_count, dtype=np.int64),
-            "came/group": np.array(self._came_group, dtype=np.int32),
-            "came/time": np.array(self._came_time, dtype=np.float64),
+            **self.records.came_together(),
             "sources/waiting": np.array(self.waiting, dtype=np.int64),
             "sources/emitted": np.array(self.emitted, dtype=np.int64),
+            **self.routes.state(),
+            **self.bonds.state(),
         }
 
     def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
@@ -415,19 +446,19 @@ class Population:
         return StoredPeople(
             columns=dict(self.state.columns),
             next_id=self.state.next_id,
-            came=(list(self._came_count), list(self._came_group), list(self._came_time)),
+            came=self.records.came_lists(),
             left=self.departures(),
             died=self.deaths(),
             waiting=list(self.waiting),
             emitted=list(self.emitted),
+            routes=self.routes.known(),
+            bonds=self.bonds,
         )
 
     def put_back(self, people: StoredPeople) -> None:
         self.state.put_back(people.columns, people.next_id)
-        count, group, time = people.came
-        self._came_count, self._came_group, self._came_time = list(count), list(group), list(time)
-        left = people.left
-        self._left_id, self._left_goal, self._left_time = [left["id"]], [left["goal"]], [left["time"]]
-        self._died = [dict(people.died)]
+        self.records.put_back(people.came, people.left, people.died)
         self.waiting, self.emitted = list(people.waiting), list(people.emitted)
+        self.routes.put_back(people.routes)
+        self.bonds = people.bonds
         self._members.clear()

@@ -34,6 +34,8 @@ Ints = NDArray[np.int64]
 NEAREST_EXIT = -1
 NEAREST_TARGET = -2
 NO_GOAL = -3
+#: The goal is the point in the column `goal_point`.
+POINT = -4
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -108,11 +110,29 @@ CORE_COLUMNS = (
     Column(
         name="goal",
         dtype="int32",
-        low=NO_GOAL,
+        low=POINT,
         kept=True,
         default=NEAREST_EXIT,
-        about="number of a goal of the world, or NEAREST_…",
+        about="number of a goal of the world, or one of NEAREST_…, NO_GOAL and POINT",
     ),
+    Column(
+        name="goal_point",
+        vector=True,
+        low=-FARTHEST,
+        high=FARTHEST,
+        kept=True,
+        unit="m",
+        about="where agents whose goal is a point go to",
+    ),
+    Column(
+        name="route",
+        dtype="int32",
+        default=-1,
+        low=-1,
+        kept=True,
+        about="number of the list of goals that it goes through; -1 for none",
+    ),
+    Column(name="leg", dtype="int32", low=0, kept=True, about="which goal of its route is the present one"),
     Column(name="start_time", kept=True, unit="s", about="stands still until then (pre-movement delay)"),
     Column(name="held", low=0.0, kept=True, unit="s", about="how long a solid body has made no headway"),
     Column(
@@ -177,6 +197,9 @@ class AgentState:
     desired_speed: Floats
     sense_radius: Floats
     goal: NDArray[np.int32]
+    goal_point: Floats
+    route: NDArray[np.int32]
+    leg: NDArray[np.int32]
     start_time: Floats
     held: Floats
     collided: NDArray[np.uint8]

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from numpy.typing import NDArray
 
+from tropel.agents.bonds import Bonds
+from tropel.agents.goals import Route
 from tropel.agents.state import CHOSEN_EXIT
 from tropel.errors import CheckpointError
 from tropel.foundation.stored_arrays import taken
@@ -33,6 +36,8 @@ class StoredPeople:
     died: dict[str, NDArray[Any]]
     waiting: list[int]
     emitted: list[int]
+    routes: list[Route]
+    bonds: Bonds
 
 
 def read_people(
@@ -47,6 +52,8 @@ def read_people(
     for name in ("goal", "leaves_by", CHOSEN_EXIT.name):
         if name in columns and len(columns[name]) and columns[name].max() >= goals:
             raise CheckpointError(f"'agents/{name}' holds {columns[name].max()}; the world has {goals} goals")
+    routes = population.routes.read(arrays, goals=goals)
+    _check_routes(columns, routes)
     _check_inside(population, columns["position"])
     # Times are multiples of dt, but rounded in different places.
     latest = time * (1.0 + 1e-9)
@@ -58,7 +65,19 @@ def read_people(
         died=_died(arrays, population.state.dim, next_id, latest),
         waiting=_sent(population, arrays, "waiting", next_id, time),
         emitted=_sent(population, arrays, "emitted", next_id, time),
+        routes=routes,
+        bonds=population.bonds.read(arrays, goals=goals, routes=len(routes), next_id=next_id),
     )
+
+
+def _check_routes(columns: Mapping[str, NDArray[Any]], routes: Sequence[Route]) -> None:
+    """Raise if an agent has a route that does not exist, or is beyond its end."""
+    own = columns["route"]
+    if len(own) and own.max() >= len(routes):
+        raise CheckpointError(f"'agents/route' holds {own.max()}; there are {len(routes)} routes")
+    lengths = np.array([*(len(route.aims) for route in routes), 1])  # the last for agents without a route
+    if (columns["leg"] >= lengths[own]).any():
+        raise CheckpointError("'agents/leg' holds a number beyond the end of a route")
 
 
 def _check_inside(population: Population, position: NDArray[Any]) -> None:

@@ -1,4 +1,7 @@
-"""Groups that want to go somewhere where there is nothing to go to: no exit, no target, or only closed exits."""
+"""Groups that want to go somewhere where there is nothing to go to: no exit, no target, or only closed exits.
+
+Also people that are sent to a point behind a wall by a planner that goes to points in a straight line.
+"""
 
 from __future__ import annotations
 
@@ -6,12 +9,16 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
-from tropel.agents.state import NEAREST_EXIT, NO_GOAL
+from tropel._kernels.walls import chord_blocked
+from tropel.agents.goals import goal_told
+from tropel.agents.state import NEAREST_EXIT, NO_GOAL, POINT
 from tropel.checks.finding import Finding, named, people
 from tropel.checks.later import Later
 from tropel.checks.subjects import alive, goal_names, is_flock
 from tropel.registry import PLANNERS
+from tropel.world.places import point_text
 
 if TYPE_CHECKING:
     from tropel.simulation import Simulation
@@ -27,19 +34,21 @@ def check_goals(sim: Simulation, later: Later) -> Iterator[Finding]:
         rows = np.flatnonzero(living & (sim.agents.group == number))
         if not is_flock(sim, number):
             yield from _missing(sim, number, group, len(rows), later)
+        yield from _behind_walls(sim, number, group, rows)
         for goal in np.unique(sim.agents.goal[rows]).tolist():
             count = int((sim.agents.goal[rows] == goal).sum())
-            if goal != NO_GOAL and sim.world.exits and not goal_names(sim.world, goal):
+            if goal > NO_GOAL and sim.world.exits and not goal_names(sim.world, goal):
                 yield from _closed(sim, goal, group, count, later)
 
 
 def _missing(sim: Simulation, number: int, group: str, count: int, later: Later) -> Iterator[Finding]:
     """A group that is declared to look for an exit or a target in a world that has neither."""
-    wanted = sim.population.declared_goal(group)
+    wanted = goal_told(sim.population.declared_goal(group))
     column = sim.agents.columns.get("leader")
     members = sim.agents.group == number
     follows = column is not None and bool((column[members] >= 0).any())
-    if sim.world.exits or sim.world.targets or wanted == "none" or follows:
+    somewhere = count and bool((sim.agents.goal[members] != NO_GOAL).all())
+    if sim.world.exits or sim.world.targets or wanted == "none" or follows or somewhere:
         return
     own_planner = PLANNERS.name_of(type(sim.layers.planners[number])) not in _LEAD_TO_GOALS
     soon = later.targets or later.goal_of(group) is not None
@@ -53,6 +62,27 @@ def _missing(sim: Simulation, number: int, group: str, count: int, later: Later)
         group=group,
         agents=count,
     )
+
+
+def _behind_walls(sim: Simulation, number: int, group: str, rows: NDArray[np.int64]) -> Iterator[Finding]:
+    """People that are sent to a point they do not see, by a planner that goes there in a straight line."""
+    rows = rows[sim.agents.goal[rows] == POINT]
+    planner = sim.layers.planners[number]
+    if not len(rows) or sim.world.dim == 3 or PLANNERS.name_of(type(planner)) not in _LEAD_TO_GOALS:
+        return
+    walls, agents = sim.world.wall_grid(2.0), sim.agents
+    hidden = [row for row in rows.tolist() if chord_blocked(*agents.position[row], *agents.goal_point[row], walls)]
+    if hidden:
+        yield Finding(
+            code="point_behind_wall",
+            message=f"{people(len(hidden))} of group '{group}' would go straight to a point, such as "
+            f"{point_text(agents.goal_point[hidden[0]])}, and walls are in between",
+            remedy=f"{type(planner).__name__} plans around walls for named places only: add a target there and send "
+            "them to it",
+            group=group,
+            agents=len(hidden),
+            place=tuple(map(float, agents.position[hidden[0]])),
+        )
 
 
 def _closed(sim: Simulation, goal: int, group: str, count: int, later: Later) -> Iterator[Finding]:

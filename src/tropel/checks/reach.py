@@ -20,6 +20,7 @@ from tropel.checks.finding import Finding, at, named, people
 from tropel.checks.free_space import THIN, CellSpace, FreeSpace
 from tropel.checks.later import Later
 from tropel.checks.subjects import alive, goal_names, goal_text, newcomers, walks_freely, walks_on_cells
+from tropel.world.goals import shape_of_goal
 
 if TYPE_CHECKING:
     from tropel.simulation import Simulation
@@ -86,7 +87,7 @@ class _Reach:
         self.cut_off = np.zeros(len(sim.agents), dtype=bool)
         if self.world.dim == 3 or self.world.is_periodic:
             return
-        wanting = alive(sim) & (sim.agents.goal != NO_GOAL)
+        wanting = alive(sim) & (sim.agents.goal > NO_GOAL)
         for goal, cell in itertools.product(np.unique(sim.agents.goal[wanting]).tolist(), set(cells)):
             in_cell = np.array([each == cell for each in cells])[sim.agents.group]
             rows = np.flatnonzero(wanting & (sim.agents.goal == goal) & in_cell)
@@ -158,8 +159,9 @@ class _Reach:
     def _goal_shapes(self, body: Body, *, exits: frozenset[str] = _NONE) -> Iterator[Any]:
         """Where the centre of a body has reached each of its goals; None for a target that moves."""
         for name in goal_names(self.world, body.goal, opened=exits):
-            if name in self.world.exits:
-                yield self.world.exits[name].polygon
+            if name not in self.world.targets:
+                shape = shape_of_goal(self.world, name)
+                yield shape if shape.area > 0.0 else shape.buffer(body.radius)
                 continue
             target = self.world.targets[name]
             # At a target that does not absorb, people stop when their bodies reach it.
@@ -289,7 +291,7 @@ class _Reach:
         group = self.sim.groups.index(source.group)
         sample = newcomers(self.sim, source)
         goal = int(sample["goal"][0])
-        if goal == NO_GOAL or not goal_names(self.world, goal):
+        if goal <= NO_GOAL or not goal_names(self.world, goal):
             return
         radius = float(np.median(sample["radius"])) if walks_freely(self.sim, group) else THIN
         body = Body(radius, self.cells[group], goal)

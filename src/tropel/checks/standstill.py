@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from tropel.agents.state import NEAREST_EXIT, NEAREST_TARGET, NO_GOAL
+from tropel.agents.state import NEAREST_EXIT, NEAREST_TARGET, NO_GOAL, POINT
 from tropel.checks.finding import Finding, at, people, tell
 from tropel.checks.later import something_may_free_them
 from tropel.checks.subjects import alive, goal_names, is_flock
 from tropel.contracts.declarations import Follows
 from tropel.run.observers import Every, Observer
+from tropel.world.goals import distance_to_shape, shape_of_goal
 
 if TYPE_CHECKING:
     from tropel.simulation import Simulation
@@ -80,23 +81,30 @@ def wanting(sim: Simulation, *, since: float) -> NDArray[np.int64]:
 
 
 def _gathered(sim: Simulation, rows: NDArray[np.int64], goal: int) -> NDArray[np.bool_]:
-    """Who is at a target that does not absorb, or in the crowd around it that cannot all be within its radius."""
+    """Who is at a place where nobody leaves, or in the crowd around it that cannot all be there."""
     there = np.zeros(len(rows), dtype=bool)
     goals, body = sim.world.goals(), float(sim.agents.radius[rows].max(initial=0.0))
+    # A loose crowd of n bodies around a place is about this wide.
+    crowd = 2.0 * body * np.sqrt(len(rows)) + 2.0 * body
+    if goal == POINT:
+        return np.asarray(np.linalg.norm(sim.agents.position[rows] - sim.agents.goal_point[rows], axis=1) <= crowd)
     for name in goal_names(sim.world, goal):
         number = sim.world.goal_numbers[name]
         if name in sim.world.exits or goals.absorbs[number]:
             continue
-        away = np.linalg.norm(sim.agents.position[rows] - goals.position[number], axis=1)
-        # A loose crowd of n bodies around the target is about this wide.
-        there |= away <= goals.radius[number] + 2.0 * body * np.sqrt(len(rows)) + 2.0 * body
+        if goals.is_target[number]:
+            away = np.linalg.norm(sim.agents.position[rows] - goals.position[number], axis=1) - goals.radius[number]
+        else:
+            away = distance_to_shape(shape_of_goal(sim.world, name), sim.agents.position[rows])
+        there |= away <= crowd
     return there
 
 
 def _finding(sim: Simulation, rows: NDArray[np.int64], lasted: float) -> Finding:
     agents = sim.agents
     goal = agents.goal[rows]
-    nowhere = np.isin(goal, [each for each in np.unique(goal).tolist() if not goal_names(sim.world, each)])
+    missing = [each for each in np.unique(goal).tolist() if each != POINT and not goal_names(sim.world, each)]
+    nowhere = np.isin(goal, missing)
     lost = _without_direction(sim, rows) & ~nowhere
     held = len(rows) - int(nowhere.sum()) - int(lost.sum())
     kinds = {NEAREST_EXIT: "open exit", NEAREST_TARGET: "target"}

@@ -11,6 +11,7 @@ from tropel.agents.groups import Source
 from tropel.agents.state import NEAREST_EXIT, NEAREST_TARGET, NO_GOAL
 from tropel.contracts.declarations import Moves
 from tropel.world import World
+from tropel.world.places import names_another_place
 
 if TYPE_CHECKING:
     from tropel.simulation import Simulation
@@ -47,7 +48,8 @@ def goal_names(world: World, goal: int, *, opened: frozenset[str] = frozenset())
         return exits
     if goal == NEAREST_TARGET:
         return list(world.targets)
-    return [name for name in (*exits, *world.targets) if world.goal_numbers[name] == goal]
+    others = [name for name in world.goal_numbers if names_another_place(world, name) and name not in world.exits]
+    return [name for name in (*exits, *world.targets, *others) if world.goal_numbers[name] == goal]
 
 
 def goal_text(world: World, goal: int) -> str:
@@ -55,7 +57,10 @@ def goal_text(world: World, goal: int) -> str:
     if goal in (NEAREST_EXIT, NEAREST_TARGET, NO_GOAL):
         return {NEAREST_EXIT: "any exit", NEAREST_TARGET: "any target", NO_GOAL: "any goal"}[goal]
     name = next(name for name, number in world.goal_numbers.items() if number == goal)
-    return f"the {'exit' if name in world.exits else 'target'} '{name}'"
+    if name in world.exits or world.goals().is_target[goal]:
+        return f"the {'exit' if name in world.exits else 'target'} '{name}'"
+    kind, _, rest = name.partition(" ")
+    return f"the {kind} '{rest}'"
 
 
 def newcomers(sim: Simulation, source: Source) -> dict[str, NDArray[np.float64]]:

@@ -177,6 +177,7 @@ class Habit(Layer):
     """Something agents do with their planned direction before their model steers: keep right, stay together."""
 
     method = "adjust"
+    binds: ClassVar[tuple[str, ...]] = ()  #: the columns, `family` or `leader`, that agents act on by this habit
 
     @abstractmethod
     def adjust(self, moment: Moment, directions: Floats) -> None:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tropel.agents.state import AgentState, Floats
+from tropel.agents.trails import Trails
 from tropel.broad_phase import CellGrid
 from tropel.errors import ModelError
 from tropel.foundation.reductions import ONE_PROCESS, Reductions
@@ -49,6 +50,7 @@ class Moment:
     waiting: NDArray[np.bool_]  #: (N,): agents that have not started yet; empty if no agent waits
     cells: CellGrid  #: all agents by cell, whatever the environment; sorted on the first request
     reduce: Reductions  #: maxima, medians and counts over the whole crowd
+    trails: Trails  #: where leaders have walked lately, for those that follow them
     given: Guidance | None = None
     sensed: Near | None = None
 
@@ -102,6 +104,7 @@ class Moment:
             waiting=NOBODY_WAITS,
             cells=cells,
             reduce=ONE_PROCESS,
+            trails=Trails(state.dim),
             given=Guidance(directions=np.zeros_like(state.position) if directions is None else directions),
         )
         return moment if environment is None else replace(moment, sensed=environment.sense(moment))

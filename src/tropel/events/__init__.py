@@ -19,6 +19,7 @@ from tropel.events.kinds import (
     RemoveTarget,
     SetBehaviour,
     SetGoal,
+    SetLeader,
     SetParameter,
 )
 from tropel.foundation.renamed import EVENTS, warn
@@ -46,6 +47,7 @@ __all__ = [
     "RemoveValueMap",
     "SetBehaviour",
     "SetGoal",
+    "SetLeader",
     "SetParameter",
     "Surge",
     "Tire",

@@ -17,10 +17,11 @@ from tropel.agents.personal_fields import PersonalFields, Value
 from tropel.agents.room import check_region
 from tropel.errors import ParameterError
 from tropel.events.base import Event, GroupName, Named
-from tropel.foundation.field_types import PositiveWhole
+from tropel.foundation.field_types import NotNegativeWhole, PositiveWhole
 from tropel.foundation.renamed import current_behaviour
 from tropel.world import Obstacle, Target, World
 from tropel.world.motion import Motion, PointField
+from tropel.world.places import Place, PlaceField, check_point
 from tropel.world.shapes import Length, PositiveLength
 
 if TYPE_CHECKING:
@@ -165,14 +166,51 @@ class RemoveTarget(Event):
 
 
 class SetGoal(Event):
-    """Send a group (default: all agents) to an exit or target, "nearest exit", "nearest target" or "none"."""
+    """Send a group, agents by their ids, or all agents to a place, "nearest exit", "nearest target" or "none".
+
+    On arrival they go on to the places in `then`, one after the other, and with `repeat` to the first one again.
+    """
 
     kind: Literal["set_goal"] = "set_goal"
-    goal: Annotated[str, Named("goal")]
+    goal: Annotated[PlaceField, Named("goal")]
     group: GroupName = None
+    ids: Annotated[tuple[NotNegativeWhole, ...] | None, Field(description="of the agents to send")] = None
+    then: Annotated[tuple[PlaceField, ...], Named("goal"), Field(description="where they go next")] = ()
+    repeat: Annotated[bool, Field(description="whether the first goal follows the last")] = False
+
+    def check(self, sim: Simulation, step: int) -> None:
+        # To which groups single agents belong is known when the event is due.
+        groups = () if self.ids is not None else sim.groups if self.group is None else (self.group,)
+        for goal in (self.goal, *self.then):
+            sim.layers.check_goal(goal, groups)
+            if isinstance(goal, Place) and goal.point is not None:
+                check_point(sim.world, goal.point, "set_goal")
+        if self.repeat and not self.then:
+            raise ParameterError("repeat is for several goals; give those after the first one in then")
 
     def apply(self, sim: Simulation) -> None:
-        sim.set_goal(self.goal, group=self.group)
+        sim.set_goal(self.goal, group=self.group, ids=self.ids, then=self.then, repeat=self.repeat)
+
+
+class SetLeader(Event):
+    """Let one agent of a group lead all others; it takes over the goal of the leader before."""
+
+    kind: Literal["set_leader"] = "set_leader"
+    group: Annotated[str, Named("group")]
+    leader: Annotated[
+        Literal["nearest", "central"] | NotNegativeWhole | None,
+        Field(description='"nearest" to the goal, "central", or the number of an agent of the group from 0'),
+    ] = None
+    id: Annotated[NotNegativeWhole | None, Field(description="of the agent, instead of leader")] = None
+
+    def check(self, sim: Simulation, step: int) -> None:
+        if (self.leader is None) == (self.id is None):
+            raise ParameterError("give either leader, how it is designated, or the id of an agent")
+        if "leader" not in sim.agents.columns:
+            raise ParameterError("nobody here can follow a leader; declare the group with leader or follow")
+
+    def apply(self, sim: Simulation) -> None:
+        sim.set_leader(self.group, self.leader, id=self.id)
 
 
 class SetParameter(Event):
@@ -215,7 +253,10 @@ class AddAgents(Event, PersonalFields):
     region: Annotated[str | None, Named("region")] = None
     around: Annotated[PointField | None, Field(description="a place, instead of a region")] = None
     within: Annotated[PositiveLength, Field(description="how far from that place they appear [m]")] = 2.0
-    goal: Annotated[str, Named("goal", even_gone=True)] = "nearest exit"
+    goal: Annotated[PlaceField, Named("goal", even_gone=True)] = "nearest exit"
+    then: Annotated[
+        tuple[PlaceField, ...], Named("goal", even_gone=True), Field(description="where they go next, on arrival")
+    ] = ()
     follow: Annotated[str | None, Named("group"), Field(description="a group, whose nearest agent is followed")] = None
 
     def check(self, sim: Simulation, step: int) -> None:

@@ -11,11 +11,13 @@ import bisect
 import functools
 import math
 from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tropel.agents.groups import SPECIAL_GOALS
+from tropel.agents.goals import SPECIAL_GOALS
 from tropel.errors import TropelError, suggest
 from tropel.events.base import Event, Named
+from tropel.world.places import Place, all_names, names_another_place
 
 if TYPE_CHECKING:
     from tropel.simulation import Simulation
@@ -28,6 +30,7 @@ _FIXED: dict[str, _Names] = {
     "door": lambda sim: sim.world.doors,
     "exit": lambda sim: sim.world.exits,
     "region": lambda sim: sim.world.region_names,
+    "room": lambda sim: sim.world.rooms,
     "group": lambda sim: sim.groups,
     "parameter": lambda sim: sim.population.settable(),
     "column": lambda sim: sim.agents.declared,
@@ -63,7 +66,7 @@ class Mention(NamedTuple):
 
     @property
     def thing(self) -> Thing:
-        """Goals that are not exits are targets."""
+        """Goals that are not another place are targets."""
         return ("target" if self.mark.kind == "goal" else self.mark.kind), self.name
 
 
@@ -71,8 +74,11 @@ def mentions_of(event: Event) -> Iterator[Mention]:
     """The names that an event holds."""
     for field, mark in _marks(type(event)):
         value = getattr(event, field)
-        for name in value if isinstance(value, Mapping) else () if value is None else (value,):
-            yield Mention(field, mark, name)
+        for name in value if isinstance(value, Mapping | tuple) else () if value is None else (value,):
+            if not isinstance(name, Place):
+                yield Mention(field, mark, name)
+            elif name.point is None:
+                yield Mention(field, replace(mark, kind=name.kind), name.name)
 
 
 @functools.cache
@@ -171,7 +177,7 @@ class Calendar:
         if kind == "target" and (adds or mention.mark.kind == "goal"):
             if adds and name in sim.world.exits:
                 return f"there is an exit '{name}' already; exits and targets need different names"
-            if not adds and (name in sim.world.exits or name in SPECIAL_GOALS):
+            if not adds and (name in SPECIAL_GOALS or names_another_place(sim.world, name)):
                 return ""
         there = self._is_there(thing, then, sim)
         if adds and there:
@@ -230,7 +236,7 @@ class Calendar:
             return f"{said} yet at {_time(then, sim)}: '{_told(self._events[later])}' comes at {_time(later, sim)}"
         known = {*_FIXED[kind](sim)} if kind in _FIXED else {*_CHANGING[thing[0]](sim)}
         known |= {other for (other_kind, other), moments in self._changes.items() if moments and other_kind == thing[0]}
-        known |= {*sim.world.exits, *SPECIAL_GOALS} if kind == "goal" else set()
+        known |= {*all_names(sim.world), *SPECIAL_GOALS} if kind == "goal" else set()
         return f"{said}; {suggest(name, known - {name})}"
 
 

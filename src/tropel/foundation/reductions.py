@@ -33,6 +33,10 @@ class Reductions:
         """The sums over all parts of the crowd, number by number."""
         return numbers
 
+    def union(self, values: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The distinct values of all parts of the crowd, ascending."""
+        return np.unique(values)
+
     def median(self, values: NDArray[np.float64]) -> float:
         """The median of all values; nan if there are none."""
         return float(np.median(values)) if len(values) else float("nan")

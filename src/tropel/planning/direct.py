@@ -1,4 +1,4 @@
-"""Straight to the goal: an assigned exit or target, or the nearest one; targets may move.
+"""Straight to the goal: an assigned place or point, or the nearest exit or target; targets may move.
 
 The smallest planner. It ignores walls, so a U-shaped room traps agents that follow it; fields do not have that flaw.
 """
@@ -19,5 +19,4 @@ class Direct(Planner):
 
     def direct(self, moment: Moment, out: Guidance) -> None:
         """Write a unit vector (or zero) for each member."""
-        state = moment.state
-        towards_goal(state.position, state.goal, moment.members, moment.world.goals(), out.directions)
+        towards_goal(moment.state, moment.members, moment.world.goals(), out.directions)

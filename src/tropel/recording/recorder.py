@@ -195,7 +195,7 @@ def scene_of(sim: Simulation) -> Scene:
         walkable_wkt="" if world.walkable is None else shapely.to_wkt(world.walkable, **exact),
         walls_wkt=shapely.to_wkt(shapely.union_all(world.walls), **exact) if world.walls else "",
         exits={name: shapely.to_wkt(e.polygon, **exact) for name, e in world.exits.items()},
-        regions={name: shapely.to_wkt(r, **exact) for name, r in world.regions.items()},
+        regions={name: shapely.to_wkt(r, **exact) for name, r in {**world.rooms, **world.regions}.items()},
         doors={n: {"wkt": shapely.to_wkt(d.line, **exact), "open": d.open} for n, d in world.doors.items()},
         groups=list(sim.groups),
         targets={name: _target_entry(target, numbers[name]) for name, target in world.targets.items()},

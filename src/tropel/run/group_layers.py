@@ -6,14 +6,17 @@ they fit together.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tropel.agents.groups import Personal, check_has_bonds, parameter_named
+from tropel.agents.bonds import check_has_bonds
+from tropel.agents.groups import Personal, parameter_named
+from tropel.agents.leaders import HANDOVER, LEADER
 from tropel.agents.leaving import LEAVING, arrived, walked_out
 from tropel.agents.personality import check_has_traits
 from tropel.agents.placing import Placing
@@ -40,6 +43,7 @@ from tropel.foundation.quantities import is_number
 from tropel.run.phases import Phase, follows_ground, in_order_of_preparing, phases_of, plannings
 from tropel.world import World
 from tropel.world.ground import Ground
+from tropel.world.places import PlaceLike, as_place
 
 if TYPE_CHECKING:
     from tropel.events import AddAgents
@@ -88,6 +92,8 @@ class GroupLayers:
         self.bodies_may_overlap = all(model.declares.bodies_may_overlap for model in self.models)
         self.told = [each for phase in self.phases for each in phase.models if each[0].is_told()]
         self._walk_on = np.array([model.declares.walk_on for model in self.models])
+        #: From how far it is enough to see a place to have arrived there, for each group [m].
+        self.seen_within = np.array([_seen_within(model) for model in self.models])
 
     def all(self) -> list[Layer]:
         """Every layer once, in a fixed order."""
@@ -124,7 +130,8 @@ class GroupLayers:
             for layer in self.all()
             for column in layer.all_columns
         ]
-        return [*declared, *LEAVING] if self.somebody_walks_on else declared
+        led = [HANDOVER] if any(column.name == LEADER.name for column in declared) else []
+        return [*declared, *led, *(LEAVING if self.somebody_walks_on else ())]
 
     @property
     def somebody_walks_on(self) -> bool:
@@ -172,9 +179,27 @@ class GroupLayers:
             column = parameter_named(name, declared, f"group '{group}'")
             if is_number(value):
                 column.check(value, f"group '{group}'")
+        for goal in (told.goal, *told.then):
+            self.check_goal(goal, [group])
         columns = set(declared)
         check_has_traits(told.personality, group=group, model=type(model).__name__, columns=columns)
-        check_has_bonds(told.families, told.follow, group=group, model=type(model).__name__, columns=columns)
+        bonds = {name: getattr(told, name) for name in ("families", "follow", "leader")}
+        if told.families is not None:
+            del bonds["leader"]  # one in each family, which whatever keeps families together knows
+        columns = {c.name for c in model.all_columns} | {name for h in self.habits[number] for name in h.binds}
+        check_has_bonds(bonds, group=group, model=type(model).__name__, columns=columns)
+
+    def check_goal(self, goal: PlaceLike, groups: Collection[str]) -> None:
+        """Raise if one of some groups would be sent to a point that its planner makes no plan for."""
+        place = as_place(goal)
+        if isinstance(place, str) or place.point is None:
+            return
+        for number, name in enumerate(self.groups):
+            if name in groups and follows_ground(self.models[number]):
+                raise ParameterError(
+                    f"group '{name}' walks on cells by plans, which lead to named places only, so it cannot go to the "
+                    f"point {place}; add a target there and send it to that"
+                )
 
     # What can be changed in them --------------------------------------------------------------------------------
 
@@ -208,6 +233,14 @@ class GroupLayers:
         for layer in self.all():
             if name in layer.behaviours:
                 layer.set_behaviour(name, on)
+
+
+def _seen_within(model: Model) -> float:
+    declares = model.declares
+    if declares.bodies_may_overlap:
+        return math.inf
+    # On cells: a place that is no free cell itself is reached on the cells around it.
+    return 4.5 * declares.placing.body if declares.placing.body is not None else 0.0
 
 
 def _memory(layers: Sequence[Layer]) -> list[str]:

@@ -30,7 +30,18 @@ if TYPE_CHECKING:
 
 
 #: The stages of `Simulation.step`, in their order.
-STAGES = ("events", "planning", "environment", "local", "integrate", "collisions", "settled", "exits", "record")
+STAGES = (
+    "events",
+    "decide",
+    "planning",
+    "environment",
+    "local",
+    "integrate",
+    "collisions",
+    "settled",
+    "exits",
+    "record",
+)
 
 
 class _Stage:
@@ -121,6 +132,7 @@ class Stages:
             waiting=waiting if np.count_nonzero(waiting) else NOBODY_WAITS,
             cells=sim.cells,
             reduce=sim.reduce,
+            trails=sim.population.bonds.leaders.trails,
         )
 
     def plan(self) -> Moment:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tropel.agents.groups import goal_number
+from tropel.agents.goals import goal_name, goal_number
 from tropel.agents.state import NO_GOAL, AgentState
 from tropel.contracts import Moment
 from tropel.contracts.offers import FieldOnRaster, OfferedField, offered
@@ -229,8 +229,8 @@ def _fields(sim: Simulation) -> Iterator[tuple[str, str, FieldOnRaster]]:
             kind = type(offer.planner)
             name = PLANNERS.name_of(kind) or kind.__name__
             for goal in newcomers:
-                if goal_number(sim.world, goal, group) != NO_GOAL:
-                    offer.field(goal)
+                if (number := goal_number(sim.world, goal, f"group '{group}'")) > NO_GOAL:
+                    offer.field(goal_name(sim.world, number))
             for goal in offer.goals():
                 known = (offer.planner.describe(), goal)
                 if known not in seen:

@@ -173,6 +173,7 @@ class WorldSpec(Model):
     walls: Annotated[list[Annotated[list[XY], Field(min_length=2)]], Field(description="polylines")] = []
     exits: dict[str, Shape] = {}
     regions: dict[str, Shape | BoxSpec] = {}
+    rooms: Annotated[dict[str, Shape], Field(description="named rooms of a building")] = {}
     doors: dict[str, DoorSpec] = {}
     obstacles: dict[str, ObstacleSpec] = {}
     scatter: Annotated[dict[str, ScatterSpec], Field(description="many obstacles at random places")] = {}
@@ -188,8 +189,10 @@ class WorldSpec(Model):
             raise ValueError("periodic joins the sides of bounds (2D) or of a box (3D), not those of an area or a map")
         if self.open and self.box is None:
             raise ValueError("open is for a 3D box; give bounds instead of a walkable area for open 2D space")
-        if self.box is not None and (self.walls or self.exits or self.doors or self.holes):
-            raise ValueError("a 3D box has no walls, exits, doors or holes; use obstacles and targets that absorb")
+        if self.box is not None and (self.walls or self.exits or self.doors or self.holes or self.rooms):
+            raise ValueError(
+                "a 3D box has no walls, exits, doors, rooms or holes; use obstacles and targets that absorb"
+            )
         if self.columns and self.box is None:
             raise ValueError("columns stand in a 3D box; in 2D every obstacle is already a column")
         for name, region in self.regions.items():

@@ -140,6 +140,7 @@ class WorldBuilder:
                 for name, s in spec.regions.items()
                 if isinstance(s, schema.Shape)
             },
+            rooms={name: self._polygon(s, ("world", "rooms", name)) for name, s in spec.rooms.items()},
             doors={name: Door(d.line, open=d.open) for name, d in spec.doors.items()},
             obstacles=obstacles,
             targets=targets,

@@ -10,16 +10,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-import shapely
 from numpy.typing import NDArray
 
-from tropel.agents.groups import goal_name
-from tropel.agents.state import NEAREST_EXIT, NO_GOAL, Column
+from tropel.agents.goals import goal_name
+from tropel.agents.state import NEAREST_EXIT, NO_GOAL, POINT, Column
 from tropel.contracts import Planner
 from tropel.contracts.offers import OfferedField, offered
 from tropel.pictures import style
 from tropel.viewer.frame import Frame
 from tropel.viewer.shapes3d import rgb_array
+from tropel.world.goals import distance_to_shape, shape_of_goal
 from tropel.world.periodic import nearest_images
 
 if TYPE_CHECKING:
@@ -126,8 +126,11 @@ def time_to_exit(sim: Simulation) -> Floats:
     for number, name in enumerate(sim.groups):
         rows = sim.population.members([number])
         for goal in np.unique(agents.goal[rows]).tolist():
-            if goal != NO_GOAL:
-                heading_there = rows[agents.goal[rows] == goal]
+            heading_there = rows[agents.goal[rows] == goal]
+            if goal == POINT:
+                offset = agents.goal_point[heading_there] - agents.position[heading_there]
+                way[heading_there] = np.linalg.norm(nearest_images(offset, sim.world.period), axis=1)
+            elif goal != NO_GOAL:
                 way[heading_there] = _way_left(sim, sim.planners[name], goal, agents.position[heading_there])
     with np.errstate(divide="ignore", invalid="ignore"):
         seconds = way / agents.desired_speed
@@ -140,14 +143,14 @@ def _way_left(sim: Simulation, planner: Planner, goal: int, position: Floats) ->
     if field is not None and (length := field.length) is not None:
         return np.asarray(length[tuple(field.raster.index_of(position).T)])
     goals = sim.world.goals()
-    wanted = goals.is_exit != 0 if goal == NEAREST_EXIT else goals.is_exit == 0
+    wanted = goals.is_exit != 0 if goal == NEAREST_EXIT else goals.is_target != 0
     if goal >= 0:
         wanted = np.arange(len(goals.is_exit)) == goal
     nearest = np.full(len(position), np.inf)
     names = {number: name for name, number in sim.world.goal_numbers.items()}
     for number in np.flatnonzero(wanted & (goals.usable != 0)).tolist():
-        if goals.is_exit[number]:
-            away = shapely.distance(sim.world.exits[names[number]].polygon, shapely.points(position))
+        if not goals.is_target[number]:
+            away = distance_to_shape(shape_of_goal(sim.world, names[number]), position)
         else:
             offset = nearest_images(goals.position[number] - position, sim.world.period)
             away = np.linalg.norm(offset, axis=1) - goals.radius[number]

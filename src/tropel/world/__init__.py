@@ -5,6 +5,7 @@ from tropel.world.goals import Exit, GoalArrays, Target
 from tropel.world.hazards import Hazard, HazardSet
 from tropel.world.motion import Orbit, Waypoints
 from tropel.world.obstacles import Obstacle, ObstacleSet
+from tropel.world.places import Place
 from tropel.world.world import World
 
 __all__ = [
@@ -16,6 +17,7 @@ __all__ = [
     "Obstacle",
     "ObstacleSet",
     "Orbit",
+    "Place",
     "Target",
     "Waypoints",
     "World",

@@ -12,7 +12,7 @@ from tropel.errors import GeometryError, ParameterError, UnknownNameError, sugge
 from tropel.foundation.arguments import checked_arguments
 from tropel.world import shapes
 from tropel.world.goals import Exit
-from tropel.world.motion import Place
+from tropel.world.motion import Position
 from tropel.world.shapes import ShapeLike
 
 Item = TypeVar("Item")
@@ -98,6 +98,10 @@ def named_regions(regions: dict[str, Item]) -> ReadOnlyNames[Item]:
     return ReadOnlyNames(regions, what="region", instead="pass regions to World(…)")
 
 
+def named_rooms(rooms: dict[str, Item]) -> ReadOnlyNames[Item]:
+    return ReadOnlyNames(rooms, what="room", instead="pass rooms to World(…)")
+
+
 def as_door(name: str, door: Door | ShapeLike) -> Door:
     if isinstance(door, Door):
         return Door(door.line, open=door.open)
@@ -114,7 +118,7 @@ def two_corners(name: str, box: Any) -> tuple[Any, Any]:
     return low, high
 
 
-def box_corners(low: Place, high: Place, what: str, dim: int) -> Box:
+def box_corners(low: Position, high: Position, what: str, dim: int) -> Box:
     a, b = shapes.point(low, what, dim=dim), shapes.point(high, what, dim=dim)
     if (a >= b).any():
         raise GeometryError(f"{what}: the low corner {a.tolist()} must be below the high corner {b.tolist()}")

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from tropel.errors import GeometryError, named_parameters
 from tropel.foundation.arguments import LARGEST_LENGTH, checked_arguments
 from tropel.world.declared import NamedSet
-from tropel.world.motion import MotionLike, Place, position_at, stored_motion
+from tropel.world.motion import MotionLike, Position, position_at, stored_motion
 from tropel.world.shapes import is_length, point
 
 #: The outer radius of hazards that give none, in inner radii (the default of the paper).
@@ -40,7 +40,7 @@ class Hazard:
 
     inner: float
     outer: float | None = None
-    position: Place | None = None
+    position: Position | None = None
     motion: MotionLike | None = None
     intensity: float = 1.0  #: a: 1 is avoided mildly all the way to `outer`, larger values more sharply
     kind: str = "fire"  #: "fire", "rubble", "explosion" or anything else
@@ -154,7 +154,7 @@ class HazardSet(NamedSet[Hazard]):
         self.version += 1
 
     @checked_arguments
-    def move(self, name: str, position: Place, *, time: float = 0.0, dt: float = 0.0) -> None:
+    def move(self, name: str, position: Position, *, time: float = 0.0, dt: float = 0.0) -> None:
         """Move a hazard to another place, where it stays."""
         moved = replace(self.find(name), position=position, motion=None)
         self.check(name, moved, time=time)

@@ -106,7 +106,7 @@ class Orbit(_Motion):
 Motion = Annotated[Waypoints | Orbit, Field(discriminator="kind")]
 
 #: A position; the world it belongs to knows how many coordinates it has, and checks them.
-Place = Annotated[Sequence[float], CHECKED_ELSEWHERE]
+Position = Annotated[Sequence[float], CHECKED_ELSEWHERE]
 #: An orbit may reach slightly beyond the largest coordinate of a world, but not far.
 _FARTHEST = 4.0 * LARGEST_LENGTH
 

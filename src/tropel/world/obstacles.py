@@ -18,7 +18,7 @@ from tropel.errors import GeometryError, named_parameters
 from tropel.foundation.arguments import LARGEST_LENGTH, checked_arguments
 from tropel.world.declared import NamedSet
 from tropel.world.hazards import HazardSet
-from tropel.world.motion import MotionLike, Place, position_at, stored_motion
+from tropel.world.motion import MotionLike, Position, position_at, stored_motion
 from tropel.world.periodic import images_of_discs, nearest_images, wrap_places
 from tropel.world.shapes import check_level, is_length, point
 
@@ -98,7 +98,7 @@ class Obstacle:
     """A disk (2D) or ball (3D) that agents cannot walk into. Give a position, or a motion that moves it."""
 
     radius: float
-    position: Place | None = None
+    position: Position | None = None
     motion: MotionLike | None = None
     type: str = "obstacle"  #: what it is, such as "fire"; models may treat types differently
 
@@ -190,7 +190,7 @@ class ObstacleSet(NamedSet[Obstacle]):
         self._changed()
 
     @checked_arguments
-    def move(self, name: str, position: Place) -> None:
+    def move(self, name: str, position: Position) -> None:
         """Move an obstacle to another place, where it stays."""
         old = self.find(name)
         where = point(position, f"obstacle '{name}'", dim=self.dim)

@@ -30,14 +30,16 @@ from tropel.world.declared import (
     named_doors,
     named_exits,
     named_regions,
+    named_rooms,
     two_corners,
 )
-from tropel.world.goals import Exit, GoalArrays, Target, goal_arrays, target_state
+from tropel.world.goals import Exit, GoalArrays, Target, goal_arrays, shapes_of_goals, target_state
 from tropel.world.hazards import Hazard, HazardSet
-from tropel.world.motion import Place, position_at
+from tropel.world.motion import Position, position_at
 from tropel.world.obstacles import Obstacle, ObstacleSet
 from tropel.world.periodic import check_within_sides, images_of_segments, periods, sides_across, wrap_places
 from tropel.world.pieces import join_pieces
+from tropel.world.places import NAMED, Place, names_of
 from tropel.world.shapes import ALLOWED, Polygonal, ShapeLike, check_level
 from tropel.world.stored import WorldState, read_world_state
 from tropel.world.wall_grid import build_wall_grid, quantised
@@ -59,11 +61,12 @@ class World:
         walls: Iterable[ShapeLike] = (),
         exits: Mapping[str, ShapeLike] | None = None,
         regions: Mapping[str, ShapeLike] | None = None,
+        rooms: Mapping[str, ShapeLike] | None = None,
         doors: Mapping[str, Door | ShapeLike] | None = None,
         obstacles: Mapping[str, Obstacle] | None = None,
-        targets: Mapping[str, Target | Place] | None = None,
+        targets: Mapping[str, Target | Position] | None = None,
         hazards: Mapping[str, Hazard] | None = None,
-        bounds: Place | None = None,
+        bounds: Position | None = None,
         periodic: bool | str | Sequence[str] = False,
     ) -> None:
         area = None if walkable is None else shapes.polygon(walkable, "walkable area")
@@ -75,6 +78,7 @@ class World:
         self.regions = named_regions(
             {name: shapes.polygon(s, f"region '{name}'") for name, s in (regions or {}).items()}
         )
+        self.rooms = named_rooms({name: shapes.polygon(s, f"room '{name}'") for name, s in (rooms or {}).items()})
         low, high = self._extent(bounds)
         if periodic and (bounds is None or self.walkable is not None):
             raise GeometryError(
@@ -90,15 +94,15 @@ class World:
     @checked_arguments
     def box(
         cls,
-        low: Place,
-        high: Place,
+        low: Position,
+        high: Position,
         *,
         periodic: bool | str | Sequence[str] = False,
         open: bool = False,
         obstacles: Mapping[str, Obstacle] | None = None,
-        targets: Mapping[str, Target | Place] | None = None,
+        targets: Mapping[str, Target | Position] | None = None,
         hazards: Mapping[str, Hazard] | None = None,
-        regions: Mapping[str, Annotated[tuple[Place, Place], CHECKED_ELSEWHERE]] | None = None,
+        regions: Mapping[str, Annotated[tuple[Position, Position], CHECKED_ELSEWHERE]] | None = None,
     ) -> World:
         """The box between two corners of two or three coordinates, with disks or balls as obstacles.
 
@@ -127,7 +131,8 @@ class World:
             return world
         world = cls.__new__(cls)
         world.walkable, world.walls = None, []
-        world.doors, world.exits, world.regions = named_doors({}), named_exits({}), named_regions({})
+        world.doors, world.exits = named_doors({}), named_exits({})
+        world.regions, world.rooms = named_regions({}), named_rooms({})
         world._begin(3, *corners, period, walled, obstacles or {}, targets or {}, hazards or {})
         world.region_boxes = named_regions(boxes)
         return world
@@ -140,7 +145,7 @@ class World:
         period: NDArray[np.float64],
         walled: NDArray[np.bool_],
         obstacles: Mapping[str, Obstacle],
-        targets: Mapping[str, Target | Place],
+        targets: Mapping[str, Target | Position],
         hazards: Mapping[str, Hazard],
     ) -> None:
         self.dim = dim
@@ -211,6 +216,7 @@ class World:
         for kind, places in (
             ("exit", {name: e.polygon for name, e in self.exits.items()}),
             ("region", self.regions),
+            ("room", self.rooms),
         ):
             for name, place in places.items():
                 # The first test takes no time, the second one grows with the number of corners of the area.
@@ -259,17 +265,17 @@ class World:
         return self._wall_grids[wanted]
 
     def goals(self) -> GoalArrays:
-        """Exits and targets by number, as arrays."""
+        """All goals by number, as arrays."""
         if self._goals is None:
-            self._goals = goal_arrays(
-                self.goal_numbers,
-                self.exits,
-                self.targets,
-                self._target_position,
-                walkable=self.walkable,
-                period=self.period,
-            )
+            self._goals = goal_arrays(self.goal_numbers, shapes_of_goals(self, self._target_position))
         return self._goals
+
+    def number_of(self, place: Place) -> int:
+        """The number of a named place. A region, room or door gets one when it is first asked for."""
+        if place.key not in self.goal_numbers:
+            self.goal_numbers[place.key] = len(self.goal_numbers)
+            self._goals = None
+        return self.goal_numbers[place.key]
 
     def advance(self, time: float, dt: float) -> None:
         """Move everything that moves by itself to where it is at `time` [s]."""
@@ -301,16 +307,19 @@ class World:
         self._goals = None
 
     @checked_arguments
-    def add_target(self, name: str, target: Target | Place) -> None:
+    def add_target(self, name: str, target: Target | Position) -> None:
         if name in self.exits or name in self.targets:
             raise GeometryError(f"there is a goal '{name}' already; exits and targets need different names")
+        kind, _, other = name.partition(" ")
+        if kind in NAMED[2:] and other in names_of(self, kind):
+            raise GeometryError(f"'{name}' already stands for the {kind} '{other}'; choose another name")
         if not isinstance(target, Target):
             target = Target(position=target)
         self._place_target(name, target)
         self.goal_numbers.setdefault(name, len(self.goal_numbers))
 
     @checked_arguments
-    def move_target(self, name: str, position: Place) -> None:
+    def move_target(self, name: str, position: Position) -> None:
         """Move a target to another place, where it stays."""
         old = self.targets[name]
         self._place_target(name, Target(position=position, radius=old.radius, absorbs=old.absorbs))
@@ -357,19 +366,20 @@ class World:
     @property
     def region_names(self) -> list[str]:
         """Every name that `region` accepts."""
-        return [*self.region_boxes] if self.dim == 3 else [*self.regions, *self.exits]
+        return [*self.region_boxes] if self.dim == 3 else [*self.regions, *self.rooms, *self.exits]
 
     @checked_arguments
     def region(self, name: str) -> Polygonal | Box:
-        """A named region; the polygon of an exit is one too."""
+        """A named region; the polygon of a room or an exit is one too."""
         if name not in self.region_names:
             raise ParameterError(f"there is no region '{name}'; {suggest(name, self.region_names)}")
         if self.dim == 3:
             return self.region_boxes[name]
-        return self.regions[name] if name in self.regions else self.exits[name].polygon
+        areas = {**self.rooms, **self.regions}
+        return areas[name] if name in areas else self.exits[name].polygon
 
     @checked_arguments
-    def disc(self, middle: Place, radius: Length) -> Polygonal | Box:
+    def disc(self, middle: Position, radius: Length) -> Polygonal | Box:
         """The area within a radius [m] of a place, as a region; in 3D the cube around it."""
         place = shapes.point(middle, "the place", dim=self.dim)
         if self.dim == 3:
@@ -417,6 +427,7 @@ class World:
             "segments": hashlib.sha256(self.segments.tobytes()).hexdigest(),
             "exits": {name: e.polygon.wkt for name, e in self.exits.items()},
             "regions": {name: r.wkt for name, r in self.regions.items()},
+            **({"rooms": {name: r.wkt for name, r in self.rooms.items()}} if self.rooms else {}),
             "region_boxes": {name: [b.tolist() for b in box] for name, box in self.region_boxes.items()},
             "doors": {name: [s.start, s.stop] for name, s in self._door_rows.items()},
         }

@@ -10,7 +10,7 @@ characters" (1999), with the leader, goal and obstacle rules of Zhou's thesis (G
     avoidance            - w R sum of d (1/r² - 1/R²)     of groups that are avoided
     flight               - w f sum of d (1/r² - 1/f²)     of groups fled from, within the flee radius f, all around
     pursuit                w d / r                        the nearest of groups that are chased
-    leader                 w d / max(r, R)                the boid's leader, wherever it is
+    leader                 w d / max(r, R)                the boid's leader, or its trail if a wall hides it
     goal                   w · planned direction          zero without a goal
     obstacles              `local/flocking/obstacles.py`
 
@@ -42,7 +42,9 @@ from numpy.typing import NDArray
 from tropel._kernels.compile import kernel, parallel_kernel
 from tropel._kernels.neighbours import Neighbours
 from tropel._kernels.philox import random_key
-from tropel.agents.state import AgentState, Column, Floats, Steered
+from tropel.agents.leaders import LEADER
+from tropel.agents.state import AgentState, Floats, Steered
+from tropel.agents.trails import pursued_places
 from tropel.contracts import Model, ModelDeclaration, Moment
 from tropel.errors import ParameterError
 from tropel.foundation.quantities import Quantity
@@ -73,6 +75,7 @@ _FEW = 1 << 12
 _ONE = np.uint64(1)
 _NO_ROWS = np.empty(0, dtype=np.int64)
 _ALL_PLACES = np.empty(0, dtype=np.uint32)
+_ALL_SEEN = {dim: np.empty((0, dim)) for dim in (2, 3)}
 
 
 @kernel
@@ -213,13 +216,7 @@ class Flocking(Model):
     declares = ModelDeclaration(
         columns=(
             *(column_of(trait) for trait in TRAITS),
-            Column(
-                name="leader",
-                dtype="int64",
-                default=NO_LEADER,
-                low=NO_LEADER,
-                about="id of the agent to follow; -1 for none",
-            ),
+            LEADER,
         ),
         periodic_space=True,
         bodies_may_overlap=True,
@@ -280,7 +277,9 @@ class Flocking(Model):
         flight = flight._replace(room=room_for_runs(mates))
         if all_mates and np.count_nonzero(traits.blind_angle):
             flight = flight._replace(told_apart=IN_VIEW)
-        boids = Boids(state.id, state.position, state.radius, moment.waiting, leaders, directions)
+        pursued = pursued_places(state, moment.world, leaders, moment.trails) if len(leaders) else None
+        pursued = _ALL_SEEN[state.dim] if pursued is None else pursued
+        boids = Boids(state.id, state.position, state.radius, moment.waiting, leaders, pursued, directions)
         places = places_of(mates.order, members, len(state))
         steer_flock(places, len(members), boids, mates, hunted, *around, traits, relations, flight, out.velocity,
                     out.heading)  # fmt: skip

@@ -57,6 +57,7 @@ class Boids(NamedTuple):
     radius: NDArray[np.float64]
     waiting: NDArray[np.bool_]  #: whether an agent has not started yet; empty if none waits
     leader: NDArray[np.int64]  #: rows of the leaders, -1 for none; empty if no agent has one
+    pursued: NDArray[np.float64]  #: where to go instead of the leader's place; empty if all see their leaders
     directions: NDArray[np.float64]
 
 
@@ -98,9 +99,12 @@ def _to_leader(i, boids, period, reach):
     if j < 0:
         return 0.0, 0.0, 0.0
     dim = boids.position.shape[1]
-    dx, dy, dz = boids.position[j, 0] - boids.position[i, 0], boids.position[j, 1] - boids.position[i, 1], 0.0
+    places = boids.position
+    if boids.pursued.shape[0] > 0:
+        j, places = np.int64(i), boids.pursued
+    dx, dy, dz = places[j, 0] - boids.position[i, 0], places[j, 1] - boids.position[i, 1], 0.0
     if dim == 3:
-        dz = boids.position[j, 2] - boids.position[i, 2]
+        dz = places[j, 2] - boids.position[i, 2]
     if period[0] > 0.0:
         dx -= period[0] * math.floor(dx / period[0] + 0.5)
     if period[1] > 0.0:

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from tropel._kernels.compile import inlined_kernel, kernel, parallel_kernel
 from tropel._kernels.neighbours import count_runs, run_of, view_of
 from tropel._kernels.walls import chord_blocked
-from tropel.agents.state import CHOSEN_EXIT, NEAREST_EXIT, NEAREST_TARGET, NO_GOAL, AgentState, Floats
+from tropel.agents.state import CHOSEN_EXIT, NEAREST_EXIT, NEAREST_TARGET, NO_GOAL, POINT, AgentState, Floats
 from tropel.contracts import Habit, Moment
 from tropel.errors import ParameterError
 from tropel.foundation.arguments import checked_arguments
@@ -66,8 +66,13 @@ def goes_elsewhere(own, other):
 
 
 def headed_for(state: AgentState, world: World) -> NDArray[np.int32]:
-    """The goals of all agents, or the exits that they have chosen; a goal that the world does not have is none."""
+    """The goals of all agents, or the exits that they have chosen; a goal that the world does not have is none.
+
+    Points count as none: whose point is where cannot be told from their numbers.
+    """
     goal = state.goal
+    if POINT in goal:
+        goal = np.where(goal == POINT, np.int32(NO_GOAL), goal)
     chosen = state.columns.get(CHOSEN_EXIT.name)
     if chosen is not None:
         goal = np.where((goal == NEAREST_EXIT) & (chosen >= 0), chosen, goal)

@@ -12,9 +12,9 @@ and linear in between. So those ahead walk as fast as the last one, whom nobody 
 held up. Who counts as behind must see the member ahead by its own plan too, or two that go around a pillar on both
 sides would wait for each other; and since nobody stands still for good, no three do either.
 
-Members whose planned direction points against that of the leader, the member with the lowest id, walk towards the
-leader: a family whose members are nearer to different exits takes the leader's. Nobody is drawn through a wall: members
-that do not see the leader follow their plan.
+Members whose planned direction points against that of the leader walk towards the leader: a family whose members are
+nearer to different exits takes the leader's. The leader is the member that was designated, or else the one with the
+lowest id (`agents/leaders.py`). Nobody is drawn through a wall: members that do not see the leader follow their plan.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ import numpy as np
 
 from tropel._kernels.compile import inlined_kernel, kernel
 from tropel._kernels.walls import chord_blocked
+from tropel.agents.leaders import LEADER, first_of_each
 from tropel.agents.state import Column, Floats
 from tropel.contracts import Declaration, Habit, Moment
 from tropel.errors import ParameterError
@@ -112,7 +113,8 @@ def _adjust(rows, family, start, order, position, speed, leader, walls, reach, d
 class StayTogether(Habit):
     """Families walk together, with any model that follows directions. In 2D."""
 
-    declares = Declaration(columns=(FAMILY,))
+    declares = Declaration(columns=(FAMILY, LEADER))
+    binds = ("family",)
 
     @checked_arguments
     def __init__(self, *, reach: Annotated[float, REACH] = 2.0) -> None:
@@ -134,9 +136,7 @@ class StayTogether(Habit):
         if not len(rows) or not len(alive):
             return
         numbers, of_alive = np.unique(state.family[alive], return_inverse=True)
-        # By family, then by id: the first of each family leads it.
-        order = np.lexsort((state.id[alive], of_alive))
-        start = np.searchsorted(of_alive[order], np.arange(len(numbers) + 1))
+        start, order, leads = first_of_each(of_alive, state.id[alive], state.columns[LEADER.name][alive])
         _adjust(rows, np.searchsorted(numbers, state.family[rows]), start, alive[order], state.position,
-                state.desired_speed, alive[order[start[:-1]]], moment.near.walls, self._reach,
+                state.desired_speed, alive[leads], moment.near.walls, self._reach,
                 moment.guidance.directions.copy(), directions)  # fmt: skip

@@ -24,12 +24,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tropel._kernels.compile import inlined_kernel, kernel, parallel_kernel
+from tropel.agents.leaders import LEADER, STEPS_PER_METRE
 from tropel.agents.state import AgentState, Column
 
 #: The value of a place out of reach to the agents bound, at strength 1.
 _LEAST = 0.05
-#: Steps per metre in which positions of families are summed: sums of integers are the same in any order.
-_STEPS_PER_METRE = 2.0**20
 #: No family, or no leader.
 _NONE = -1
 
@@ -42,7 +41,7 @@ BOND_COLUMNS = (
         low=_NONE,
         about="agents with the same number stay together; -1 for none",
     ),
-    Column(name="leader", dtype="int64", default=_NONE, low=_NONE, about="id of the agent to follow; -1 for none"),
+    LEADER,
 )
 
 
@@ -82,8 +81,8 @@ def _add_up_families(rows, family, position, alive, count, total):
         if alive[i]:
             f = family[n]
             count[f] += 1
-            total[f, 0] += np.int64(math.floor(position[i, 0] * _STEPS_PER_METRE + 0.5))
-            total[f, 1] += np.int64(math.floor(position[i, 1] * _STEPS_PER_METRE + 0.5))
+            total[f, 0] += np.int64(math.floor(position[i, 0] * STEPS_PER_METRE + 0.5))
+            total[f, 1] += np.int64(math.floor(position[i, 1] * STEPS_PER_METRE + 0.5))
 
 
 @parallel_kernel
@@ -125,7 +124,7 @@ class BondFinder:
         count = np.zeros(self._families, dtype=np.int64)
         total = np.zeros((self._families, 2), dtype=np.int64)
         _add_up_families(self._rows, self._family, state.position, alive, count, total)
-        centroid = total / (np.maximum(count, 1) * _STEPS_PER_METRE)[:, None]
+        centroid = total / (np.maximum(count, 1) * STEPS_PER_METRE)[:, None]
         place = state.position[self._leaders]
         axis = self._leader_length * state.heading[self._leaders]
         return Bonds(

@@ -371,7 +371,7 @@ class Lattice(Model):
 def _number_of_goal(position: NDArray[np.float64], goal: NDArray[np.int32], goals: GoalArrays) -> NDArray[np.int32]:
     """Goals with "nearest target" replaced by its number, since some targets absorb agents and others do not."""
     meant = goal.copy()
-    targets = np.flatnonzero((goals.is_exit == 0) & (goals.usable == 1))
+    targets = np.flatnonzero((goals.is_target == 1) & (goals.usable == 1))
     rows = np.flatnonzero(goal == NEAREST_TARGET)
     if rows.size and targets.size:
         away = np.linalg.norm(position[rows, None] - goals.position[targets], axis=2)

@@ -30,6 +30,7 @@ from tropel.planning.fields.following import (
 from tropel.planning.fields.straight import follow_straightened, steps_uphill, straighten_all
 from tropel.planning.fields.streams import RANGE, Slowed, follow_streams, streams_of
 from tropel.world import GoalArrays, World
+from tropel.world.goals import GoalShapes, goal_arrays
 from tropel.world.raster import Raster
 
 
@@ -270,5 +271,4 @@ def _steps_around(raster: Raster) -> NDArray[np.int64]:
 
 
 def _no_goals(dim: int) -> GoalArrays:
-    none, start, edges = np.empty(0, dtype=np.uint8), np.zeros(1, dtype=np.int64), np.empty((0, 4))
-    return GoalArrays(none, none, none, np.empty((0, dim)), np.empty(0), start, edges, start, edges, np.zeros(dim))
+    return goal_arrays({}, GoalShapes.none(dim))

@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tropel._kernels.compile import inlined_kernel, kernel, parallel_kernel
-from tropel._kernels.predicates import inside_edges
 from tropel._kernels.walls import chord_blocked, nearest_on_segment
+from tropel.agents.towards_goal import stops_in, to_box
 
 # Lines of sight to the goal: straight lines over a raster, as wide as three cells.
 #
@@ -33,14 +33,17 @@ _FREE, _GOAL = 1, 3
 
 @kernel
 def aim_at(x, y, z, g, goals):
-    """The offset from a point to where agents aim in goal g: zero inside an exit or within a target's radius."""
-    if not goals.is_exit[g]:
+    """The offset from a point to where agents aim in goal g: zero inside an area or within a target's radius."""
+    if goals.is_target[g]:
         dx, dy = goals.position[g, 0] - x, goals.position[g, 1] - y
         dz = goals.position[g, 2] - z if goals.position.shape[1] == 3 else 0.0
         if dx * dx + dy * dy + dz * dz <= goals.radius[g] ** 2:
             return 0.0, 0.0, 0.0
         return dx, dy, dz
-    if inside_edges(x, y, goals.edges, goals.edge_start[g], goals.edge_start[g + 1]):
+    if goals.position.shape[1] == 3:
+        return to_box(x, y, z, goals, g)
+    # At a door, agents are stopped afterwards: that depends on their bodies.
+    if not goals.is_line[g] and stops_in(x, y, 0.0, goals, g):
         return 0.0, 0.0, 0.0
     best = math.inf
     dx = dy = 0.0

@@ -1,10 +1,13 @@
 """Goals as cells of a raster: the cells where a field begins.
 
-An exit is the free cells inside its polygon, a target those within its radius. A goal that is smaller than a cell, or
-nearer to a wall than the clearance, is represented by the free cells next to it with a line of sight to it.
+An exit, a region or a room is the free cells inside its polygon, a target those within its radius. A door, or a goal
+that is smaller than a cell or nearer to a wall than the clearance, is represented by the free cells next to it with a
+line of sight to it.
 """
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 import shapely
@@ -13,9 +16,10 @@ from numpy.typing import NDArray
 from tropel._kernels.compile import kernel
 from tropel._kernels.grid_raster import fill_inside_part
 from tropel._kernels.walls import chord_blocked
-from tropel.agents.state import NEAREST_EXIT, NEAREST_TARGET, NO_GOAL
+from tropel.agents.state import NEAREST_EXIT, NEAREST_TARGET, NO_GOAL, POINT
 from tropel.errors import GeometryError, ModelError
 from tropel.world import World
+from tropel.world.goals import middle_of, shape_of_goal, walkable_part
 from tropel.world.raster import Raster, half_diagonal
 from tropel.world.shapes import segments_of
 
@@ -36,7 +40,7 @@ def _note_goals(goal, seen):
         for k in range(first, last):
             odd |= goal[k] ^ goal[first]
         for k in range(first, last if odd else first + 1):
-            place = np.int64(goal[k]) - NO_GOAL
+            place = np.int64(goal[k]) - POINT
             if place < 0 or place >= seen.size:
                 return np.int64(goal[k])
             seen[place] = 1
@@ -45,14 +49,14 @@ def _note_goals(goal, seen):
 
 def goals_among(goal: NDArray[np.int32], members: NDArray[np.int64], world: World) -> list[int]:
     """The values of the `goal` column that members have, ascending."""
-    seen = np.zeros(len(world.goal_numbers) - NO_GOAL, dtype=np.uint8)
+    seen = np.zeros(len(world.goal_numbers) - POINT, dtype=np.uint8)
     unknown = _note_goals(goal if len(members) == len(goal) else goal[members], seen)
     if unknown != NO_GOAL:
         raise ModelError(
             f"an agent's goal is {unknown}, which is not the number of a goal of this world; set goals by name, with "
             f"set_goal or the event SetGoal"
         )
-    return (np.flatnonzero(seen) + NO_GOAL).tolist()
+    return (np.flatnonzero(seen) + POINT).tolist()
 
 
 def numbers_of(goal: int, world: World) -> NDArray[np.int64]:
@@ -61,7 +65,7 @@ def numbers_of(goal: int, world: World) -> NDArray[np.int64]:
     if goal == NEAREST_EXIT:
         return np.flatnonzero((goals.is_exit == 1) & (goals.usable == 1)).astype(np.int64)
     if goal == NEAREST_TARGET:
-        return np.flatnonzero((goals.is_exit == 0) & (goals.usable == 1)).astype(np.int64)
+        return np.flatnonzero((goals.is_target == 1) & (goals.usable == 1)).astype(np.int64)
     # A closed exit is still a place to go to, a target that was removed is not.
     there = 0 <= goal < len(goals.is_exit) and bool(goals.is_exit[goal] or goals.usable[goal])
     return np.array([goal] if there else [], dtype=np.int64)
@@ -77,11 +81,30 @@ def goal_cells(numbers: NDArray[np.int64], world: World, raster: Raster, *, stri
     cells = np.zeros(raster.shape, dtype=np.bool_)
     for number in numbers.tolist():
         name = names[number]
-        own = _exit_cells(name, world, raster) if name in world.exits else _target_cells(number, world, raster)
+        own = _cells_of(name, number, world, raster)
         if strict and not len(own) and not _may_be_hidden(name, number, world, raster):
             raise GeometryError(_unseen(name, number, world, raster))
         cells[tuple(own.T)] = True
     return cells
+
+
+def _cells_of(name: str, number: int, world: World, raster: Raster) -> NDArray[np.int64]:
+    """Indices of the cells of a goal."""
+    if world.goals().is_target[number]:
+        return _target_cells(number, world, raster)
+    if world.dim == 3:
+        low, high = shape_of_goal(world, name)
+        margin = 0.25 * (high - low)
+        low, high = low + margin, high - margin
+        index = _free_cells_between(low, high, raster)
+        centres = raster.centre(index)
+        return np.asarray(index[((centres >= low) & (centres <= high)).all(axis=1)])
+    shape = shape_of_goal(world, name)
+    if name in world.exits or world.goals().is_line[number]:
+        return _shape_cells(shape, world, raster)
+    # A middle without any free cell may be a pillar: then the rest of the region serves as well.
+    middle = _shape_cells(middle_of(walkable_part(shape, world.walkable)), world, raster)
+    return middle if len(middle) else _shape_cells(shape, world, raster)
 
 
 def _may_be_hidden(name: str, number: int, world: World, raster: Raster) -> bool:
@@ -89,27 +112,29 @@ def _may_be_hidden(name: str, number: int, world: World, raster: Raster) -> bool
         return True
     hazards = world.hazards
     rows = hazards.rows_where("replan")
-    if name in world.exits:
-        away = shapely.distance(shapely.points(hazards.position[rows]), world.exits[name].polygon)
-    else:
+    if world.goals().is_target[number]:
         away = np.linalg.norm(hazards.position[rows] - world.goals().position[number], axis=1)
+    elif world.dim == 3:
+        low, high = shape_of_goal(world, name)
+        away = np.linalg.norm(hazards.position[rows] - np.clip(hazards.position[rows], low, high), axis=1)
+    else:
+        away = shapely.distance(shapely.points(hazards.position[rows]), shape_of_goal(world, name))
     return bool((away <= hazards.inner[rows] + raster.reach + _nearby(raster)).any())
 
 
-def _exit_cells(name: str, world: World, raster: Raster) -> NDArray[np.int64]:
-    """Indices of the cells of an exit."""
-    polygon = world.exits[name].polygon
-    low, high = np.asarray(polygon.bounds).reshape(2, 2)
-    # Only the part around it is rasterised: there may be thousands of exits.
-    first, last = raster.index_of(low - raster.cell), raster.index_of(high + raster.cell)
-    inside = np.empty(tuple(last - first + 1), dtype=np.uint8)
-    fill_inside_part(segments_of(polygon), raster.origin, raster.cell, *first.tolist(), inside)
-    free = raster.free[first[0] : last[0] + 1, first[1] : last[1] + 1]
-    index = np.argwhere(inside.view(np.bool_) & free) + first
-    if len(index):
-        return index
-    if world.walkable is not None:
-        polygon = polygon.intersection(world.walkable)
+def _shape_cells(shape: Any, world: World, raster: Raster) -> NDArray[np.int64]:
+    """Indices of the cells of an exit, region or room, or next to a door."""
+    low, high = np.asarray(shape.bounds).reshape(2, 2)
+    if shape.area > 0.0:
+        # Only the part around it is rasterised: there may be thousands of exits.
+        first, last = raster.index_of(low - raster.cell), raster.index_of(high + raster.cell)
+        inside = np.empty(tuple(last - first + 1), dtype=np.uint8)
+        fill_inside_part(segments_of(shape), raster.origin, raster.cell, *first.tolist(), inside)
+        free = raster.free[first[0] : last[0] + 1, first[1] : last[1] + 1]
+        index = np.argwhere(inside.view(np.bool_) & free) + first
+        if len(index):
+            return index
+    polygon = shape if world.walkable is None else shape.intersection(world.walkable)
     low, high = np.asarray(polygon.bounds).reshape(2, 2)
     index = _free_cells_between(low - _nearby(raster), high + _nearby(raster), raster)
     centres = raster.centre(index)
@@ -161,11 +186,13 @@ def _clear(starts: NDArray[np.float64], ends: NDArray[np.float64], world: World)
 
 
 def _unseen(name: str, number: int, world: World, raster: Raster) -> str:
-    if name in world.exits:
-        middle = world.exits[name].polygon.centroid
-        what, place = f"exit '{name}'", [middle.x, middle.y]
-    else:
+    if world.goals().is_target[number]:
         what, place = f"target '{name}'", world.goals().position[number].tolist()
+    else:
+        shape = shape_of_goal(world, name)
+        kind, _, rest = name.partition(" ")
+        what = f"exit '{name}'" if name in world.exits else f"{kind} '{rest}'"
+        place = (0.5 * (shape[0] + shape[1])).tolist() if world.dim == 3 else [shape.centroid.x, shape.centroid.y]
     at = ", ".join(f"{c:g}" for c in place)
     return (
         f"{what} at ({at}) cannot be planned for: no free place (at least {raster.reach:.3g} m from walls and "

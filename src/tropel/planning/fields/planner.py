@@ -17,8 +17,10 @@ from typing import Annotated, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tropel.agents.groups import goal_number
-from tropel.agents.state import CHOSEN_EXIT, NEAREST_EXIT, NO_GOAL, AgentState, Floats
+from tropel.agents.arriving import at_goal
+from tropel.agents.goals import goal_number
+from tropel.agents.state import CHOSEN_EXIT, NEAREST_EXIT, NO_GOAL, POINT, AgentState, Floats
+from tropel.agents.towards_goal import towards_goal
 from tropel.contracts import Guidance, Moment, Planner, Rows
 from tropel.contracts.offers import OfferedField
 from tropel.errors import GeometryError, ParameterError
@@ -137,6 +139,10 @@ class FieldPlanner(Planner):
         self._add_plans(present)
         for goal in present:
             rows = members if len(present) == 1 else members[state.goal[members] == goal]
+            if goal == POINT:
+                # A field each would cost too much, and points are usually in sight.
+                towards_goal(state, rows, world.goals(), out.directions)
+                continue
             if goal == NEAREST_EXIT:
                 rows = self._choose_exits(moment, rows, out)
             self._follow(goal, rows, state, out.directions)
@@ -150,6 +156,8 @@ class FieldPlanner(Planner):
         # Streams would wash away what keeps paths from hazards, and take long to find for a goal that moves.
         if self.streams and plan.field.raster.cost is None and not plan.moves:
             plan.field.follow_streams(state, rows, directions)
+        if world.goals().is_line[plan.numbers].any():
+            directions[rows[at_goal(state, world, rows)]] = 0.0
 
     def _choose_exits(self, moment: Moment, rows: Rows, out: Guidance) -> Rows:
         """Let people choose between exits and direct them there. Returns the others, which go to the nearest."""
@@ -204,7 +212,7 @@ class FieldPlanner(Planner):
     def field(self, goal: str) -> GridField:
         """The field to a goal by name, or to the "nearest exit" or "nearest target"; for pictures and reports."""
         number = goal_number(self._known()[0], goal, type(self).__name__)
-        if number == NO_GOAL:
+        if number <= NO_GOAL:
             raise ParameterError(f"{type(self).__name__} has no field for the goal '{goal}'")
         self._keep_up()
         self._add_plans([number])

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from tropel.agents.groups import goal_name
+from tropel.agents.goals import goal_name
 from tropel.agents.state import CORE_COLUMNS, NO_GOAL
 from tropel.contracts.offers import OfferedField, offered
 from tropel.pictures import style
@@ -25,7 +25,7 @@ Floats = NDArray[np.float64]
 
 #: Beyond this number, neighbours are counted but not listed.
 _MOST_LISTED = 12
-_NOT_SHOWN = frozenset({"id", "group", "position", "velocity", "heading", "goal", "dead"})
+_NOT_SHOWN = frozenset({"id", "group", "position", "velocity", "heading", "goal", "route", "leg", "leader", "dead"})
 NOBODY = "Click on an agent in the world to see its state. In *Disturb*, a click must be set to the tool that selects."
 
 
@@ -43,6 +43,8 @@ class Portrait:
     columns: dict[str, tuple[float, str]]  #: name → value and unit
     neighbours: NDArray[np.int64]  #: ids of those that it knows of, the nearest first
     direction: Floats | None  #: planned, of length 1 or shorter
+    leads: int = 0  #: how many agents follow it
+    follows: int | None = None  #: the id of its leader
 
 
 def portrait(sim: Simulation, agent: int) -> Portrait | None:
@@ -60,12 +62,37 @@ def portrait(sim: Simulation, agent: int) -> Portrait | None:
         position=agents.position[row].copy(),
         radius=float(agents.radius[row]),
         speed=float(np.linalg.norm(agents.velocity[row])),
-        goal=goal_name(sim.world, int(agents.goal[row])),
+        goal=_goal_of(sim, row),
         dead=bool(agents.dead[row]),
         columns=_columns(sim, row),
         neighbours=agents.id[near[np.argsort(away, kind="stable")]],
         direction=planned_direction(sim, row),
+        leads=_followers(sim, row),
+        follows=_leader_of(sim, row),
     )
+
+
+def _leader_of(sim: Simulation, row: int) -> int | None:
+    leader = sim.agents.columns.get("leader")
+    return None if leader is None or leader[row] < 0 else int(leader[row])
+
+
+def _followers(sim: Simulation, row: int) -> int:
+    leader = sim.agents.columns.get("leader")
+    return 0 if leader is None else int(((leader == sim.agents.id[row]) & (sim.agents.dead == 0)).sum())
+
+
+def _goal_of(sim: Simulation, row: int) -> str:
+    """Where an agent goes to, and where it goes next."""
+    agents, route = sim.agents, int(sim.agents.route[row])
+    name = goal_name(sim.world, int(agents.goal[row]), agents.goal_point[row])
+    if route < 0:
+        return name
+    aims, repeat = sim.population.routes[route].aims, sim.population.routes[route].repeat
+    following = int(agents.leg[row]) + 1
+    if following == len(aims) and not repeat:
+        return f"{name} (the last of {len(aims)})"
+    return f"{name}, then {goal_name(sim.world, *aims[following % len(aims)])}"
 
 
 def _columns(sim: Simulation, row: int) -> dict[str, tuple[float, str]]:
@@ -184,6 +211,8 @@ def described(seen: Portrait) -> str:
         ("group", plain(seen.group)),
         ("speed", f"{seen.speed:.2f} m/s"),
         ("goal", plain(seen.goal)),
+        *([("follows", f"agent {seen.follows}")] if seen.follows is not None else []),
+        *([("leads", f"{seen.leads} agent{'s' * (seen.leads != 1)}")] if seen.leads else []),
         ("position", ", ".join(f"{c:.2f}" for c in seen.position) + " m"),
         ("planned direction", _direction_text(seen.direction)),
         *((name.replace("_", " "), f"{value:.3g} {unit}".strip()) for name, (value, unit) in seen.columns.items()),

@@ -24,6 +24,7 @@ from tropel.events.base import Event
 from tropel.events.ground import AddHazard, GrowHazard, MoveHazard, RemoveHazard
 from tropel.recording.scene import Scene
 from tropel.viewer.frame import Frame, in_space
+from tropel.world.places import PlaceLike
 
 if TYPE_CHECKING:
     from tropel.simulation import Simulation
@@ -213,7 +214,7 @@ def _new_name(stem: str, taken: Iterable[str], sim: Simulation) -> str:
     return next(name for k in itertools.count(1) if (name := f"{stem} {k}") not in used)
 
 
-def _usual_goal(sim: Simulation, group: str) -> str:
+def _usual_goal(sim: Simulation, group: str) -> PlaceLike:
     """The goal with which a group was declared."""
     return sim.population.declared_goal(group)
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from tropel.agents.groups import goal_name
+from tropel.agents.goals import goal_name
 from tropel.agents.state import NO_GOAL
 from tropel.contracts.offers import FieldOnRaster, OfferedField, OfferedPainting, offered
 from tropel.pictures import style
@@ -48,7 +48,7 @@ def shown_row(sim: Simulation, selected: int | None) -> int | None:
     """The row of the agent whose field is shown: the selected one, or one with the most common goal. Only living agents
     count: their plans exist already, and looking must not make another."""
     agents = sim.agents
-    wanting = np.flatnonzero((agents.dead == 0) & (agents.goal != NO_GOAL))
+    wanting = np.flatnonzero((agents.dead == 0) & (agents.goal > NO_GOAL))
     if selected is not None:
         chosen = wanting[agents.id[wanting] == selected]
         return int(chosen[0]) if len(chosen) else None

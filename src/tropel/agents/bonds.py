@@ -1,0 +1,295 @@
+"""Bonds: families, and agents that follow a leader.
+
+Models and habits that use bonds declare the columns `family` (a number that its members share) and `leader` (an id), -1
+for none. `Bonds` fills them in for groups that are declared with `families`, `follow` or `leader`, and lets others
+succeed leaders that are gone (`agents/leaders.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from numbers import Integral
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tropel.agents.leaders import (
+    DESIGNATIONS,
+    LEADER,
+    NOBODY,
+    Choice,
+    Leaders,
+    check_designation,
+    check_follows,
+    numbered,
+)
+from tropel.agents.state import NO_GOAL, AgentState
+from tropel.errors import CheckpointError, ParameterError
+from tropel.foundation.arguments import is_whole_number
+from tropel.foundation.reductions import Reductions
+from tropel.foundation.stored_arrays import taken
+from tropel.registry import HABITS, MODELS, Entry
+from tropel.world import World
+
+if TYPE_CHECKING:
+    from tropel.agents.groups import Personal
+
+Ints = NDArray[np.int64]
+
+#: Families made here are numbered from this on, by the id of a member; lower numbers are free for your own families.
+FIRST_NUMBER = 1 << 30
+#: The columns that `families`, `follow` and `leader` fill in.
+COLUMN_OF = {"families": "family", "follow": "leader", "leader": "leader"}
+
+
+def check_bonds(families: Any, follow: Any, leader: Any, parameters: Any, *, who: str) -> None:
+    """Raise if the declared bonds make no sense; `who` begins the message."""
+    if families is not None and (isinstance(families, bool) or not isinstance(families, Integral) or families < 2):
+        raise ParameterError(f"{who}: families is the number of people per family, at least 2, not {families!r}")
+    if follow is not None and not isinstance(follow, str):
+        raise ParameterError(f"{who}: follow names a group, whose nearest agent is followed, not {follow!r}")
+    check_designation(leader, who)
+    if families is not None and is_whole_number(leader):
+        raise ParameterError(
+            f'{who}: leader designates one in each family, so it is "nearest" or "central", not a number'
+        )
+    if families is not None and follow is not None and leader is not None:
+        raise ParameterError(f"{who}: families are led by one of their own or follow a group; give leader or follow")
+    given = {"families": families, "follow": follow, "leader": leader}
+    for told, column in COLUMN_OF.items():
+        if given[told] is not None and column in parameters:
+            raise ParameterError(f"{who}: give either {told} or the parameter {column}, which it sets")
+
+
+def check_no_circle(follows: Mapping[str, set[str]]) -> None:
+    """Raise if a group follows itself through others: none of them would lead."""
+    # A group that follows itself has a leader of its own.
+    follows = {group: led_by - {group} for group, led_by in follows.items()}
+    for begin in follows:
+        came_from: dict[str, str] = {}
+        waiting = [begin]
+        while waiting:
+            group = waiting.pop()
+            for leader in follows.get(group, ()):
+                if leader not in came_from:
+                    came_from[leader] = group
+                    waiting.append(leader)
+        if begin in came_from:
+            way = [begin, came_from[begin]]
+            while way[-1] != begin:
+                way.append(came_from[way[-1]])
+            circle = "', which follows '".join(reversed(way))
+            raise ParameterError(f"group '{circle}': one of them must lead; leave its follow out")
+
+
+def check_has_bonds(bonds: Mapping[str, Any], *, group: str, model: str, columns: set[str]) -> None:
+    """Raise if the model that steers a group does not use families or leaders."""
+    for told, given in bonds.items():
+        if given is not None and COLUMN_OF[told] not in columns:
+            raise ParameterError(
+                f"group '{group}': {told} sets the column {COLUMN_OF[told]}, which its steering model {model} does not "
+                f"have; {_what_has(COLUMN_OF[told])}, or leave {told} out"
+            )
+
+
+def _what_has(column: str) -> str:
+    """Which of tropel's own models and habits have a column, as advice."""
+    models = [model for model in map(Entry.load, MODELS.values()) if column in _columns_of(model)]
+    habits = [habit for habit in map(Entry.load, HABITS.values()) if column in habit.binds]
+    having = {"steer it with": models, "give it the habit": habits}
+    return ", ".join(f"{say} {' or '.join(made.__name__ for made in some)}" for say, some in having.items() if some)
+
+
+def _columns_of(layer: type[Any]) -> set[str]:
+    return {column.name for column in layer().declares.columns}
+
+
+def cut_into_families(position: NDArray[np.float64], size: int) -> NDArray[np.int64]:
+    """For each agent the row of its family's first member. Families are neighbours; the last may be smaller.
+
+    The agents are halved across the longer side of their bounding box, recursively, between whole families.
+    """
+    first = np.empty(len(position), dtype=np.int64)
+    parts = [np.arange(len(position))] if len(position) else []
+    while parts:
+        rows = parts.pop()
+        families = -(-len(rows) // size)
+        if families == 1:
+            first[rows] = rows.min()
+            continue
+        axis = int(np.argmax(np.ptp(position[rows], axis=0)))
+        ordered = rows[np.argsort(position[rows, axis], kind="stable")]
+        middle = families // 2 * size
+        parts += [ordered[:middle], ordered[middle:]]
+    return first
+
+
+def nearest_of(
+    position: NDArray[np.float64], leaders: NDArray[np.float64], ids: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """For each place the id of the nearest leader."""
+    from scipy.spatial import cKDTree
+
+    return np.asarray(ids[cKDTree(leaders).query(position)[1]], dtype=np.int64)
+
+
+# The bonds of a crowd ------------------------------------------------------------------------------------------------
+
+#: In the place of a designation: none was given.
+_UNTOLD = -3
+
+
+class Bonds:
+    """Families and leaders of a crowd. Arrays have a row for each group."""
+
+    def __init__(self, world: World, groups: int) -> None:
+        self.world = world
+        self.leaders = Leaders(world.dim)
+        self.own_leader: Ints = np.full(groups, NOBODY, dtype=np.int64)  #: of groups that are led by one of their own
+        self._rule: Ints = np.full(groups, _UNTOLD, dtype=np.int64)  #: how leaders are designated: -1, -2 or a number
+        self.follows: list[list[int]] = [[] for _ in range(groups)]  #: groups that each was declared to follow
+
+    def rule(self, number: int) -> str | int | None:
+        """How a group designates leaders; None if it was not told."""
+        code = int(self._rule[number])
+        return None if code == _UNTOLD else code if code >= 0 else DESIGNATIONS[-1 - code]
+
+    def _set_rule(self, number: int, how: str | int) -> None:
+        self._rule[number] = -1 - DESIGNATIONS.index(how) if isinstance(how, str) else how
+
+    # Newcomers --------------------------------------------------------------------------------------------------
+
+    def bind(self, told: Personal, state: AgentState, rows: Ints, led_by: Ints | None, who: str) -> None:
+        """Group newcomers into families and give them leaders; `led_by` are the living of the group they follow."""
+        if told.leader is not None and len(rows):
+            self._set_rule(int(state.group[rows[0]]), told.leader)
+        if told.families is not None:
+            ids = state.id[rows]
+            first = cut_into_families(state.position[rows], told.families)
+            state.columns["family"][rows] = FIRST_NUMBER + ids[first]
+            if told.leader is not None:
+                for head in np.unique(first):
+                    members = rows[first == head]
+                    self._lead(state, members, self._designated(told.leader, state, members, who))
+        elif told.leads_itself:
+            self._bind_to_own(told, state, rows, who)
+        if led_by is not None and len(led_by) and not told.leads_itself:
+            if told.leader is not None and told.families is None:
+                self._lead(state, rows, self._designated(told.leader, state, led_by, who))
+            else:
+                place = state.position
+                state.columns["leader"][rows] = nearest_of(place[rows], place[led_by], state.id[led_by])
+        if told.follow is not None or told.leader is not None or LEADER.name in told.parameters:
+            check_follows(state)
+
+    def _bind_to_own(self, told: Personal, state: AgentState, rows: Ints, who: str) -> None:
+        """Let newcomers follow the leader of their group, or one of them if it has none; only that one has a goal."""
+        if not len(rows):
+            return
+        number = int(state.group[rows[0]])
+        how = "nearest" if told.leader is None else told.leader
+        self._set_rule(number, how)
+        if not self._is_there(int(self.own_leader[number]), state):
+            self.own_leader[number] = self._designated(how, state, rows, who)
+        chosen = int(self.own_leader[number])
+        self._lead(state, rows, chosen)
+        self._only_the_leader_has_a_goal(state, rows, chosen)
+
+    @staticmethod
+    def _only_the_leader_has_a_goal(state: AgentState, rows: Ints, leader: int) -> None:
+        followers = rows[state.id[rows] != leader]
+        state.goal[followers], state.goal_point[followers] = NO_GOAL, 0.0
+        state.route[followers], state.leg[followers] = -1, 0
+
+    @staticmethod
+    def _is_there(agent: int, state: AgentState) -> bool:
+        rows = state.rows_of([agent])
+        return len(rows) > 0 and not state.dead[rows[0]]
+
+    def _designated(self, how: str | int, state: AgentState, rows: Ints, who: str) -> int:
+        """The id of the agent among these rows that leads."""
+        if not isinstance(how, str):
+            return numbered(how, state.id[rows], who)
+        return self._choice(state, int(rows[0])).designate(how, rows)
+
+    def _choice(self, state: AgentState, row: int) -> Choice:
+        return Choice(state=state, world=self.world, goal=int(state.goal[row]), point=state.goal_point[row])
+
+    @staticmethod
+    def _lead(state: AgentState, rows: Ints, leader: int) -> None:
+        """Let agents follow another one, which may be among them."""
+        state.columns["leader"][rows] = np.where(state.id[rows] == leader, NOBODY, leader)
+
+    # While it runs ----------------------------------------------------------------------------------------------
+
+    def keep_up(self, state: AgentState, *, dt: float, reduce: Reductions) -> None:
+        """Let others succeed leaders that are gone."""
+        rules = [self.rule(number) for number in range(len(self.follows))]
+        if self.leaders.keep_up(state, self.world, rules, self.follows, dt=dt, reduce=reduce):
+            for number in np.flatnonzero(self.own_leader != NOBODY).tolist():
+                led = (state.group == number) & (state.dead == 0)
+                led[state.owned :] = False
+                followed = reduce.union(state.columns["leader"][led])
+                followed = followed[followed >= 0]
+                rows = state.row_of(followed)
+                own = (rows >= 0) & (rows < state.owned)
+                own[own] = state.group[rows[own]] == number
+                found = followed[reduce.counts(own.astype(np.int64)) > 0]
+                self.own_leader[number] = found[0] if len(found) else self.own_leader[number]
+
+    def set_leader(self, state: AgentState, number: int, living: Ints, how: str | int | None, agent: int | None,
+                   who: str) -> None:  # fmt: skip
+        """Make another agent of a group the leader of all others; it takes over the goal of the one before."""
+        check_designation(how, who)
+        if LEADER.name not in state.columns:
+            raise ParameterError(f"{who}: nobody here can follow a leader; declare the group with leader or follow")
+        if (how is None) == (agent is None):
+            raise ParameterError(f"{who}: give either how the leader is designated or the id of one")
+        if not len(living):
+            raise ParameterError(f"{who} has no living agents, so none can lead")
+        if agent is not None and agent not in state.id[living]:
+            raise ParameterError(f"{who}: no living agent of it has the id {agent}")
+        old = int(self.own_leader[number])
+        led = self._is_there(old, state)
+        if agent is not None:
+            new = agent
+        elif isinstance(how, str):
+            new = self._choice(state, int(state.rows_of([old])[0]) if led else int(living[0])).designate(how, living)
+        else:
+            new = numbered(int(how or 0), state.id[living], who)
+        self._set_rule(number, "nearest" if how is None else how)
+        self.own_leader[number] = new
+        if led and new != old:
+            self.leaders.replace(state, self.world, living, old, new)
+        elif not led:
+            self._lead(state, living, new)
+            self._only_the_leader_has_a_goal(state, living, new)
+        check_follows(state)
+
+    def without_followers(self, state: AgentState, rows: Ints) -> Ints:
+        """The agents of a group without those that follow one of their own and have no goal: they are led there."""
+        if LEADER.name not in state.columns:
+            return rows
+        leader = state.columns["leader"][rows]
+        led = state.row_of(leader)
+        follows = (led >= 0) & (leader >= 0) & (state.goal[rows] == NO_GOAL) & (state.group[led] == state.group[rows])
+        return rows[~follows]
+
+    # Checkpoints ------------------------------------------------------------------------------------------------
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        own = {"bonds/own_leader": self.own_leader.copy(), "bonds/rule": self._rule.copy()}
+        return own | self.leaders.state()
+
+    def read(self, stored: Mapping[str, NDArray[Any]], *, goals: int, routes: int, next_id: int) -> Bonds:
+        """The bonds as `state` returned them, checked."""
+        fresh = Bonds(self.world, len(self.follows))
+        shape = (len(self.follows),)
+        fresh.follows = self.follows
+        fresh.own_leader = taken(stored, "bonds/own_leader", dtype="int64", shape=shape, low=NOBODY, high=next_id - 1)
+        fresh._rule = taken(stored, "bonds/rule", dtype="int64", shape=shape, low=_UNTOLD)
+        fresh.leaders = self.leaders.read(stored, goals=goals, routes=routes)
+        if len(fresh.leaders.id) and fresh.leaders.id[-1] >= next_id:
+            raise CheckpointError(f"'leaders/id' holds {fresh.leaders.id[-1]}; the next agent would be {next_id}")
+        return fresh

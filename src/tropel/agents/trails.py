@@ -1,0 +1,140 @@
+"""Trails: the paths that leaders have walked lately, and the places that their followers pursue.
+
+A follower pursues its leader. Where a wall hides the leader, it pursues the newest point of the leader's trail that it
+sees, so it comes around corners and through doors as the leader did. Where it sees none of them, it goes straight.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+
+from tropel._kernels.cells import nearest_image
+from tropel._kernels.compile import inlined_kernel, parallel_kernel
+from tropel._kernels.walls import chord_blocked
+from tropel.agents.state import AgentState
+from tropel.errors import CheckpointError
+from tropel.foundation.stored_arrays import taken
+from tropel.world import World
+from tropel.world.shapes import FARTHEST
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+#: Points of a trail.
+LENGTH = 64
+
+
+def may_hide(world: World) -> bool:
+    """Whether walls can be between two agents: not in space, where there are none, nor in a convex room."""
+    if world.dim == 3 or not len(world.segments):
+        return False
+    if world.is_periodic or world.walkable is None or world.walls or world.doors:
+        return True
+    return not bool(world.walkable.convex_hull.area <= world.walkable.area * (1.0 + 1e-9))
+
+
+class Trails:
+    """The last points of the paths of leaders, the newest first; a row for each leader, in the order of their ids."""
+
+    def __init__(self, dim: int, count: int = 0, length: int = 0) -> None:
+        self.ids: Ints = np.empty(0, dtype=np.int64)
+        self.points: Floats = np.zeros((count, length, dim))  #: no points where nothing can hide a leader
+        self.filled: Ints = np.zeros(count, dtype=np.int64)  #: how many points are known
+        self.now: Floats = np.empty((count, dim))  #: where the leaders are at the beginning of the step
+        self.spacing = 0.0  #: distance between the points [m]; 0 until it is decided
+        self._hides: tuple[World, bool] | None = None
+
+    def hides(self, world: World) -> bool:
+        """Whether trails are needed in a world."""
+        if self._hides is None or self._hides[0] is not world:
+            self._hides = world, may_hide(world)
+        return self._hides[1]
+
+    def keep(self, ids: Ints, kept: NDArray[np.bool_], place: Ints, world: World) -> None:
+        """Make room for the leaders with these ids; those marked as kept were in these rows."""
+        fresh = Trails(self.points.shape[2], len(ids), LENGTH if self.hides(world) else 0)
+        if self.points.shape[1] == fresh.points.shape[1]:
+            fresh.points[kept], fresh.filled[kept] = self.points[place[kept]], self.filled[place[kept]]
+        self.ids, self.points, self.filled = ids, fresh.points, fresh.filled
+
+    def reorder(self, order: Ints) -> None:
+        """Put the rows of leaders into another order."""
+        self.points, self.filled = self.points[order], self.filled[order]
+
+    def note(self, ids: Ints, place: Floats, spacing: float, world: World) -> None:
+        """Add where leaders are now, if they have come far enough since the last point."""
+        self.ids, self.now = ids, place.copy()
+        if not self.hides(world):
+            return
+        away = np.linalg.norm(place - self.points[:, 0], axis=1)
+        rows = np.flatnonzero((self.filled == 0) | (away >= spacing))
+        self.points[rows, 1:] = self.points[rows, :-1]
+        self.points[rows, 0] = place[rows]
+        self.filled[rows] = np.minimum(self.filled[rows] + 1, LENGTH)
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        return {"trail": self.points, "trail_filled": self.filled, "trail_spacing": np.array(self.spacing)}
+
+    @classmethod
+    def read(cls, stored: Mapping[str, NDArray[Any]], count: int, dim: int) -> Trails:
+        fresh = cls(dim, count)
+        shape = (count, None, dim)
+        fresh.points = taken(stored, "leaders/trail", dtype="float64", shape=shape, low=-FARTHEST, high=FARTHEST)
+        if fresh.points.shape[1] not in (0, LENGTH):
+            raise CheckpointError(f"'leaders/trail' has {fresh.points.shape[1]} points per leader, not {LENGTH}")
+        most = fresh.points.shape[1]
+        fresh.filled = taken(stored, "leaders/trail_filled", dtype="int64", shape=(count,), low=0, high=most)
+        fresh.spacing = float(taken(stored, "leaders/trail_spacing", dtype="float64", shape=(), low=0.0, high=1e6))
+        fresh.ids = taken(stored, "leaders/id", dtype="int64", shape=(count,))
+        return fresh
+
+
+@inlined_kernel
+def _write_pursued(i, trail, place_x, place_y, position, points, filled, walls, out):
+    """Where agent i goes in the plane, if the place that it pursues may be hidden."""
+    x, y = position[i, 0], position[i, 1]
+    out[i, 0], out[i, 1] = place_x, place_y
+    if trail < 0 or not chord_blocked(x, y, place_x, place_y, walls):
+        return
+    for k in range(filled[trail]):
+        px, py = points[trail, k, 0], points[trail, k, 1]
+        if (px != x or py != y) and not chord_blocked(x, y, px, py, walls):
+            out[i, 0], out[i, 1] = px, py
+            return
+
+
+@parallel_kernel
+def _pursued(position, leader, trail, handover, points, filled, walls, period, hides, out):
+    for i in numba.prange(position.shape[0]):
+        j = leader[i]
+        if j < 0:
+            continue
+        for axis in range(position.shape[1]):
+            # The image of the place that is nearest, so that nobody looks across the whole of periodic space.
+            away = nearest_image(position[j, axis] + handover[i, axis] - position[i, axis], period[axis])
+            out[i, axis] = position[i, axis] + away if period[axis] > 0.0 else position[j, axis] + handover[i, axis]
+        if hides:
+            _write_pursued(i, trail[i], out[i, 0], out[i, 1], position, points, filled, walls, out)
+
+
+def pursued_places(state: AgentState, world: World, leader_rows: Ints, trails: Trails) -> Floats | None:
+    """Where each follower goes: to its leader, or along the leader's trail; None if all see their leaders.
+
+    `leader_rows` has the row of each agent's leader, -1 for none; the rows of agents without one are not written.
+    """
+    handover, hides = state.columns["handover"], trails.hides(world)
+    if not hides and not np.count_nonzero(handover):
+        return None
+    leader, ids = state.columns["leader"], np.append(trails.ids, -2)
+    place = np.searchsorted(trails.ids, leader)
+    trail = np.where(ids[place] == leader, place, -1)
+    out = np.zeros_like(state.position)
+    walls = world.wall_grid(2.0)
+    _pursued(
+        state.position, leader_rows, trail, handover, trails.points, trails.filled, walls, world.period, hides, out
+    )
+    return out

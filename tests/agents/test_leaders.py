@@ -1,0 +1,455 @@
+"""Leaders: designation, succession, followers of every kind, and what they do without a jump."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import shapely
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tropel import (
+    Direct,
+    Dynamical,
+    Flocking,
+    FlowField,
+    FollowLeader,
+    Group,
+    Hazard,
+    Lattice,
+    PathPlans,
+    Seek,
+    Simulation,
+    Source,
+    StayTogether,
+    Walk,
+    World,
+    events,
+)
+from tropel.agents.leaders import Choice, Leaders, check_follows, first_of_each
+from tropel.agents.state import NO_GOAL, AgentState
+from tropel.errors import CheckpointError, ParameterError
+from tropel.local.habits.wait_for_followers import WaitForFollowers
+from tropel.world import Target
+from two_threads import needs_two_threads
+
+LINE = [(2.0 + 0.7 * k, 4.0) for k in range(6)]
+
+
+def field(**told: Any) -> World:
+    return World(shapely.box(0, 0, 30, 8), targets={"end": Target(position=(28, 4), radius=0.5)}, **told)
+
+
+def led(how: Any = "nearest", *, local: Any = None, world: World | None = None, **told: Any) -> Simulation:
+    group = Group("party", **{"positions": LINE, "goal": "end", "leader": how, **told})
+    return Simulation(world or field(), group, planning=Direct(), local=local or Seek(), dt=0.05, seed=1)
+
+
+def leader_of(sim: Simulation) -> int:
+    return int(sim.population.bonds.own_leader[0])
+
+
+# Designation ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("how", "who"), [("nearest", 4), ("central", 2), (0, 0), (3, 3)])
+def test_one_of_the_group_leads_and_only_that_one_has_the_goal(how: Any, who: int) -> None:
+    sim = led(how, positions=LINE[:5])
+    assert sim.agents.leader.tolist() == [-1 if k == who else who for k in range(5)]
+    assert [bool(g != NO_GOAL) for g in sim.agents.goal] == [k == who for k in range(5)]
+    assert leader_of(sim) == who
+
+
+@given(st.integers(1, 30), st.integers(0, 10_000), st.sampled_from(["nearest", "central"]))
+def test_designation_is_the_minimum_over_all_and_does_not_depend_on_rows(count: int, seed: int, how: str) -> None:
+    rng = np.random.default_rng(seed)
+    state = AgentState(2)
+    # Places on a coarse grid, so that there are ties, which go to the lower id.
+    state.add(count, {"position": rng.integers(0, 4, (count, 2)).astype(float), "goal": 0})
+    world = World(shapely.box(-1, -1, 9, 9), targets={"t": Target(position=(8, 8), radius=0.1)})
+    place = state.position.copy()
+    away = np.linalg.norm(place - ((8, 8) if how == "nearest" else place.mean(axis=0)), axis=1)
+    expected = int(np.flatnonzero(np.isclose(away, away.min(), rtol=0, atol=1e-9))[0])
+    for rows in (np.arange(count), rng.permutation(count)):
+        choice = Choice(state=state, world=world, goal=0, point=np.zeros(2))
+        found = choice.designate(how, rows)
+        assert np.isclose(away[found], away[expected], rtol=0, atol=1e-5)
+        if how == "nearest":
+            assert found == expected
+
+
+def test_one_leader_of_another_group_is_designated_for_all() -> None:
+    guides = Group("guides", positions=[(1, 1), (9, 7), (5, 4)], goal="end")
+    people = Group("people", positions=LINE, goal="none", follow="guides", leader="central")
+    sim = Simulation(field(), [guides, people], planning=Direct(), local=Seek())
+    assert sim.agents.leader.tolist() == [-1] * 3 + [2] * 6
+
+
+def test_newcomers_follow_the_leader_that_is_there() -> None:
+    source = Source("late", rate=2.0, region=shapely.box(1, 1, 3, 7), goal="end", leader="nearest", total=4)
+    sim = Simulation(field(), source, planning=Direct(), local=Seek(), dt=0.1)
+    sim.run(until=3.0)
+    first = leader_of(sim)
+    assert sorted(sim.agents.leader.tolist()) == [-1] + [first] * 3
+    sim.add_agents("late", positions=[(6, 6)], leader="nearest", goal="end")
+    assert sim.agents.leader[-1] == first
+    assert sim.agents.goal[-1] == NO_GOAL
+
+
+@pytest.mark.parametrize(
+    ("told", "said"),
+    [
+        ({"leader": "first"}, '"nearest" or "central"'),
+        ({"leader": 6}, "only 6 agents"),
+        ({"leader": -1}, "from 0"),
+        ({"leader": float("nan")}, "from 0"),
+        ({"follow": "gides"}, "not a group"),
+        ({"leader": "nearest", "parameters": {"leader": 2}}, "give either leader or the parameter"),
+        ({"leader": None, "parameters": {"leader": 3}}, "agent 3 would follow itself"),
+    ],
+)
+def test_leaders_that_cannot_be_are_refused(told: dict[str, Any], said: str) -> None:
+    with pytest.raises(ParameterError, match=said):
+        led(local=Flocking(), **{"how": None, **told} if "leader" not in told else {"how": told["leader"], **told})
+
+
+def test_a_followed_group_without_members_is_refused() -> None:
+    people = [Group("guides", count=0), Group("people", positions=LINE, follow="guides")]
+    with pytest.raises(ParameterError, match="'people' follows 'guides', which has no agents"):
+        Simulation(field(), people, local=Seek())
+
+
+def test_circles_are_found_by_id() -> None:
+    state = AgentState(2, [Flocking.declares.columns[-1]])
+    state.add(5, {"leader": [1, 2, 0, 0, -1]})
+    with pytest.raises(ParameterError, match="agent 0, which follows 1, which follows 2, which follows 0"):
+        check_follows(state)
+    state.leader[:] = [-1, 0, 1, 2, 3]
+    check_follows(state)
+
+
+def test_models_without_leaders_get_a_habit_and_flocks_do_not() -> None:
+    assert any(isinstance(habit, FollowLeader) for habit in led().layers.habits[0])
+    assert not any(isinstance(habit, FollowLeader) for habit in led(local=Flocking()).layers.habits[0])
+    with pytest.raises(ParameterError, match="give it the habit FollowLeader"):
+        Simulation(field(), Group("party", positions=LINE, leader="nearest"), local=Seek(), habits=[])
+
+
+# Following -----------------------------------------------------------------------------------------------------------
+
+S_BEND = {"walls": [[(10, 0), (10, 6)], [(18, 2), (18, 8)]]}
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("local", [Walk, Flocking, lambda: Dynamical(preset="pedestrian")])
+def test_followers_that_know_no_goal_come_around_corners_and_leave_where_their_leader_leaves(
+    local: Any, seed: int
+) -> None:
+    world = World(shapely.box(0, 0, 30, 8), exits={"out": shapely.box(29, 2, 30, 6)}, **S_BEND)
+    party = Group("party", count=12, region=shapely.box(1, 1, 7, 7), goal="out", leader="nearest", sense_radius=2.0)
+    sim = Simulation(world, party, planning=FlowField(), local=local(), dt=0.05, seed=seed)
+    sim.run(until="empty", limit=90.0)
+    assert len(sim.agents) == 0
+
+
+def test_without_the_trail_followers_stay_behind_the_wall(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tropel.agents.trails.may_hide", lambda world: False)
+    world = World(shapely.box(0, 0, 30, 8), exits={"out": shapely.box(29, 2, 30, 6)}, **S_BEND)
+    party = Group("party", count=12, region=shapely.box(1, 1, 7, 4), goal="out", leader="nearest")
+    sim = Simulation(world, party, planning=FlowField(), local=Walk(), dt=0.05, seed=0)
+    sim.run(until=60.0)
+    assert (sim.agents.position[:, 0] < 10.0).sum() >= 8
+
+
+@pytest.mark.parametrize("local", [Flocking, Seek])
+def test_several_groups_have_their_own_leaders(local: Any) -> None:
+    groups = [
+        Group("a", positions=LINE, goal="end", leader="nearest", sense_radius=1.5),
+        Group("b", positions=[(26 - 0.7 * k, 6.0) for k in range(6)], goal=(2.0, 6.0), leader="nearest",
+              sense_radius=1.5),
+    ]  # fmt: skip
+    sim = Simulation(field(), groups, planning=Direct(), local=local(), dt=0.05, seed=1)
+    before = sim.agents.position[:, 0].copy()
+    sim.run(until=8.0)
+    moved = sim.agents.position[:, 0] - before
+    assert (moved[:6] > 2.0).all()
+    assert (moved[6:] < -2.0).all()
+
+
+def test_a_new_goal_of_the_group_is_the_leaders() -> None:
+    sim = led()
+    sim.set_goal((2.0, 2.0), group="party")
+    assert (sim.agents.goal != NO_GOAL).tolist() == [False] * 5 + [True]
+
+
+# Succession ----------------------------------------------------------------------------------------------------------
+
+
+def kill(sim: Simulation, agent: int) -> None:
+    row = sim.agents.row_of(np.array([agent]))[0]
+    place = tuple(sim.agents.position[row])
+    sim.at(sim.time, events.AddHazard(name="shot", position=place, inner=0.05, outer=0.05))
+
+
+@pytest.mark.parametrize("way", ["dies", "leaves", "is removed"])
+@pytest.mark.parametrize("local", [Seek, Flocking])
+def test_somebody_succeeds_a_leader_that_is_gone_and_takes_over_its_goal(way: str, local: Any) -> None:
+    world = field(exits={"out": shapely.box(5.9, 3.5, 6.4, 4.5)}) if way == "leaves" else field()
+    goal = "out" if way == "leaves" else "end"
+    told = {"then": [(28.0, 6.0)]} if way != "leaves" else {}
+    sim = led(local=local(), world=world, goal=goal, sense_radius=2.0, **told)
+    old = leader_of(sim)
+    if way == "dies":
+        kill(sim, old)
+    elif way == "is removed":
+        sim.step()
+        sim.remove_agents(ids=[old])
+    while old in sim.agents.id[sim.agents.dead == 0]:
+        sim.step()
+    sim.step()
+    living = np.flatnonzero(sim.agents.dead == 0)
+    new = leader_of(sim)
+    assert new != old
+    row = int(sim.agents.row_of(np.array([new]))[0])
+    assert sim.agents.leader[living].tolist() == [-1 if sim.agents.id[k] == new else new for k in living]
+    assert sim.agents.goal[row] == sim.world.goal_numbers[goal]
+    assert sim.agents.route[row] == (0 if told else -1)
+
+
+def test_followers_of_a_group_turn_to_its_nearest_other_agent_and_then_to_one_of_their_own() -> None:
+    guides = Group("guides", positions=[(5, 4), (6, 6), (20, 1)], goal="end")
+    people = Group("people", positions=LINE, goal="none", follow="guides", leader=0)
+    sim = Simulation(field(), [guides, people], planning=Direct(), local=Flocking(), seed=1)
+    for gone, expected in ((0, 1), (1, 2), (2, None)):
+        sim.step()
+        sim.remove_agents(ids=[gone])
+        sim.step()
+        followed = set(sim.agents.leader[sim.agents.group == 1].tolist()) - {-1}
+        assert len(followed) == 1
+        assert followed == {expected} if expected is not None else followed <= set(range(3, 9))
+    heir = int(sim.agents.row_of(np.array(list(followed)))[0])
+    assert sim.agents.goal[heir] == sim.world.goal_numbers["end"]
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("local", [Flocking, lambda: Dynamical(preset="pedestrian")])
+def test_what_followers_do_does_not_jump_when_their_leader_is_gone(local: Any, seed: int) -> None:
+    """The place that followers pursue, and so their directions, change no faster than the handover lets them."""
+    rng = np.random.default_rng(seed)
+    places = rng.uniform((2, 1), (8, 7), (10, 2)).tolist()
+    sim = led("central", local=local(), positions=places, sense_radius=2.0)
+    sim.run(until=2.0)
+    old = leader_of(sim)
+    last = sim.agents.position[sim.agents.row_of(np.array([old]))[0]].copy()
+    sim.step()  # in which they pursue that place
+    before = sim.agents.velocity[sim.agents.id != old].copy()
+    ids = sim.agents.id[sim.agents.id != old]
+    sim.remove_agents(ids=[old])
+    sim.step()
+    new = leader_of(sim)
+    heir = sim.agents.row_of(np.array([new]))[0]
+    followers = np.flatnonzero(sim.agents.id != new)
+    assert sim.agents.id.tolist() == ids.tolist()
+    # In the first step without it they pursue the very same place; the new leader has moved on since.
+    pursued = sim.agents.position[heir] - sim.dt * sim.agents.velocity[heir] + sim.agents.handover[followers]
+    np.testing.assert_allclose(pursued, np.broadcast_to(last, pursued.shape), atol=1e-9)
+    change = np.linalg.norm(sim.agents.velocity - before, axis=1)
+    if isinstance(sim.layers.models[0], Flocking):
+        assert change.max() <= sim.dt * 4.0 * (1 + 1e-9)  # max_force
+    place = pursued
+    while np.count_nonzero(sim.agents.handover):
+        faded = np.linalg.norm(sim.agents.handover[followers], axis=1)
+        at, vel = sim.agents.position[heir].copy(), None
+        sim.step()
+        vel = np.linalg.norm(sim.agents.position[heir] - at)
+        moved = np.linalg.norm(at + sim.agents.handover[followers] - place, axis=1)
+        # It moves with the new leader, and the rest by the handover's share.
+        assert (moved <= faded * sim.dt / 1.0 + vel + sim.dt * 2.0 + 2e-3).all()
+        place = at + sim.agents.handover[followers]
+
+
+def test_a_successor_is_designated_as_the_leader_was() -> None:
+    """In a row, the middle one follows a leader in the middle, and the front one a leader in front."""
+    for how, heirs in (("central", {1, 3}), ("nearest", {3})):
+        for told in ({"leader": how}, {"families": 5, "leader": how}):
+            party = Group("party", positions=LINE[:5], goal="end", **told)
+            sim = Simulation(field(), party, planning=Direct(), local=Flocking() if len(told) == 1 else Walk())
+            old = int(sim.agents.id[sim.agents.leader == -1][0])
+            sim.step()
+            sim.remove_agents(ids=[old])
+            sim.step()
+            assert set(sim.agents.id[sim.agents.leader == -1].tolist()) <= heirs
+
+
+def test_a_leader_by_event_takes_over_the_goal() -> None:
+    sim = led("central")
+    sim.at(0.5, events.SetLeader(group="party", leader="nearest"))
+    sim.at(1.0, events.SetLeader(group="party", id=0))
+    sim.run(until=0.9)
+    assert leader_of(sim) == 5
+    assert sim.agents.goal.tolist() == [NO_GOAL] * 5 + [0]
+    sim.run(until=1.2)
+    assert leader_of(sim) == 0
+    assert sim.agents.leader.tolist() == [-1] + [0] * 5
+    with pytest.raises(ParameterError, match="no living agent of it has the id 77"):
+        sim.set_leader("party", id=77)
+    with pytest.raises(ParameterError, match="give either"):
+        sim.at(2.0, events.SetLeader(group="party"))
+
+
+# Families ------------------------------------------------------------------------------------------------------------
+
+
+def test_families_are_led_by_the_one_designated_and_then_by_another() -> None:
+    world = World(shapely.box(0, 0, 20, 20), exits={"out": shapely.box(19, 8, 20, 12)})
+    for local, planning in ((Lattice(), PathPlans()), (Walk(), FlowField())):
+        people = Group("people", count=24, families=4, leader="nearest", region=shapely.box(2, 2, 12, 18))
+        sim = Simulation(world, people, planning=planning, local=local, dt=0.25, seed=3)
+        heads = sim.agents.leader == -1
+        assert heads.sum() == 6
+        away = np.linalg.norm(sim.agents.position - (19.4, 10), axis=1)
+        for family in np.unique(sim.agents.family):
+            own = sim.agents.family == family
+            assert (sim.agents.goal[own] == sim.agents.goal[own][0]).all()
+            assert away[own & heads][0] <= away[own].min() + 2.5
+        gone = int(sim.agents.id[heads][0])
+        family = int(sim.agents.family[heads][0])
+        sim.step()
+        sim.remove_agents(ids=[gone])
+        sim.step()
+        own = sim.agents.family == family
+        assert (sim.agents.leader[own] == -1).sum() == 1
+        assert set(sim.agents.leader[own].tolist()) - {-1} == set(
+            sim.agents.id[own & (sim.agents.leader == -1)].tolist()
+        )
+
+
+@given(st.integers(1, 40), st.integers(0, 999))
+def test_the_first_of_each_family_leads_unless_another_is_followed(count: int, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    ids = rng.permutation(100)[:count].astype(np.int64)
+    _, family = np.unique(rng.integers(0, 7, count), return_inverse=True)
+    leader = np.full(count, -1)
+    for number in range(family.max() + 1):
+        own = np.flatnonzero(family == number)
+        if len(own) > 1 and rng.random() < 0.5:
+            chosen = rng.choice(own)
+            leader[own] = np.where(own == chosen, -1, ids[chosen])
+    start, order, leads = first_of_each(family, ids, leader)
+    for number in range(family.max() + 1):
+        own = np.flatnonzero(family == number)
+        assert sorted(order[start[number] : start[number + 1]].tolist()) == own.tolist()
+        told = [k for k in own if (leader[own] == ids[k]).any()]
+        assert leads[number] == (told[0] if told else own[np.argmin(ids[own])])
+
+
+def test_stay_together_uses_the_designated_leader() -> None:
+    """Two that are nearer to different exits go where the one that leads goes."""
+    world = World(shapely.box(0, 0, 20, 4), exits={"west": shapely.box(0, 1, 1, 3), "east": shapely.box(19, 1, 20, 3)})
+    ends = []
+    for who in (0, 1):
+        pair = Group("pair", positions=[(9.6, 2.0), (10.4, 2.0)],
+                     parameters={"family": [1, 1], "leader": [-1, 0] if who == 0 else [1, -1]})  # fmt: skip
+        sim = Simulation(world, pair, planning=FlowField(), local=Walk(), habits=[StayTogether()], dt=0.1)
+        sim.run(until=1.0)
+        ends.append(np.sign(sim.agents.position[:, 0] - 10.0).tolist())
+    assert ends[0] == [-1, -1]
+    assert ends[1] == [1, 1]
+
+
+# Staying together ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("split", ["wait", "regroup", None])
+def test_a_leader_whose_party_would_split_waits_or_goes_back(split: str | None) -> None:
+    lag = [(2.0 + 0.5 * k, 4.0) for k in range(5)]
+    party = Group("party", positions=lag, goal="end", leader="nearest", desired_speed=[0.4] * 4 + [1.5])
+    habits = [FollowLeader(), *([WaitForFollowers(within=3.0, share=0.5, split=split)] if split else [])]
+    sim = Simulation(field(), party, planning=Direct(), local=Seek(), habits=habits, dt=0.1)
+    spread = []
+    lowest = 0.0
+    for _ in range(200):
+        sim.step()
+        spread.append(float(np.ptp(sim.agents.position[:, 0])))
+        lowest = min(lowest, float(sim.agents.velocity[4, 0]))
+    if split is None:
+        assert max(spread) > 10.0
+    else:
+        assert max(spread) < 5.5
+        assert sim.agents.position[:4, 0].min() > 6.0  # they still get on
+    assert (lowest < -0.05) == (split == "regroup")
+
+
+# Determinism ---------------------------------------------------------------------------------------------------------
+
+
+def busy(threads: int = 1) -> Simulation:
+    world = World(
+        shapely.box(0, 0, 30, 8),
+        exits={"out": shapely.box(29, 2, 30, 6)},
+        hazards={"trap": Hazard(position=(12, 6.6), inner=0.6, outer=0.6, replan=False)},
+        **S_BEND,
+    )
+    groups = [
+        Group("boids", count=20, region=shapely.box(1, 1, 8, 4), goal="out", leader="nearest", sense_radius=2.0),
+        Group("walkers", count=12, region=shapely.box(1, 4, 8, 7), goal=(12.0, 7.0), then=[(5.0, 5.0), "out"],
+              leader="central"),
+    ]  # fmt: skip
+    local = {"boids": Flocking(), "walkers": Walk()}
+    sim = Simulation(world, groups, planning=FlowField(), local=local, dt=0.05, seed=4, threads=threads)
+    sim.at(6.0, events.SetLeader(group="walkers", leader="nearest"))
+    return sim
+
+
+@needs_two_threads
+def test_the_same_bits_on_one_and_two_threads_and_after_a_resume(tmp_path: Path) -> None:
+    one, two, resumed = busy(1), busy(2), busy(1)
+    ever = set()
+    for step in range(700):
+        one.step()
+        two.step()
+        ever.add(tuple(one.population.bonds.own_leader.tolist()))
+        if step == 330:
+            one.save(tmp_path / "at.ckpt")
+    resumed.restore(tmp_path / "at.ckpt")
+    while resumed.step_number < one.step_number:
+        resumed.step()
+    assert len(ever) >= 4
+    assert one.state_hash() == two.state_hash() == resumed.state_hash()
+
+
+def test_a_checkpoint_with_leaders_that_cannot_be_is_refused() -> None:
+    sim = led()
+    sim.step()
+    arrays = sim.population.stored()
+    for name, wrong in (
+        ("leaders/id", np.array([99])),
+        ("leaders/trail_filled", np.array([1000])),
+        ("leaders/goal", np.array([50], dtype=np.int32)),
+        ("bonds/own_leader", np.array([-5])),
+    ):
+        with pytest.raises(CheckpointError):
+            sim.population.restore({**arrays, name: wrong})
+    sim.population.restore(arrays)
+
+
+def test_leaders_rows_may_be_in_any_order() -> None:
+    """Succession with permuted rows chooses the same agents."""
+    found = []
+    for order in (np.arange(6), np.array([3, 0, 5, 1, 4, 2])):
+        sim = led("nearest")
+        state = sim.agents
+        sim.step()
+        state = sim.agents
+        for name in state.columns:
+            state.columns[name] = state.columns[name][order]
+        state.touch()
+        gone = int(sim.population.bonds.own_leader[0])
+        state.dead[state.row_of(np.array([gone]))] = 1
+        sim.population.bonds.keep_up(state, dt=0.05, reduce=sim.reduce)
+        found.append((leader_of(sim), sorted(zip(state.id.tolist(), state.leader.tolist(), strict=True))))
+    assert found[0] == found[1]
+    assert isinstance(sim.population.bonds.leaders, Leaders)
