@@ -39,6 +39,8 @@ _WHERE = {
     "FlowField": "tropel.planning.flow.model",
     "PathPlans": "tropel.planning.path_plans.model",
     "Harmonic": "tropel.planning.harmonic",
+    "Roadmap": "tropel.planning.roadmap.model",
+    "AdaptiveRoadmap": "tropel.planning.roadmap.adaptive",
     "VectorField": "tropel.planning.vector_field",
     "ArrayField": "tropel.planning.painted",
     "FunctionField": "tropel.planning.painted",

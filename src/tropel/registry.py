@@ -124,6 +124,8 @@ PLANNERS = Kind(
         Entry("flow_field", "tropel.planning.flow.model:FlowField", warm_up="flow fields"),
         Entry("path_plans", "tropel.planning.path_plans.model:PathPlans", warm_up="a crowd on cells"),
         Entry("harmonic", "tropel.planning.harmonic.model:Harmonic", warm_up="harmonic fields"),
+        Entry("roadmap", "tropel.planning.roadmap.model:Roadmap", warm_up="roadmaps"),
+        Entry("adaptive_roadmap", "tropel.planning.roadmap.adaptive:AdaptiveRoadmap", warm_up="roadmaps"),
         Entry("vector_field", "tropel.planning.vector_field:VectorField", warm_up="painted fields"),
         Entry("blend", "tropel.planning.vector_field:Blend", warm_up="painted fields"),
     ],

@@ -1,0 +1,192 @@
+"""Joining the ends of a blocked edge again: RRT-Connect among what stands still and what moves.
+
+Kuffner & LaValle, "RRT-Connect: an efficient approach to single-query path planning", 2000. Two trees grow from the two
+ends; one takes a step towards a random place, or with some probability towards the other end, and the other one tries to
+reach the new node. What moves blocks the capsule that it sweeps in the time that the repaired part takes. The trees are
+arrays, so that the search stops when its work is used up and goes on in a later step.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tropel._kernels.compile import kernel
+from tropel._kernels.philox import uniform_pair
+from tropel.planning.roadmap.graph import FOUND, NO_PATH, RUNNING
+from tropel.planning.roadmap.moving import Capsules, capsules_block
+from tropel.planning.roadmap.sweeps import Solid, height_of, sweep_blocked
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+#: Nodes of both trees together, and random places, before it is given up.
+_MOST_NODES, _MOST_PLACES = 256, 300
+#: How often a tree grows straight to the other end instead of to a random place.
+_BIAS = 0.2
+
+
+class Trees(NamedTuple):
+    """Both trees."""
+
+    place: Floats  #: (N, dim)
+    parent: Ints  #: (N,) -1 for the two ends
+    tree: Ints  #: (N,) 0 or 1
+    count: Ints  #: (3,): nodes, random places drawn so far, and whose turn it is
+    met: Ints  #: (2,): the nodes where the trees meet, that of tree 0 first
+    low: Floats  #: (dim,) corners of where random places are drawn from
+    high: Floats
+
+
+@dataclass(eq=False, kw_only=True)
+class Rejoining:
+    """A repair of one path that is under way."""
+
+    trees: Trees
+    step: float  #: how far a tree grows at a time [m]
+    number: int  #: of the repair, for random numbers
+    leg: int  #: the repaired path goes from the point before this one, or from the agent itself,
+    to: int  #: to this one
+    until: float  #: what moves is looked at over this span of time, from `since` on [s]
+    since: float
+
+    def record(self) -> dict[str, NDArray[Any]]:
+        numbers = np.array([self.step, self.number, self.leg, self.to, self.until, self.since])
+        return {"numbers": numbers, **self.trees._asdict()}
+
+    @staticmethod
+    def names() -> tuple[str, ...]:
+        return ("numbers", *Trees._fields)
+
+    @classmethod
+    def of(cls, stored: dict[str, NDArray[Any]]) -> Rejoining:
+        step, number, leg, to, until, since = stored["numbers"].tolist()
+        trees = Trees(*(np.ascontiguousarray(stored[name]) for name in Trees._fields))
+        nodes, drawn = int(trees.count[0]), int(trees.count[1])
+        if not (2 <= nodes <= len(trees.place) == len(trees.parent) == len(trees.tree)) or drawn < 0:
+            raise ValueError("the trees of a repair do not fit together")
+        if (trees.parent[:nodes] >= nodes).any() or (trees.met >= nodes).any() or not np.isin(trees.tree, (0, 1)).all():
+            raise ValueError("the trees of a repair do not fit together")
+        return cls(trees=trees, step=step, number=int(number), leg=int(leg), to=int(to), until=until, since=since)
+
+
+def begin_rejoining(
+    begin: Floats, end: Floats, *, radius: float, number: int, leg: int, to: int, since: float, until: float
+) -> Rejoining:
+    """Begin to join two places again, within a box around them."""
+    apart = float(np.linalg.norm(end - begin))
+    around = max(0.75 * apart, 6.0 * radius)
+    place = np.zeros((_MOST_NODES, len(begin)))
+    place[0], place[1] = begin, end
+    parent, tree = np.full(_MOST_NODES, -1), np.zeros(_MOST_NODES, dtype=np.int64)
+    tree[1] = 1
+    trees = Trees(
+        place, parent, tree, np.array([2, 0, 0]), np.array([-1, -1]), np.minimum(begin, end) - around,
+        np.maximum(begin, end) + around,
+    )  # fmt: skip
+    step = max(0.15 * apart, 1.5 * radius, 1e-9)
+    return Rejoining(trees=trees, step=step, number=number, leg=leg, to=to, since=since, until=until)
+
+
+@kernel
+def _nearest(trees, tree, target):
+    best, least = -1, math.inf
+    for n in range(trees.count[0]):
+        if trees.tree[n] == tree:
+            away2 = 0.0
+            for axis in range(target.size):
+                away2 += (trees.place[n, axis] - target[axis]) ** 2
+            if away2 < least:
+                best, least = n, away2
+    return best, math.sqrt(least)
+
+
+@kernel
+def _blocked(place, a, b, radius, walls, discs, sides, capsules):
+    ax, ay, az = place[a, 0], place[a, 1], height_of(place, a)
+    bx, by, bz = place[b, 0], place[b, 1], height_of(place, b)
+    return sweep_blocked(ax, ay, az, bx, by, bz, radius, walls, discs, sides) or capsules_block(
+        ax, ay, az, bx, by, bz, radius, capsules
+    )
+
+
+@kernel
+def _grow(trees, tree, target, step, radius, walls, discs, sides, capsules):
+    """A step of a tree towards a place: the new node (-1 if it is blocked), and whether it got there."""
+    near, away = _nearest(trees, tree, target)
+    new = trees.count[0]
+    share = 1.0 if away <= step else step / away
+    for axis in range(target.size):
+        trees.place[new, axis] = trees.place[near, axis] + share * (target[axis] - trees.place[near, axis])
+    if _blocked(trees.place, near, new, radius, walls, discs, sides, capsules):
+        return -1, False
+    trees.parent[new] = near
+    trees.tree[new] = tree
+    trees.count[0] = new + 1
+    return new, away <= step
+
+
+@kernel
+def _rejoin(trees, target, step, radius, bias, walls, discs, sides, capsules, key, agent, number, most):
+    """Grow the trees with at most about this many tests; returns how it stands and the tests it took."""
+    dim = target.size
+    tests = 0
+    while tests < most:
+        if trees.count[1] >= _MOST_PLACES or trees.count[0] >= _MOST_NODES - 2:
+            return NO_PATH, tests
+        draw = trees.count[1]
+        tree = trees.count[2]
+        u, v = uniform_pair(key, agent, number, 2 * draw)
+        w, chance = uniform_pair(key, agent, number, 2 * draw + 1)
+        trees.count[1] += 1
+        trees.count[2] = 1 - tree
+        for axis in range(dim):
+            unit = u if axis == 0 else (v if axis == 1 else w)
+            target[axis] = trees.low[axis] + unit * (trees.high[axis] - trees.low[axis])
+            if chance < bias:
+                target[axis] = trees.place[1 - tree, axis]
+        new, _ = _grow(trees, tree, target, step, radius, walls, discs, sides, capsules)
+        tests += 1
+        if new < 0:
+            continue
+        # The other tree grows to the new node as far as it can.
+        for axis in range(dim):
+            target[axis] = trees.place[new, axis]
+        while trees.count[0] < _MOST_NODES - 1:
+            other, there = _grow(trees, 1 - tree, target, step, radius, walls, discs, sides, capsules)
+            tests += 1
+            if other < 0:
+                break
+            if there:
+                trees.met[tree] = new
+                trees.met[1 - tree] = other
+                return FOUND, tests
+    return RUNNING, tests
+
+
+def go_on_rejoining(
+    rejoining: Rejoining, *, radius: float, solid: Solid, capsules: Capsules, key: np.uint64, agent: int, most: int
+) -> tuple[int, int]:
+    """Go on with at most about this many tests: how it stands (RUNNING, FOUND or NO_PATH), and the tests it took."""
+    target = np.empty(len(rejoining.trees.low))
+    status, tests = _rejoin(rejoining.trees, target, rejoining.step, float(radius), _BIAS, *solid, capsules, key,
+                            int(agent), int(rejoining.number), int(most))  # fmt: skip
+    return int(status), int(tests)
+
+
+def joined_points(rejoining: Rejoining) -> Floats:
+    """The points from one end to the other, both included."""
+    trees = rejoining.trees
+    halves = []
+    for node in trees.met.tolist():
+        half = []
+        while node >= 0:
+            half.append(trees.place[node])
+            node = int(trees.parent[node])
+        halves.append(half)
+    # The trees meet in one place, which both have.
+    return np.array(halves[0][::-1] + halves[1][1:])

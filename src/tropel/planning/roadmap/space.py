@@ -1,0 +1,156 @@
+"""The free space of a world as roadmaps see it: what stands still, doors apart, and what moves.
+
+A roadmap is built from what stands still. Doors open and close, so it is built as if all were open, and its edges know
+the doors that they lead through. Obstacles with a motion, obstacles that events added or moved since, and hazards are
+what moves.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+import shapely
+from numpy.typing import NDArray
+
+from tropel._kernels.discs import disc_grid
+from tropel.planning.roadmap.sweeps import Sides, Solid, free_radii, sweeps_blocked
+from tropel.world import World
+from tropel.world.shapes import Polygonal
+
+Floats = NDArray[np.float64]
+Known = dict[str, tuple[tuple[float, ...], float]]
+
+#: How far cells list things, in radii of the body and in shares of the world's longer side.
+_REACH_IN_RADII, _REACH_IN_WORLDS = 3.0, 1.0 / 24.0
+#: A body closer to a wall than its radius may leave it along any path that comes no closer [share of the distance].
+_NO_CLOSER = 0.999
+
+
+class Moving(NamedTuple):
+    """Discs that move, or may: where they are, how fast, how large. Inputs of kernels."""
+
+    position: Floats  #: (M, dim)
+    velocity: Floats  #: (M, dim)
+    radius: Floats  #: (M,)
+
+
+@dataclass(eq=False, kw_only=True)
+class FreeSpace:
+    """Where a body of one radius can be."""
+
+    world: World
+    radius: float  #: of the body, with the clearance it keeps [m]
+    region: Polygonal | None  #: where samples may lie; None for the whole world
+    solid: Solid  #: without doors
+    door_segments: Floats  #: (S, 4)
+    door_numbers: NDArray[np.int32]  #: (S,) which door a segment belongs to
+    known: Known  #: place and radius of the obstacles that stand still, by name
+    part: tuple[Floats, Floats] | None = None  #: corners of the part that samples are drawn from
+
+    @classmethod
+    def of(
+        cls, world: World, radius: float, *, region: Polygonal | None = None, known: Known | None = None
+    ) -> FreeSpace:
+        """The free space of a world as it is now; or with those obstacles that `known` says stand still."""
+        known = known if known is not None else {
+            name: (tuple(world.obstacles.position[row].tolist()), obstacle.radius)
+            for row, (name, obstacle) in enumerate(world.obstacles.items())
+            if obstacle.motion is None
+        }
+        numbers = [np.full(len(world.door_segments(name)), k) for k, name in enumerate(world.doors)]
+        segments = [world.door_segments(name) for name in world.doors]
+        return cls(
+            world=world,
+            radius=radius,
+            region=region,
+            solid=_solid(world, radius, known),
+            door_segments=np.concatenate([np.empty((0, 4)), *segments]),
+            door_numbers=np.concatenate([np.empty(0), *numbers]).astype(np.int32),
+            known=known,
+        )
+
+    @property
+    def dim(self) -> int:
+        return self.world.dim
+
+    @property
+    def box(self) -> tuple[Floats, Floats]:
+        """Low and high corner of what samples are drawn from."""
+        if self.part is not None:
+            return self.part
+        if self.region is None:
+            return self.world.bounds[0], self.world.bounds[1]
+        corners = np.reshape(self.region.bounds, (2, 2))
+        return corners[0], corners[1]
+
+    def near(self, place: Floats, within: float) -> FreeSpace:
+        """The part of this space within a distance of a place, for drawing samples there; a box in 3D."""
+        low, high = self.box
+        return replace(self, part=(np.maximum(low, place - within), np.minimum(high, place + within)))
+
+    def with_doors(self, shut: NDArray[np.bool_]) -> Solid:
+        """What stands still, with some doors shut, given by number."""
+        if not len(self.door_segments) or not shut.any():
+            return self.solid
+        blocking = self.solid.walls.blocking.copy()
+        blocking[len(blocking) - len(self.door_segments) :] = shut[self.door_numbers]
+        return self.solid._replace(walls=self.solid.walls._replace(blocking=blocking))
+
+    def shut_doors(self) -> NDArray[np.bool_]:
+        """Which doors are shut now."""
+        return np.array([not door.open for door in self.world.doors.values()], dtype=np.bool_)
+
+    def inside(self, points: Floats) -> NDArray[np.bool_]:
+        """Which points (N, dim) are in the walkable area or box, whatever stands there."""
+        area = self.region if self.region is not None else self.world.walkable
+        if area is not None:
+            return np.asarray(shapely.contains_xy(area, points[:, 0], points[:, 1]))
+        low, high = self.world.bounds
+        return np.asarray(((points >= low) & (points <= high) | self.world.unbounded).all(axis=1))
+
+    def is_free(self, points: Floats, radius: float | None = None) -> NDArray[np.bool_]:
+        """At which points (N, dim) a body can be; doors do not count."""
+        free = self.inside(points)
+        some = points[free]
+        free[free] = ~sweeps_blocked(some, some, self.radius if radius is None else radius, self.solid)
+        return free
+
+    def clearance(self, points: Floats) -> Floats:
+        """The radius with which a body can be at each point: that of the space, or less near a wall [m]; 0 in one."""
+        gap = free_radii(points, self.radius, self.solid)
+        return np.where(self.inside(points), np.where(gap < self.radius, _NO_CLOSER * gap, gap), 0.0)
+
+    def moving(self) -> Moving:
+        """Everything that was not there when the space was looked at: obstacles that move, came or went, and hazards."""
+        world = self.world
+        obstacles, hazards = world.obstacles, world.hazards
+        rows = [
+            row
+            for row, (name, obstacle) in enumerate(obstacles.items())
+            if obstacle.motion is not None
+            or self.known.get(name) != (tuple(obstacles.position[row].tolist()), obstacle.radius)
+        ]
+        position, velocity, radius = obstacles.position[rows], obstacles.velocity[rows], obstacles.radius[rows]
+        if len(hazards):
+            position, velocity = np.vstack([position, hazards.position]), np.vstack([velocity, hazards.velocity])
+            radius = np.append(radius, hazards.inner)
+        return Moving(np.ascontiguousarray(position), np.ascontiguousarray(velocity), np.ascontiguousarray(radius))
+
+
+def _solid(world: World, radius: float, known: Known) -> Solid:
+    low, high = world.bounds
+    reach = max(_REACH_IN_RADII * radius, _REACH_IN_WORLDS * float((high - low).max()))
+    walls = world.wall_grid(reach)
+    doors = len(np.concatenate([np.empty((0, 4)), *(world.door_segments(name) for name in world.doors)]))
+    # Doors are the last rows of the segments of a world.
+    blocking = np.ones(len(walls.segments), dtype=np.uint8)
+    blocking[len(blocking) - doors :] = 0
+    place = np.array([at for at, _ in known.values()], dtype=np.float64).reshape(-1, world.dim)
+    size = np.array([wide for _, wide in known.values()], dtype=np.float64)
+    count = len(size)
+    kinds, pushes = np.zeros(count, dtype=np.int32), np.ones(count, dtype=np.uint8)
+    discs = disc_grid(place, np.zeros_like(place), size, kinds, pushes, low, high, walls.reach)
+    sides = Sides(low.copy(), high.copy(), world.walled.astype(np.uint8))
+    return Solid(walls._replace(blocking=blocking), discs, sides)
