@@ -28,10 +28,9 @@ from tropel.planning.roadmap.chart import FOUND, RUNNING, Chart, Path
 from tropel.planning.roadmap.following import ON_PATH
 from tropel.planning.roadmap.moving import blocked_by_capsules, capsules_of, find_blocked_legs
 from tropel.planning.roadmap.planner import Clearance, RoadmapPlanner
-from tropel.planning.roadmap.rejoining import begin_rejoining, go_on_rejoining, joined_points
+from tropel.planning.roadmap.rejoining import Repair, begin_rejoining, go_on_rejoining, joined_points, shortened_repair
 from tropel.planning.roadmap.sampling import Sampling
 from tropel.planning.roadmap.space import Moving
-from tropel.planning.roadmap.sweeps import shortened
 from tropel.planning.roadmap.travellers import NO_NUMBERS, Traveller
 
 Time = Annotated[float, Quantity(name="time", low=0.0, high=1e6, unit="s")]
@@ -233,16 +232,15 @@ class AdaptiveRoadmap(RoadmapPlanner):
         count, index = int(travellers.count[slot]), int(travellers.index[slot])
         way = travellers.way[slot]
         to = leg
-        since, until = self._span(moment, row, slot, leg, to)
         while to < count - 1:
-            capsules = capsules_of(moving, since, until, slack=_WIDER)
+            capsules = capsules_of(moving, *self._span(moment, row, slot, to, to), slack=_WIDER)
             if not blocked_by_capsules(way[to : to + 1], way[to : to + 1], chart.space.radius, capsules)[0]:
                 break
             to += 1
-            since, until = self._span(moment, row, slot, leg, to)
+        since = self._span(moment, row, slot, leg, to)[0]
         begin = moment.state.position[row] if leg == index else way[leg - 1]
         person.rejoining = begin_rejoining(begin, way[to], radius=chart.space.radius, number=moment.step, leg=leg, to=to,
-                                           since=since, until=until)  # fmt: skip
+                                           since=since)  # fmt: skip
         self.spent["rejoinings"] += 1
 
     def _go_on_rejoining(
@@ -254,20 +252,20 @@ class AdaptiveRoadmap(RoadmapPlanner):
         if rejoining.to >= travellers.count[slot] or rejoining.leg < travellers.index[slot]:
             person.rejoining = None  # the traveller has walked on
             return budget
-        capsules = capsules_of(moving, rejoining.since, rejoining.until, slack=_WIDER)
-        here = rejoining.trees.place[:1]
-        room = min(chart.space.radius, float(chart.space.clearance(here)[0]))
-        # Whoever is too near to something already may go anywhere that is no nearer.
-        gap = np.linalg.norm(capsules.begin - here, axis=1) - capsules.radius
-        room = max(min(room, 0.999 * float(gap.min(initial=np.inf))), 0.0)
-        solid = self.solid_of(chart, self._shut_for(person))
+        room = float(chart.space.clearance(rejoining.trees.place[:1])[0])
+        seen = moving if self.predict else moving._replace(velocity=np.zeros_like(moving.velocity))
+        repair = Repair(
+            radius=min(chart.space.radius, room), speed=float(moment.state.desired_speed[row]), slack=_WIDER,
+            passed=(moment.step - rejoining.number) * moment.dt, horizon=self.horizon if self.predict else np.inf,
+            solid=self.solid_of(chart, self._shut_for(person)), moving=seen,
+        )  # fmt: skip
         key = random_key(moment.seed, "rejoining")
-        status, tests = go_on_rejoining(rejoining, radius=room, solid=solid, capsules=capsules, key=key,
-                                        agent=person.id, most=budget)  # fmt: skip
+        status, tests = go_on_rejoining(rejoining, repair, key=key, agent=person.id, most=budget)
         self.spent["units"] += tests
         self.spent["rejoin tests"] += tests
         if status == FOUND:
-            self._splice(moment, slot, joined_points(rejoining))
+            points = shortened_repair(joined_points(rejoining), float(rejoining.trees.time[0]), repair)
+            self._splice(moment, slot, points)
             self._when[slot] = self._blocked_when(moment, chart, row, slot, moving)
             self.spent["rejoined"] += 1
         elif status != RUNNING:
@@ -316,20 +314,22 @@ class AdaptiveRoadmap(RoadmapPlanner):
             person.asks = False
 
     def _rebuild(self, moment: Moment, chart: Chart, row: int, slot: int, moving: Moving, budget: int) -> int:
-        """The basic method: test every edge of the roadmap against what moves, and query it anew."""
+        """The basic method: build the whole roadmap anew around everything as it stands now, and query that."""
         person = self._travellers.people[slot]
         if moment.step < person.retry:
             return budget
-        ends = chart.graph.nodes[chart.graph.edges]
-        # The whole roadmap is built again as the world is now, as the thesis does it.
-        from tropel.planning.roadmap.building import rebuilt_edges
-
-        tests, free = rebuilt_edges(chart, capsules_of(moving, 0.0, 0.0, slack=_SLACK))
+        new = Chart.of(self.world, chart.space.radius, samples=self.samples, neighbours=self.neighbours,
+                       sampling=self.sampling, seed=self._seed, everything=True)  # fmt: skip
+        self._charts[person.radius, person.place] = new
         self.spent["rebuilds"] += 1
-        self.spent["rebuild tests"] += tests
-        person.marked = np.flatnonzero(~free)
+        self.spent["rebuild tests"] += new.graph.tests
+        for other in self._travellers.people:
+            if other.path is not None and other.radius == person.radius:
+                # Its nodes were those of the old roadmap.
+                nodes = np.full(len(other.path.points), -1, dtype=np.int64)
+                other.path = Path(points=other.path.points, nodes=nodes, kept=np.arange(len(nodes)))
+                other.query = None
         person.asks, person.retry = True, moment.step
-        assert len(ends) == len(free)
         return budget
 
     # Traps ------------------------------------------------------------------------------------------------------
@@ -371,6 +371,3 @@ def _edges_near(chart: Chart, place: Floats, radius: float) -> NDArray[np.uint8]
     share = ((place - ends[:, 0]) * along).sum(axis=1) / np.maximum((along**2).sum(axis=1), 1e-300)
     nearest = ends[:, 0] + np.clip(share, 0.0, 1.0)[:, None] * along
     return (np.linalg.norm(nearest - place, axis=1) < radius).astype(np.uint8)
-
-
-__all__ = ["AdaptiveRoadmap", "shortened"]

@@ -94,9 +94,10 @@ class Chart:
         sampling: str,
         seed: int,
         region: Polygonal | None = None,
+        everything: bool = False,
     ) -> Chart:
-        """Build the chart of a world as it is now, or of a region in it."""
-        space = FreeSpace.of(world, radius, region=region)
+        """Build the chart of a world as it is now, or of a region in it; with `everything`, around what moves too."""
+        space = FreeSpace.of(world, radius, region=region, everything=everything)
         graph = build_graph(space, samples=samples, neighbours=neighbours, sampling=sampling, seed=seed)
         return cls(space=space, graph=graph, neighbours=neighbours, sampling=sampling, samples=samples, seed=seed,
                    built=len(graph.nodes))  # fmt: skip

@@ -87,7 +87,7 @@ def blocked_by_capsules(begin: Floats, end: Floats, radius: float, capsules: Cap
 
 
 @kernel
-def _leg_blocked(ax, ay, az, bx, by, bz, t0, t1, radius, slack, moving, predict):
+def leg_blocked(ax, ay, az, bx, by, bz, t0, t1, radius, slack, moving, predict):
     """When a traveller that goes from a to b between t0 and t1 is blocked; infinite if it is not."""
     first = math.inf
     for m in range(moving.radius.size):
@@ -134,7 +134,7 @@ def _first_blocked(x, y, z, speed, radius, slack, points, count, index, moving, 
             share = (horizon - time) / took
             bx, by, bz, end = ax + share * (bx - ax), ay + share * (by - ay), az + share * (bz - az), horizon
         tests += 1
-        when = _leg_blocked(ax, ay, az, bx, by, bz, time, end, radius, slack, moving, predict)
+        when = leg_blocked(ax, ay, az, bx, by, bz, time, end, radius, slack, moving, predict)
         if when < math.inf:
             return k, when, tests
         if predict and end >= horizon:

@@ -203,14 +203,17 @@ class RoadmapPlanner(Planner):
 
     def _ask_for_new_goals(self, state: AgentState, rows: Rows) -> None:
         goals = self.world.goals()
-        anew = goals is not self._goals
-        moving = {goal for goal, place in self._places.items() if place is None or place.moves}
-        if anew:
-            self._goals = goals
-            before, self._places = self._places, {}
-            moving |= {goal for goal, place in before.items() if not _same_place(place, self.place_of(goal))}
-        for goal in moving:
-            self._places.pop(goal, None)
+        before = self._places
+        if goals is not self._goals:
+            self._goals, self._places = goals, {}
+        used = {int(goal) for goal in np.unique(state.goal[rows])}
+        self._places = {goal: place for goal, place in self._places.items() if place is not None and not place.moves}
+        now = {goal: self.place_of(goal) for goal in used}
+        moving = {
+            goal
+            for goal, place in now.items()
+            if place is None or place.moves or (goal in before and not _same_place(before[goal], place))
+        }
         travellers = self._travellers
         for row, slot in zip(rows.tolist(), travellers.slots(state.id[rows]).tolist(), strict=True):
             person, goal = travellers.people[slot], int(state.goal[row])
@@ -230,11 +233,10 @@ class RoadmapPlanner(Planner):
         elif person.path is not None:
             end = travellers.way[slot, travellers.count[slot] - 1]
             nearest = place.points[np.argmin(np.linalg.norm(place.points - end, axis=1))]
-            planned = person.path.points[-1]
-            if np.linalg.norm(nearest - planned) > _MOVED * np.linalg.norm(nearest - here):
+            if np.linalg.norm(nearest - person.planned) > _MOVED * np.linalg.norm(nearest - here):
                 person.asks = True
             else:
-                end[:] = nearest
+                end[:] = person.path.points[-1] = nearest
 
     def forget_way(self, person: Traveller) -> None:
         """A traveller has another goal: whatever it remembered of its way means nothing now."""
@@ -342,6 +344,7 @@ class RoadmapPlanner(Planner):
         person = self._travellers.people[slot]
         person.asks, person.query, person.rejoining, person.failures = False, None, None, 0
         nearest = int(np.argmin(np.linalg.norm(place.points - path.points[-1], axis=1)))
+        person.planned = path.points[-1].copy()
         self._travellers.give(slot, path, reach=float(place.reach[nearest]))
 
     # Following --------------------------------------------------------------------------------------------------

@@ -7,8 +7,8 @@ what moves.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import NamedTuple
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 import shapely
@@ -48,17 +48,28 @@ class FreeSpace:
     door_numbers: NDArray[np.int32]  #: (S,) which door a segment belongs to
     known: Known  #: place and radius of the obstacles that stand still, by name
     part: tuple[Floats, Floats] | None = None  #: corners of the part that samples are drawn from
+    _still: Any = field(default=None, repr=False)  #: rows of the known obstacles, as long as names stay
 
     @classmethod
     def of(
-        cls, world: World, radius: float, *, region: Polygonal | None = None, known: Known | None = None
+        cls,
+        world: World,
+        radius: float,
+        *,
+        region: Polygonal | None = None,
+        known: Known | None = None,
+        everything: bool = False,
     ) -> FreeSpace:
-        """The free space of a world as it is now; or with those obstacles that `known` says stand still."""
-        known = known if known is not None else {
-            name: (tuple(world.obstacles.position[row].tolist()), obstacle.radius)
-            for row, (name, obstacle) in enumerate(world.obstacles.items())
-            if obstacle.motion is None
-        }
+        """The free space of a world as it is now, or with those obstacles that `known` says stand still.
+
+        With `everything`, obstacles that move count where they are.
+        """
+        if known is None:
+            known = {
+                name: (tuple(world.obstacles.position[row].tolist()), obstacle.radius)
+                for row, (name, obstacle) in enumerate(world.obstacles.items())
+                if everything or obstacle.motion is None
+            }
         numbers = [np.full(len(world.door_segments(name)), k) for k, name in enumerate(world.doors)]
         segments = [world.door_segments(name) for name in world.doors]
         return cls(
@@ -122,16 +133,25 @@ class FreeSpace:
         gap = free_radii(points, self.radius, self.solid)
         return np.where(self.inside(points), np.where(gap < self.radius, _NO_CLOSER * gap, gap), 0.0)
 
+    def _rows_that_move(self) -> NDArray[np.int64]:
+        obstacles = self.world.obstacles
+        names = obstacles.names
+        if self._still is None or self._still[0] != names:
+            still = [row for row, name in enumerate(names) if name in self.known and obstacles[name].motion is None]
+            place = np.array([self.known[names[row]][0] for row in still]).reshape(-1, self.dim)
+            radius = np.array([self.known[names[row]][1] for row in still])
+            self._still = (names, np.array(still, dtype=np.int64), place, radius)
+        _, still, place, radius = self._still
+        moves = np.ones(len(names), dtype=np.bool_)
+        same = (obstacles.position[still] == place).all(axis=1) & (obstacles.radius[still] == radius)
+        moves[still[same]] = False
+        moves[obstacles.moving_rows] = True
+        return np.flatnonzero(moves)
+
     def moving(self) -> Moving:
         """Everything that was not there when the space was looked at: obstacles that move, came or went, and hazards."""
-        world = self.world
-        obstacles, hazards = world.obstacles, world.hazards
-        rows = [
-            row
-            for row, (name, obstacle) in enumerate(obstacles.items())
-            if obstacle.motion is not None
-            or self.known.get(name) != (tuple(obstacles.position[row].tolist()), obstacle.radius)
-        ]
+        obstacles, hazards = self.world.obstacles, self.world.hazards
+        rows = self._rows_that_move()
         position, velocity, radius = obstacles.position[rows], obstacles.velocity[rows], obstacles.radius[rows]
         if len(hazards):
             position, velocity = np.vstack([position, hazards.position]), np.vstack([velocity, hazards.velocity])

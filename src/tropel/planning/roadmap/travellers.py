@@ -42,6 +42,7 @@ class Traveller:
     shut: NDArray[np.bool_] = field(default_factory=lambda: np.empty(0, dtype=np.bool_))  #: doors it believes shut
     stages: Ints = field(default_factory=lambda: NO_NUMBERS)  #: what is ahead on a coarser level
     place: int = 0  #: the room, or whatever the chart is of
+    planned: Floats = field(default_factory=lambda: np.empty(0))  #: where its goal was when its path was planned
     radius: float = 0.0  #: that its chart keeps free [m]
 
     def record(self) -> Record:
@@ -49,7 +50,7 @@ class Traveller:
         stored: Record = {
             "state": np.array([self.id, self.goal, self.asks, self.retry, self.failures, self.place,
                                path is not None, query is not None, rejoining is not None]),  # fmt: skip
-            "radius": np.array([self.radius]), "marked": self.marked, "jams": self.jams, "shut": self.shut, "stages": self.stages,
+            "radius": np.array([self.radius]), "planned": self.planned, "marked": self.marked, "jams": self.jams, "shut": self.shut, "stages": self.stages,
         }  # fmt: skip
         if path is not None:
             stored |= {"path_points": path.points, "path_nodes": path.nodes, "path_kept": path.kept}
@@ -66,7 +67,8 @@ class Traveller:
         number, goal, asks, retry, failures, place, has_path, has_query, rejoins = state
         made = cls(id=number, goal=goal, asks=bool(asks), retry=retry, failures=failures, place=place,
                    marked=stored["marked"], jams=stored["jams"], shut=stored["shut"],
-                   stages=stored["stages"], radius=float(stored["radius"][0]))  # fmt: skip
+                   stages=stored["stages"], radius=float(stored["radius"][0]),
+                   planned=stored["planned"])  # fmt: skip
         if has_path:
             made.path = Path(
                 points=stored["path_points"], nodes=stored["path_nodes"], kept=stored["path_kept"]
