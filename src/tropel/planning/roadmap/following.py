@@ -75,7 +75,7 @@ def follow_paths(rows, slots, position, vision, speed, radius, reach, way, count
         now, aim[k], status[k] = _follow(position[i, 0], position[i, 1], height_of(position, i), vision[i], radius,
                                          reach[t], way[t], count[t], before, walls, discs, sides)  # fmt: skip
         index[t] = now
-        weight[t] = 0.0 if now != before else weight[t] + dt
+        weight[t] = 0.0 if now != before or status[k] == ARRIVED else weight[t] + dt
         if now != before or allowed[t] < 0.0:
             x, y, z = position[i, 0], position[i, 1], height_of(position, i)
             allowed[t] = patience[t] + _away(x, y, z, way[t], now) / max(speed[i], 1e-9)
