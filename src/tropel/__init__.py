@@ -41,6 +41,7 @@ _WHERE = {
     "Harmonic": "tropel.planning.harmonic",
     "Roadmap": "tropel.planning.roadmap.model",
     "AdaptiveRoadmap": "tropel.planning.roadmap.adaptive",
+    "Rooms": "tropel.planning.rooms.model",
     "VectorField": "tropel.planning.vector_field",
     "ArrayField": "tropel.planning.painted",
     "FunctionField": "tropel.planning.painted",

@@ -126,6 +126,7 @@ PLANNERS = Kind(
         Entry("harmonic", "tropel.planning.harmonic.model:Harmonic", warm_up="harmonic fields"),
         Entry("roadmap", "tropel.planning.roadmap.model:Roadmap", warm_up="roadmaps"),
         Entry("adaptive_roadmap", "tropel.planning.roadmap.adaptive:AdaptiveRoadmap", warm_up="roadmaps"),
+        Entry("rooms", "tropel.planning.rooms.model:Rooms", warm_up="roadmaps"),
         Entry("vector_field", "tropel.planning.vector_field:VectorField", warm_up="painted fields"),
         Entry("blend", "tropel.planning.vector_field:Blend", warm_up="painted fields"),
     ],

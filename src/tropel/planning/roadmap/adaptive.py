@@ -30,7 +30,7 @@ from tropel.planning.roadmap.moving import blocked_by_capsules, capsules_of, fin
 from tropel.planning.roadmap.planner import Clearance, RoadmapPlanner
 from tropel.planning.roadmap.rejoining import Repair, begin_rejoining, go_on_rejoining, joined_points, shortened_repair
 from tropel.planning.roadmap.sampling import Sampling
-from tropel.planning.roadmap.space import Moving
+from tropel.planning.roadmap.space import FreeSpace, Moving
 from tropel.planning.roadmap.travellers import NO_NUMBERS, Traveller
 
 Time = Annotated[float, Quantity(name="time", low=0.0, high=1e6, unit="s")]
@@ -252,12 +252,13 @@ class AdaptiveRoadmap(RoadmapPlanner):
         if rejoining.to >= travellers.count[slot] or rejoining.leg < travellers.index[slot]:
             person.rejoining = None  # the traveller has walked on
             return budget
-        room = float(chart.space.clearance(rejoining.trees.place[:1])[0])
+        solid = self.solid_of(chart, self._shut_for(person))
+        room = float(chart.space.clearance(rejoining.trees.place[:1], solid)[0])
         seen = moving if self.predict else moving._replace(velocity=np.zeros_like(moving.velocity))
         repair = Repair(
             radius=min(chart.space.radius, room), speed=float(moment.state.desired_speed[row]), slack=_WIDER,
             passed=(moment.step - rejoining.number) * moment.dt, horizon=self.horizon if self.predict else np.inf,
-            solid=self.solid_of(chart, self._shut_for(person)), moving=seen,
+            solid=solid, moving=seen,
         )  # fmt: skip
         key = random_key(moment.seed, "rejoining")
         status, tests = go_on_rejoining(rejoining, repair, key=key, agent=person.id, most=budget)
@@ -318,8 +319,8 @@ class AdaptiveRoadmap(RoadmapPlanner):
         person = self._travellers.people[slot]
         if moment.step < person.retry:
             return budget
-        new = Chart.of(self.world, chart.space.radius, samples=self.samples, neighbours=self.neighbours,
-                       sampling=self.sampling, seed=self._seed, everything=True)  # fmt: skip
+        space = FreeSpace.of(self.world, chart.space.radius, everything=True)
+        new = Chart.of(space, samples=self.samples, neighbours=self.neighbours, sampling=self.sampling, seed=self._seed)
         self._charts[person.radius, person.place] = new
         self.spent["rebuilds"] += 1
         self.spent["rebuild tests"] += new.graph.tests

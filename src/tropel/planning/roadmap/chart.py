@@ -27,8 +27,6 @@ from tropel.planning.roadmap.graph import (
 from tropel.planning.roadmap.places import GoalPlace
 from tropel.planning.roadmap.space import FreeSpace
 from tropel.planning.roadmap.sweeps import Solid, shortened, sweeps_blocked_each
-from tropel.world import World
-from tropel.world.shapes import Polygonal
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -84,20 +82,8 @@ class Chart:
     _joined: dict[bytes, tuple[Floats, Ints]] = field(default_factory=dict, repr=False)
 
     @classmethod
-    def of(
-        cls,
-        world: World,
-        radius: float,
-        *,
-        samples: int,
-        neighbours: int,
-        sampling: str,
-        seed: int,
-        region: Polygonal | None = None,
-        everything: bool = False,
-    ) -> Chart:
-        """Build the chart of a world as it is now, or of a region in it; with `everything`, around what moves too."""
-        space = FreeSpace.of(world, radius, region=region, everything=everything)
+    def of(cls, space: FreeSpace, *, samples: int, neighbours: int, sampling: str, seed: int) -> Chart:
+        """Build the chart of a free space."""
         graph = build_graph(space, samples=samples, neighbours=neighbours, sampling=sampling, seed=seed)
         return cls(space=space, graph=graph, neighbours=neighbours, sampling=sampling, samples=samples, seed=seed,
                    built=len(graph.nodes))  # fmt: skip
@@ -132,7 +118,7 @@ class Chart:
         self, start: Floats, place: GoalPlace, solid: Solid, blocked: NDArray[np.uint8], *, straight: bool = True
     ) -> Query | Path:
         """Begin a query, or return the path at once if the goal can be walked to straight."""
-        room = min(self.space.radius, float(self.space.clearance(start[None])[0]))
+        room = min(self.space.radius, float(self.space.clearance(start[None], solid)[0]))
         if straight and (path := self._straight(start, room, place, solid)) is not None:
             return path
         to_goal, which = self._goal_links(place, solid)
@@ -162,7 +148,7 @@ class Chart:
         if smooth:
             radius = np.full(len(points), self.space.radius)
             ends = [0, -1]
-            radius[ends] = np.minimum(self.space.radius, self.space.clearance(points[ends]))
+            radius[ends] = np.minimum(self.space.radius, self.space.clearance(points[ends], solid))
             kept, tests = shortened(points, radius, solid)
             self.work += tests
         return Path(points=points[kept], nodes=np.concatenate([[-1], nodes, [-1]]).astype(np.int64), kept=kept)
@@ -170,7 +156,7 @@ class Chart:
     def _straight(self, start: Floats, room: float, place: GoalPlace, solid: Solid) -> Path | None:
         away = np.linalg.norm(place.points - start, axis=1)
         near = np.argsort(away, kind="stable")[:4]
-        clear = np.minimum(room, self.space.clearance(place.points[near]))
+        clear = np.minimum(room, self.space.clearance(place.points[near], solid))
         blocked = sweeps_blocked_each(np.repeat(start[None], len(near), axis=0), place.points[near], clear, solid)
         self.work += len(near)
         for k in near[~blocked & (clear > 0.0)][:1]:
@@ -208,7 +194,7 @@ class Chart:
                 self._joined.clear()
             to_goal = np.full(len(self.graph.nodes), np.inf)
             which = np.zeros(len(self.graph.nodes), dtype=np.int64)
-            room = self.space.clearance(place.points)
+            room = self.space.clearance(place.points, solid)
             for k in np.flatnonzero(room > 0.0):
                 nodes, away = self._links(place.points[k], float(room[k]), solid)
                 nearer = away < to_goal[nodes]

@@ -104,8 +104,8 @@ class RoadmapPlanner(Planner):
         return self._charts[radius, place]
 
     def make_chart(self, radius: float, place: int) -> Chart:
-        made = Chart.of(self.world, radius, samples=self.samples, neighbours=self.neighbours, sampling=self.sampling,
-                        seed=self._seed)  # fmt: skip
+        made = Chart.of(FreeSpace.of(self.world, radius), samples=self.samples, neighbours=self.neighbours,
+                        sampling=self.sampling, seed=self._seed)  # fmt: skip
         self.spent["tests"] += made.graph.tests
         return made
 
@@ -260,9 +260,12 @@ class RoadmapPlanner(Planner):
         at = ", ".join(f"{c:.4g}" for c in state.position[row])
         raise PathError(
             f"agent {int(state.id[row])}{_of_group(state, row)} at ({at}) cannot get to {place.name}: "
-            f"{self.chart_for(state, row, person).why_no_path(state.position[row], place)}; connect the two, move one "
+            f"{self.why_no_path(state, row, person, place)}; connect the two, move one "
             f"of them, or use a smaller radius, a smaller clearance or more samples"
         )
+
+    def why_no_path(self, state: AgentState, row: int, person: Traveller, place: GoalPlace) -> str:
+        return self.chart_for(state, row, person).why_no_path(state.position[row], place)
 
     def chart_for(self, state: AgentState, row: int, person: Traveller) -> Chart:
         """The chart that a traveller plans on now."""
@@ -273,7 +276,8 @@ class RoadmapPlanner(Planner):
         return person.radius, person.place
 
     def reinforce_for(self, moment: Moment, row: int) -> None:
-        chart = self.chart_of(self.radius_of(float(moment.state.radius[row])))
+        slot = int(self._travellers.slots(moment.state.id[row : row + 1])[0])
+        chart = self.chart_for(moment.state, row, self._travellers.people[slot])
         self.spent["tests"] += chart.reinforce(chart.samples)
 
     def connected(self, moment: Moment, row: int, place: GoalPlace) -> bool:
@@ -306,25 +310,28 @@ class RoadmapPlanner(Planner):
 
     def plan(self, moment: Moment, row: int, slot: int, budget: int) -> int:
         """Work on a traveller's path with about this many units; returns how many are left."""
+        place = self.place_of(self._travellers.people[slot].goal)
+        return budget if place is None else self.plan_to(moment, row, slot, place, budget)
+
+    def plan_to(self, moment: Moment, row: int, slot: int, place: GoalPlace, budget: int) -> int:
+        """Work on a traveller's path to a place on its chart."""
         state, person = moment.state, self._travellers.people[slot]
-        place = self.place_of(person.goal)
-        if place is None:
-            return budget
         chart = self.chart_for(state, row, person)
         solid = self.solid_of(chart, self._shut_for(person))
         before = chart.work
         if person.query is None:
             blocked = self.blocked_edges(chart, person, moment)
             self.spent["queries"] += 1
-            begun = chart.begin(state.position[row], place, solid, blocked, straight=not len(person.jams))
+            start = self.start_of(person, state.position[row])
+            begun = chart.begin(start, place, solid, blocked, straight=not len(person.jams))
             if isinstance(begun, Path):
-                self._give(slot, begun, place)
+                self.give(slot, begun, place)
                 return budget - self._spend(chart, before)
             person.query = begun
         status, _ = chart.go_on(person.query, max(budget - (chart.work - before), 1))
         if status == FOUND:
             path = chart.finish(person.query, place, solid, smooth=self.smooth and not len(person.jams))
-            self._give(slot, path, place)
+            self.give(slot, path, place)
         elif status != RUNNING:
             person.query = None
             person.failures += 1
@@ -340,7 +347,11 @@ class RoadmapPlanner(Planner):
         """A query has found nothing: the traveller stands and asks again later."""
         self._travellers.give(slot, None)
 
-    def _give(self, slot: int, path: Path, place: GoalPlace) -> None:
+    def start_of(self, person: Traveller, position: Floats) -> Floats:
+        """Where a path begins."""
+        return position
+
+    def give(self, slot: int, path: Path, place: GoalPlace) -> None:
         person = self._travellers.people[slot]
         person.asks, person.query, person.rejoining, person.failures = False, None, None, 0
         nearest = int(np.argmin(np.linalg.norm(place.points - path.points[-1], axis=1)))

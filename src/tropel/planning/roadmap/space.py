@@ -115,22 +115,26 @@ class FreeSpace:
 
     def inside(self, points: Floats) -> NDArray[np.bool_]:
         """Which points (N, dim) are in the walkable area or box, whatever stands there."""
-        area = self.region if self.region is not None else self.world.walkable
-        if area is not None:
-            return np.asarray(shapely.contains_xy(area, points[:, 0], points[:, 1]))
+        if self.world.walkable is not None:
+            return np.asarray(shapely.contains_xy(self.world.walkable, points[:, 0], points[:, 1]))
         low, high = self.world.bounds
         return np.asarray(((points >= low) & (points <= high) | self.world.unbounded).all(axis=1))
 
     def is_free(self, points: Floats, radius: float | None = None) -> NDArray[np.bool_]:
-        """At which points (N, dim) a body can be; doors do not count."""
+        """At which points (N, dim) of the region a body can be; doors do not count."""
         free = self.inside(points)
+        if self.region is not None:
+            free[free] = shapely.contains_xy(self.region, points[free, 0], points[free, 1])
         some = points[free]
         free[free] = ~sweeps_blocked(some, some, self.radius if radius is None else radius, self.solid)
         return free
 
-    def clearance(self, points: Floats) -> Floats:
-        """The radius with which a body can be at each point: that of the space, or less near a wall [m]; 0 in one."""
-        gap = free_radii(points, self.radius, self.solid)
+    def clearance(self, points: Floats, solid: Solid | None = None) -> Floats:
+        """The radius with which a body can be at each point: that of the space, or less near a wall [m]; 0 in one.
+
+        With `solid`, shut doors count as it says.
+        """
+        gap = free_radii(points, self.radius, self.solid if solid is None else solid)
         return np.where(self.inside(points), np.where(gap < self.radius, _NO_CLOSER * gap, gap), 0.0)
 
     def _rows_that_move(self) -> NDArray[np.int64]:

@@ -43,6 +43,7 @@ class Traveller:
     stages: Ints = field(default_factory=lambda: NO_NUMBERS)  #: what is ahead on a coarser level
     place: int = 0  #: the room, or whatever the chart is of
     planned: Floats = field(default_factory=lambda: np.empty(0))  #: where its goal was when its path was planned
+    beyond: Floats = field(default_factory=lambda: np.empty(0))  #: the place that its next path begins at, if not here
     radius: float = 0.0  #: that its chart keeps free [m]
 
     def record(self) -> Record:
@@ -50,7 +51,7 @@ class Traveller:
         stored: Record = {
             "state": np.array([self.id, self.goal, self.asks, self.retry, self.failures, self.place,
                                path is not None, query is not None, rejoining is not None]),  # fmt: skip
-            "radius": np.array([self.radius]), "planned": self.planned, "marked": self.marked, "jams": self.jams, "shut": self.shut, "stages": self.stages,
+            "radius": np.array([self.radius]), "planned": self.planned, "beyond": self.beyond, "marked": self.marked, "jams": self.jams, "shut": self.shut, "stages": self.stages,
         }  # fmt: skip
         if path is not None:
             stored |= {"path_points": path.points, "path_nodes": path.nodes, "path_kept": path.kept}
@@ -68,7 +69,7 @@ class Traveller:
         made = cls(id=number, goal=goal, asks=bool(asks), retry=retry, failures=failures, place=place,
                    marked=stored["marked"], jams=stored["jams"], shut=stored["shut"],
                    stages=stored["stages"], radius=float(stored["radius"][0]),
-                   planned=stored["planned"])  # fmt: skip
+                   planned=stored["planned"], beyond=stored["beyond"])  # fmt: skip
         if has_path:
             made.path = Path(
                 points=stored["path_points"], nodes=stored["path_nodes"], kept=stored["path_kept"]
