@@ -2,8 +2,8 @@
 
 The roadmap is built from what stands still. In each step the legs of every path are tested against what moves, over the
 time it takes to walk them. The edges under a blocked leg are marked, and the leg is mended by the first of these that
-works: the nodes that a shortcut left out, an RRT-Connect between the ends, another path that avoids the marked edges, or
-the same with nodes added around the place. Marks are lifted when their edges are free again. A traveller whose path is
+works: an RRT-Connect between the ends, another path that avoids the marked edges, or the same with nodes added around
+the place. Marks are lifted when their edges are free again. A traveller whose path is
 about to be blocked stands until it is mended.
 
 The weight of a subgoal grows while it is not reached. Past what its traveller allows, the traveller is trapped: the edges
@@ -145,23 +145,17 @@ class AdaptiveRoadmap(RoadmapPlanner):
             blocked |= _edges_near(chart, np.array(place), radius)
         return blocked
 
-    def _mark(self, person: Traveller, chart: Chart, leg: int, span: tuple[float, float], moving: Moving) -> bool:
-        """Mark the edges under a leg that are blocked; returns whether there are any, or none to mark."""
-        path = person.path
-        assert path is not None
-        first, last = int(path.kept[leg - 1]), int(path.kept[leg])
-        if last < first or last >= len(path.nodes):
-            return True
-        ends = np.stack([path.nodes[first:last], path.nodes[first + 1 : last + 1]], axis=1)
-        inner = (ends >= 0).all(axis=1)
-        edges = np.array([chart.graph.edge_between(a, b) for a, b in ends[inner].tolist()], dtype=np.int64)
+    def _mark(self, person: Traveller, chart: Chart, until: float, moving: Moving) -> None:
+        """Mark the edges that the path was found through and that something is on within a span of time [s]."""
+        assert person.path is not None
+        pairs = zip(person.path.nodes[:-1].tolist(), person.path.nodes[1:].tolist(), strict=True)
+        edges = np.array([chart.graph.edge_between(a, b) for a, b in pairs], dtype=np.int64)
         edges = edges[edges >= 0]
         places = chart.graph.nodes[chart.graph.edges[edges]]
-        capsules = capsules_of(moving, *span, slack=_SLACK)
+        capsules = capsules_of(moving, 0.0, until, slack=_SLACK)
         blocked = blocked_by_capsules(places[:, 0], places[:, 1], chart.space.radius, capsules)
         self.spent["path tests"] += len(edges)
         person.marked = np.union1d(person.marked, edges[blocked])
-        return bool(blocked.any()) or last - first == 1
 
     def _lift_marks(self, person: Traveller, chart: Chart, moving: Moving) -> None:
         """Lift the marks of edges that nothing is on any more."""
@@ -191,14 +185,7 @@ class AdaptiveRoadmap(RoadmapPlanner):
         if person.rejoining is None and step < person.retry:
             return budget
         if person.rejoining is None:
-            span = self._span(moment, row, slot, leg, leg)
-            if not self._mark(person, chart, leg, span, moving):
-                self._put_back_nodes(chart, slot, leg)
-                self._when[slot] = self._blocked_when(moment, chart, row, slot, moving)
-                if self._when[slot] == np.inf:
-                    self.spent["shortcuts undone"] += 1
-                    return budget
-                leg = max(leg, int(travellers.index[slot]))
+            self._mark(person, chart, self._span(moment, row, slot, leg, leg)[1], moving)
             self._begin_rejoining(moment, chart, row, slot, leg, moving)
         return self._go_on_rejoining(moment, chart, row, slot, moving, budget)
 
@@ -213,18 +200,6 @@ class AdaptiveRoadmap(RoadmapPlanner):
             return 0.0, 0.0
         since = float(marks[max(leg - int(travellers.index[slot]), 0)])
         return min(since, self.horizon), min(max(float(marks[-1]), since), since + self.horizon)
-
-    def _put_back_nodes(self, chart: Chart, slot: int, leg: int) -> None:
-        """Replace a shortcut by the nodes that it left out."""
-        travellers = self._travellers
-        path, index = travellers.people[slot].path, int(travellers.index[slot])
-        assert path is not None
-        first, last = int(path.kept[leg - 1]), int(path.kept[leg])
-        between = np.arange(first + 1, last)
-        points = np.insert(travellers.way[slot, : len(path.points)], leg, chart.graph.nodes[path.nodes[between]], axis=0)
-        kept = np.insert(path.kept, leg, between)
-        new = Path(points=points, nodes=path.nodes, kept=kept)
-        travellers.give(slot, new, reach=float(travellers.reach[slot]), index=index)
 
     def _begin_rejoining(self, moment: Moment, chart: Chart, row: int, slot: int, leg: int, moving: Moving) -> None:
         """Begin an RRT from the point before the blocked leg to the first point behind it that is not occupied."""
@@ -284,11 +259,8 @@ class AdaptiveRoadmap(RoadmapPlanner):
         before = way[: leg - 1] if leg == index else way[:leg]
         middle = points[:-1] if leg == index else points[1:-1]
         new = np.vstack([before, middle, way[to:]])
-        # Points of a repair lie between the nodes, and are none themselves.
-        fill = np.full(len(middle), -1, dtype=np.int64)
-        nodes = np.concatenate([_nodes_at(path, np.arange(len(before))), fill, _nodes_at(path, np.arange(to, len(way)))])
         person.path, person.rejoining, person.asks = None, None, False
-        made = Path(points=new, nodes=nodes, kept=np.arange(len(new)))
+        made = Path(points=new, nodes=path.nodes)
         travellers.give(slot, made, reach=float(travellers.reach[slot]), index=index)
 
     def _ask_around(self, moment: Moment, chart: Chart, row: int, slot: int) -> None:
@@ -327,8 +299,7 @@ class AdaptiveRoadmap(RoadmapPlanner):
         for other in self._travellers.people:
             if other.path is not None and other.radius == person.radius:
                 # Its nodes were those of the old roadmap.
-                nodes = np.full(len(other.path.points), -1, dtype=np.int64)
-                other.path = Path(points=other.path.points, nodes=nodes, kept=np.arange(len(nodes)))
+                other.path = Path(points=other.path.points, nodes=NO_NUMBERS)
                 other.query = None
         person.asks, person.retry = True, moment.step
         return budget
@@ -358,11 +329,6 @@ class AdaptiveRoadmap(RoadmapPlanner):
             person = travellers.people[slot]
             if len(person.jams) and (person.jams[:, -1] <= moment.step).any():
                 person.jams = person.jams[person.jams[:, -1] > moment.step]
-
-
-def _nodes_at(path: Path, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The node at each of some points of a path, -1 where there is none."""
-    return path.nodes[path.kept[numbers]]
 
 
 def _edges_near(chart: Chart, place: Floats, radius: float) -> NDArray[np.uint8]:

@@ -33,6 +33,8 @@ Ints = NDArray[np.int64]
 
 #: Nodes that a start or goal is joined to: the nearest ones in reach, among so many, and then among more.
 _NEAR, _JOINED = (16, 64), 6
+#: Paths are cut short so often between points along them, and then have so many points.
+_TIGHTER, _POINTS = 2, 40
 
 
 def rounded_radius(radius: float) -> float:
@@ -48,13 +50,23 @@ class Path:
     """A path through the nodes of a chart."""
 
     points: Floats  #: (L, dim) from the start to the goal
-    nodes: Ints  #: (R,) the nodes it was found through; -1 for its ends
-    kept: Ints  #: (L,) which of them the points are
+    nodes: Ints  #: (R,) the nodes it was found through, before it was cut short
 
     @property
     def length(self) -> float:
         """[m]"""
         return float(np.linalg.norm(np.diff(self.points, axis=0), axis=1).sum())
+
+
+def _resampled(points: Floats) -> Floats:
+    """A path with points all along it; its own corners are among them."""
+    length = np.linalg.norm(np.diff(points, axis=0), axis=1)
+    apart = max(float(length.sum()) / _POINTS, 1e-12)
+    legs = [
+        begin + np.linspace(0.0, 1.0, max(math.ceil(long / apart), 1), endpoint=False)[:, None] * (end - begin)
+        for begin, end, long in zip(points[:-1], points[1:], length.tolist(), strict=True)
+    ]
+    return np.vstack([*legs, points[-1:]])
 
 
 @dataclass(eq=False, kw_only=True)
@@ -143,15 +155,20 @@ class Chart:
         return self.path_through(query.start, nodes, goal, solid, smooth=smooth)
 
     def path_through(self, start: Floats, nodes: Ints, goal: Floats, solid: Solid, *, smooth: bool) -> Path:
+        """The path from a start through nodes to a goal, cut short if it is to be smooth.
+
+        It is cut short between its nodes, and then between points all along it, which lets it hug corners.
+        """
         points = np.vstack([start[None], self.graph.nodes[nodes], goal[None]])
-        kept = np.arange(len(points))
-        if smooth:
+        for turn in range(_TIGHTER + 1 if smooth else 0):
+            points = points if turn == 0 else _resampled(points)
             radius = np.full(len(points), self.space.radius)
             ends = [0, -1]
             radius[ends] = np.minimum(self.space.radius, self.space.clearance(points[ends], solid))
             kept, tests = shortened(points, radius, solid)
+            points = points[kept]
             self.work += tests
-        return Path(points=points[kept], nodes=np.concatenate([[-1], nodes, [-1]]).astype(np.int64), kept=kept)
+        return Path(points=points, nodes=nodes)
 
     def _straight(self, start: Floats, room: float, place: GoalPlace, solid: Solid) -> Path | None:
         away = np.linalg.norm(place.points - start, axis=1)
@@ -161,7 +178,7 @@ class Chart:
         self.work += len(near)
         for k in near[~blocked & (clear > 0.0)][:1]:
             points = np.vstack([start[None], place.points[k][None]])
-            return Path(points=points, nodes=np.array([-1, -1]), kept=np.arange(2))
+            return Path(points=points, nodes=np.empty(0, dtype=np.int64))
         return None
 
     def _nearest(self, point: Floats, count: int) -> tuple[Floats, Ints]:
@@ -195,10 +212,13 @@ class Chart:
             to_goal = np.full(len(self.graph.nodes), np.inf)
             which = np.zeros(len(self.graph.nodes), dtype=np.int64)
             room = self.space.clearance(place.points, solid)
+            work = self.work
             for k in np.flatnonzero(room > 0.0):
                 nodes, away = self._links(place.points[k], float(room[k]), solid)
                 nearer = away < to_goal[nodes]
                 to_goal[nodes[nearer]], which[nodes[nearer]] = away[nearer], k
+            # What is remembered must not count: after a resume it is not remembered.
+            self.work = work
             self._joined[key] = (to_goal, which)
         return self._joined[key]
 

@@ -208,8 +208,9 @@ def begin_search(
         np.full(count + 1, np.inf),
         np.full(count + 1, -1, dtype=np.int64),
         np.zeros(count + 1, dtype=np.uint8),
-        np.empty(room),
-        np.empty(room, dtype=np.int64),
+        # Checkpoints hold all of it, so nothing may be left to chance.
+        np.zeros(room),
+        np.zeros(room, dtype=np.int64),
         np.zeros(2, dtype=np.int64),
         np.ascontiguousarray(blocked, dtype=np.uint8),
         np.ascontiguousarray(to_goal),

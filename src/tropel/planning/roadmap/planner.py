@@ -115,7 +115,7 @@ class RoadmapPlanner(Planner):
                       doors=np.empty((0, 2), dtype=np.int32))  # fmt: skip
         space = FreeSpace.of(self.world, radius, region=self.region_of(radius, place), known=known)
         return Chart(space=space, graph=graph, neighbours=self.neighbours, sampling=self.sampling, samples=self.samples,
-                     seed=self._seed)  # fmt: skip
+                     seed=self._seed + place)  # fmt: skip
 
     def region_of(self, radius: float, place: int) -> Polygonal | None:
         """The part of the world that a chart is of; None for all of it."""

@@ -54,7 +54,7 @@ class Traveller:
             "radius": np.array([self.radius]), "planned": self.planned, "beyond": self.beyond, "marked": self.marked, "jams": self.jams, "shut": self.shut, "stages": self.stages,
         }  # fmt: skip
         if path is not None:
-            stored |= {"path_points": path.points, "path_nodes": path.nodes, "path_kept": path.kept}
+            stored |= {"path_points": path.points, "path_nodes": path.nodes}
         if query is not None:
             stored |= {f"search_{name}": getattr(query.search, name) for name in Search._fields}
             stored |= {"query_start": query.start, "query_which": query.which}
@@ -71,9 +71,7 @@ class Traveller:
                    stages=stored["stages"], radius=float(stored["radius"][0]),
                    planned=stored["planned"], beyond=stored["beyond"])  # fmt: skip
         if has_path:
-            made.path = Path(
-                points=stored["path_points"], nodes=stored["path_nodes"], kept=stored["path_kept"]
-            )
+            made.path = Path(points=stored["path_points"], nodes=stored["path_nodes"])
         if has_query:
             search = Search(*(stored[f"search_{name}"] for name in Search._fields))
             made.query = Query(search=search, start=stored["query_start"], which=stored["query_which"])
@@ -175,10 +173,8 @@ def _check_path(path: Path, dim: int) -> None:
     points = path.points
     if points.ndim != 2 or points.shape[1] != dim or len(points) < 2 or not np.isfinite(points).all():
         raise ValueError("the points of a path must be two or more places")
-    if path.kept.shape != (len(points),) or path.nodes.ndim != 1 or (path.kept < 0).any():
-        raise ValueError("the nodes of a path do not belong to its points")
-    if (path.kept >= len(path.nodes)).any():
-        raise ValueError("the nodes of a path do not belong to its points")
+    if path.nodes.ndim != 1 or path.nodes.dtype.kind != "i" or (path.nodes < 0).any():
+        raise ValueError("the nodes of a path must be numbers")
 
 
 # Records of any length as arrays ----------------------------------------------------------------------------------

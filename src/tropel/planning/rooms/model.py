@@ -196,8 +196,7 @@ class Rooms(AdaptiveRoadmap):
             # Behind the portal that the traveller is still walking to.
             behind = self._travellers.way[slot, : int(self._travellers.count[slot])]
             begin = behind[-2:-1] if len(behind) > 1 else behind[-1:]
-            path = Path(points=np.vstack([begin, path.points]), nodes=np.concatenate([[-1], path.nodes]),
-                        kept=np.concatenate([[0], path.kept + 1]))  # fmt: skip
+            path = Path(points=np.vstack([begin, path.points]), nodes=path.nodes)
         person.beyond = _NOWHERE
         super().give(slot, path, place)
 
