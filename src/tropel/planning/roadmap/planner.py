@@ -66,6 +66,8 @@ class RoadmapPlanner(Planner):
         self._shut: NDArray[np.bool_] | None = None
         self._solids: dict[tuple[int, bytes], Solid] = {}
         self._world: World | None = None
+        self._rounded: dict[float, float] = {}
+        self._version = -1  #: of the state when agents that are gone were last looked for
 
     @property
     def world(self) -> World:
@@ -173,7 +175,10 @@ class RoadmapPlanner(Planner):
         """Know everybody that is led, and forget agents that are gone."""
         travellers = self._travellers
         new = rows[~travellers.known(state.id[rows])]
-        gone = state.row_of(travellers.id) < 0 if len(travellers) else np.zeros(0, dtype=np.bool_)
+        gone = np.zeros(len(travellers), dtype=np.bool_)
+        if self._version != state.version and len(travellers):
+            gone = state.row_of(travellers.id) < 0
+        self._version = state.version
         if len(new) or gone.any():
             ids = state.id[new]
             chance = uniforms(random_key(self._seed, "patience"), ids)[:, 0] if len(ids) else np.empty(0)
@@ -206,7 +211,7 @@ class RoadmapPlanner(Planner):
         before = self._places
         if goals is not self._goals:
             self._goals, self._places = goals, {}
-        used = {int(goal) for goal in np.unique(state.goal[rows])}
+        used = set(state.goal[rows].tolist())
         self._places = {goal: place for goal, place in self._places.items() if place is not None and not place.moves}
         now = {goal: self.place_of(goal) for goal in used}
         moving = {
@@ -363,14 +368,14 @@ class RoadmapPlanner(Planner):
     def _by_chart(self, state: AgentState, rows: Rows, slots: Rows) -> list[tuple[Chart, Rows, Rows]]:
         """Everybody that has a path, by the chart it is on."""
         travellers = self._travellers
-        radii, which = np.unique(state.radius[rows], return_inverse=True)
-        keys = np.array([self.radius_of(float(radius)) for radius in radii])[which] if len(rows) else np.empty(0)
-        place = np.array([travellers.people[slot].place for slot in slots.tolist()], dtype=np.int64)
-        found = []
-        for radius, number in sorted(set(zip(keys.tolist(), place.tolist(), strict=True))):
-            some = (keys == radius) & (place == number)
-            found.append((self.chart_of(radius, number), rows[some], slots[some]))
-        return found
+        together: dict[tuple[float, int], list[int]] = {}
+        for k, (radius, slot) in enumerate(zip(state.radius[rows].tolist(), slots.tolist(), strict=True)):
+            if radius not in self._rounded:
+                self._rounded[radius] = self.radius_of(radius)
+            together.setdefault((self._rounded[radius], travellers.people[slot].place), []).append(k)
+        if len(together) == 1:
+            return [(self.chart_of(*next(iter(together))), rows, slots)]
+        return [(self.chart_of(*key), rows[some], slots[some]) for key, some in sorted(together.items())]
 
     def _follow(self, moment: Moment, rows: Rows, out: Guidance) -> None:
         state, travellers = moment.state, self._travellers
