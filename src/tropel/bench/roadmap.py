@@ -1,9 +1,9 @@
 """Roadmaps: the self-adaptive one beside rebuilding, rooms beside a flat roadmap, building and queries beside others.
 
-GROUPS tables 4.1 and 4.2 in one run each. In the field, one leader walks through 100 obstacles of which 20 move, for 500
-frames; both methods test their path in each frame, and what differs is what they do when it is blocked. Obstacles count
-where they are, as in the thesis. In the building, doors change every 100 frames; the flat roadmap is built anew around
-the shut doors by our own builder. Everything is on one thread; times are sums over all layouts.
+GROUPS tables 4.1 and 4.2 in one run each. In the field, one leader walks through 100 obstacles of which 20 move, for
+500 frames; both methods test their path in each frame, and what differs is what they do when it is blocked. Obstacles
+count where they are, as in the thesis. In the building, doors change; the flat roadmap is built anew around the shut
+doors by our own builder. Everything is on one thread; times are sums over all layouts.
 """
 
 from __future__ import annotations
@@ -35,7 +35,9 @@ _NODES, _QUERIES, _THEIRS = 10_000, 200, 20
 _ROOMS_ALONG, _SHUFFLES, _OPEN, _PER_ROOM = 10, 5, 0.75, 40
 
 
-def measure(progress: Progress, *, layouts: int = _LAYOUTS, nodes: int = _NODES, rooms: int = _ROOMS_ALONG) -> BenchResult:
+def measure(
+    progress: Progress, *, layouts: int = _LAYOUTS, nodes: int = _NODES, rooms: int = _ROOMS_ALONG
+) -> BenchResult:
     """Measure everything."""
     result = BenchResult(name="roadmap")
     with threads_restored(1):
@@ -62,8 +64,8 @@ def measure(progress: Progress, *, layouts: int = _LAYOUTS, nodes: int = _NODES,
             result.ratios["networkx_over_ours_query"] = row["networkx_ms"] / row["ours_ms"]
         progress("done", 4, 4)
     result.notes.extend([
-        "rebuild_over_adaptive is the time of the planner in all frames, path tests included; each reconnection alone is "
-        "rebuild_over_rejoin_each.",
+        "rebuild_over_adaptive is the time of the planner in all frames, path tests included; each reconnection alone "
+        "is rebuild_over_rejoin_each.",
         "flat_over_rooms rebuilds and queries a flat roadmap after doors have changed; flat_requery_over_rooms only "
         "queries ours, whose edges know their doors.",
     ])  # fmt: skip
@@ -178,7 +180,8 @@ def run_building(side: int) -> tuple[Row, Row]:
 
 def _planning_of_a_change(sim: Simulation, world: World) -> float:
     """The time of the planner in a step in which a door changes, beyond that of a step in which none does."""
-    quiet, changed = [], []
+    quiet: list[float] = []
+    changed: list[float] = []
     name = next(iter(world.doors))
     for k in range(6):
         for times in (changed, quiet):
@@ -243,11 +246,13 @@ def run_queries(graph: Graph) -> Row:
 
 def _networkx_query(graph: Graph, pairs: Any, lengths: list[float]) -> float | None:
     try:
-        import networkx
+        import networkx  # type: ignore[import-untyped]
     except ImportError:
         return None
     theirs = networkx.Graph()
-    theirs.add_weighted_edges_from((int(a), int(b), float(w)) for (a, b), w in zip(graph.edges, graph.length, strict=True))
+    theirs.add_weighted_edges_from(
+        (int(a), int(b), float(w)) for (a, b), w in zip(graph.edges, graph.length, strict=True)
+    )
     place = graph.nodes
 
     def ahead(a: int, b: int) -> float:

@@ -30,7 +30,13 @@ CROWD_PLOTS = {
 }
 #: Plots of the layers between planning and steering.
 LAYER_PLOTS = {"layers_fig5": "The near environment of an agent in a triangulation, without and with walls"}
-PLOTS = {**PHASE_PLOTS, **LAYER_PLOTS, **CROWD_PLOTS}
+#: Tables and plots of groups and their roadmaps.
+GROUP_PLOTS = {
+    "groups_table41": "Self-adaptive and basic roadmaps among moving obstacles (measured, takes a minute or so)",
+    "groups_table42": "Planning with and without rooms when doors change (measured, takes a minute or so)",
+    "groups_moving": "How many leaders arrive by the share of obstacles that move (takes some minutes)",
+}
+PLOTS = {**PHASE_PLOTS, **LAYER_PLOTS, **GROUP_PLOTS, **CROWD_PLOTS}
 
 
 def list_scenarios(

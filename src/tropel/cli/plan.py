@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from tropel.errors import TropelError
 from tropel.cli.options import NoCache, Quiet, naming, picture_file, show
+from tropel.errors import TropelError
 
 
 def plan(

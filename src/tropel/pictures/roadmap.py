@@ -72,12 +72,14 @@ def draw_lines(axes: Axes, lines: RoadmapLines) -> None:
              (lines.blocked, style.CLOSED_DOOR, 1.6, 6.0))  # fmt: skip
     for ends, colour, width, order in kinds:
         if len(ends):
-            axes.add_collection(LineCollection(list(ends), colors=colour, linewidths=width, zorder=order), autolim=False)
+            axes.add_collection(
+                LineCollection(list(ends), colors=colour, linewidths=width, zorder=order), autolim=False
+            )
     if len(lines.edges):
         nodes = np.unique(lines.edges.reshape(-1, 2), axis=0)
         axes.scatter(nodes[:, 0], nodes[:, 1], s=3.0, color=style.FAINT_INK, linewidths=0.0, zorder=2.2)
     for points in lines.paths:
         axes.plot(points[:, 0], points[:, 1], color=style.OPEN_DOOR, linewidth=2.2, zorder=7.0)
         axes.scatter(points[1:-1, 0], points[1:-1, 1], s=16.0, color=style.OPEN_DOOR, zorder=7.1)
-        axes.scatter(*points[0], s=42.0, color=style.INK, zorder=7.2)
-        axes.scatter(*points[-1], s=60.0, marker="*", color=style.TARGET, zorder=7.2)
+        axes.scatter(points[0, 0], points[0, 1], s=42.0, color=style.INK, zorder=7.2)
+        axes.scatter(points[-1, 0], points[-1, 1], s=60.0, marker="*", color=style.TARGET, zorder=7.2)

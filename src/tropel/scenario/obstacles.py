@@ -114,7 +114,7 @@ def _scatter_arcs(
     places = [world.obstacles[f"{name}_{k + 1}"].position for k in range(arcs)]
     for k in range(arcs):
         world.obstacles.remove(f"{name}_{k + 1}")
-    stones = {}
+    stones: dict[str, Obstacle] = {}
     for k, middle in enumerate(places):
         for number in range(min(arcs_of, count - k * arcs_of)):
             angle = turned[k] + _ARC_ANGLE * (number / (arcs_of - 1) - 0.5)

@@ -12,9 +12,9 @@ from tropel.agents.personal_fields import PersonalFields, Value
 from tropel.events.ground import HazardFields
 from tropel.foundation.field_types import (
     EndTime,
+    Finite,
     NotNegative,
     NotNegativeWhole,
-    Finite,
     PositiveFinite,
     PositiveWhole,
     Time,

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import shapely
+from cluttered_worlds import SIZE, ball_box, cluttered_room, exact_gap
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cluttered_worlds import SIZE, ball_box, cluttered_room, exact_gap
 from tropel.planning.roadmap.moving import Capsules, blocked_by_capsules, gap_between2
 from tropel.planning.roadmap.space import FreeSpace
 from tropel.planning.roadmap.sweeps import doors_on, free_radii, sweeps_blocked

@@ -6,9 +6,9 @@ works: an RRT-Connect between the ends, another path that avoids the marked edge
 the place. Marks are lifted when their edges are free again. A traveller whose path is
 about to be blocked stands until it is mended.
 
-The weight of a subgoal grows while it is not reached. Past what its traveller allows, the traveller is trapped: the edges
-around where it is stuck are closed to it for a while, and it asks for another path. Travellers differ in their patience,
-so two groups that block each other do not both give way for ever.
+The weight of a subgoal grows while it is not reached. Past what its traveller allows, the traveller is trapped: the
+edges around where it is stuck are closed to it for a while, and it asks for another path. Travellers differ in their
+patience, so two groups that block each other do not both give way for ever.
 """
 
 from __future__ import annotations
@@ -172,9 +172,7 @@ class AdaptiveRoadmap(RoadmapPlanner):
 
     # Mending ----------------------------------------------------------------------------------------------------
 
-    def _mend(
-        self, moment: Moment, chart: Chart, row: int, slot: int, leg: int, moving: Moving, budget: int
-    ) -> int:
+    def _mend(self, moment: Moment, chart: Chart, row: int, slot: int, leg: int, moving: Moving, budget: int) -> int:
         """Mend the leg of a path that is blocked; returns what is left of the budget."""
         travellers, step = self._travellers, moment.step
         person = travellers.people[slot]
@@ -214,16 +212,14 @@ class AdaptiveRoadmap(RoadmapPlanner):
             to += 1
         since = self._span(moment, row, slot, leg, to)[0]
         begin = moment.state.position[row] if leg == index else way[leg - 1]
-        person.rejoining = begin_rejoining(begin, way[to], radius=chart.space.radius, number=moment.step, leg=leg, to=to,
-                                           since=since)  # fmt: skip
+        person.rejoining = begin_rejoining(begin, way[to], radius=chart.space.radius, number=moment.step, leg=leg,
+                                           to=to, since=since)  # fmt: skip
         self.spent["rejoinings"] += 1
 
-    def _go_on_rejoining(
-        self, moment: Moment, chart: Chart, row: int, slot: int, moving: Moving, budget: int
-    ) -> int:
+    def _go_on_rejoining(self, moment: Moment, chart: Chart, row: int, slot: int, moving: Moving, budget: int) -> int:
         travellers, person = self._travellers, self._travellers.people[slot]
         rejoining = person.rejoining
-        assert rejoining is not None and person.path is not None
+        assert rejoining is not None
         if rejoining.to >= travellers.count[slot] or rejoining.leg < travellers.index[slot]:
             person.rejoining = None  # the traveller has walked on
             return budget
@@ -252,7 +248,8 @@ class AdaptiveRoadmap(RoadmapPlanner):
         """Put the points of a repair in the place of the blocked legs."""
         travellers, person = self._travellers, self._travellers.people[slot]
         rejoining, path = person.rejoining, person.path
-        assert rejoining is not None and path is not None
+        assert rejoining is not None
+        assert path is not None
         index, leg, to = int(travellers.index[slot]), rejoining.leg, rejoining.to
         way = travellers.way[slot, : int(travellers.count[slot])]
         # On the current leg the repair begins where the traveller is; that becomes the point before.

@@ -135,9 +135,7 @@ class Chart:
             return path
         to_goal, which = self._goal_links(place, solid)
         first, cost = self._links(start, room, solid)
-        search = begin_search(
-            self.graph, first=first, cost=cost, to_goal=to_goal, goal=place.points, blocked=blocked
-        )
+        search = begin_search(self.graph, first=first, cost=cost, to_goal=to_goal, goal=place.points, blocked=blocked)
         return Query(search=search, start=start.copy(), which=which)
 
     def go_on(self, query: Query, most: int) -> tuple[int, int]:
@@ -232,7 +230,10 @@ class Chart:
             return "it starts in a wall or obstacle"
         if not (room[1:] > 0.0).any():
             return f"{place.name} is in a wall or obstacle"
-        ends = [self._links(start, float(room[0]), solid)[0], np.flatnonzero(np.isfinite(self._goal_links(place, solid)[0]))]
+        ends = [
+            self._links(start, float(room[0]), solid)[0],
+            np.flatnonzero(np.isfinite(self._goal_links(place, solid)[0])),
+        ]
         said = [self._component(label, nodes) for nodes in ends]
         return (
             f"it starts in {said[0]} and {place.name} is in {said[1]} of a roadmap of {len(self.graph.nodes)} nodes "

@@ -42,9 +42,7 @@ def _follow(x, y, z, vision, radius, reach, points, count, begin, walls, discs, 
     k = min(begin, count - 1)
     while k < count - 1:
         away = _away(x, y, z, points, k)
-        if away > _THERE * radius and (
-            away > vision or not _can_go(x, y, z, points, k, 0.0, walls, discs, sides)
-        ):
+        if away > _THERE * radius and (away > vision or not _can_go(x, y, z, points, k, 0.0, walls, discs, sides)):
             break
         k += 1
     if k == count - 1 and _away(x, y, z, points, k) <= reach:
@@ -66,8 +64,8 @@ def follow_paths(rows, slots, position, vision, speed, radius, reach, way, count
                  walls, discs, sides, aim, status):  # fmt: skip
     """Give the next subgoals, and write for each of `rows` the number of the point to go to and its status.
 
-    `slots` are the rows of the path arrays that belong to `rows`. A new subgoal may take the time it takes to walk there,
-    and the traveller's patience.
+    `slots` are the rows of the path arrays that belong to `rows`. A new subgoal may take the time of the walk there, and
+    the traveller's patience.
     """
     for k in numba.prange(rows.size):
         i, t = rows[k], slots[k]

@@ -1,4 +1,4 @@
-"""The basic roadmap (GROUPS section 4.3.1): the world as it stands, doors that open and close, and nothing that moves."""
+"""The basic roadmap (GROUPS section 4.3.1): the world as it stands, with doors, and nothing that moves."""
 
 from __future__ import annotations
 

@@ -17,11 +17,11 @@ from numpy.typing import NDArray
 from tropel._kernels.philox import random_key, uniforms
 from tropel.agents.state import NO_GOAL, AgentState, Floats
 from tropel.contracts import Guidance, Moment, Planner, Rows
-from tropel.errors import CheckpointError, PathError
+from tropel.contracts.offers import RoadmapPath
+from tropel.errors import CheckpointError, ParameterError, PathError
 from tropel.foundation.arguments import LARGEST_LENGTH
 from tropel.foundation.quantities import Quantity
 from tropel.planning.roadmap.chart import FOUND, RUNNING, Chart, Path, rounded_radius
-from tropel.contracts.offers import RoadmapPath
 from tropel.planning.roadmap.following import LOST, follow_paths, towards
 from tropel.planning.roadmap.graph import Graph
 from tropel.planning.roadmap.places import GoalPlace, place_of_goal
@@ -71,6 +71,8 @@ class RoadmapPlanner(Planner):
 
     @property
     def world(self) -> World:
+        if self._world is None:
+            raise ParameterError("a roadmap belongs to a simulation: build one with it first")
         return self._world
 
     @property
@@ -180,9 +182,9 @@ class RoadmapPlanner(Planner):
             gone = state.row_of(travellers.id) < 0
         self._version = state.version
         if len(new) or gone.any():
-            ids = state.id[new]
+            ids, goals = state.id[new], state.goal[new]
             chance = uniforms(random_key(self._seed, "patience"), ids)[:, 0] if len(ids) else np.empty(0)
-            people = [Traveller(id=int(number), goal=int(goal)) for number, goal in zip(ids, state.goal[new])]
+            people = [Traveller(id=int(number), goal=int(goal)) for number, goal in zip(ids, goals, strict=True)]
             for person in people:
                 person.jams = np.empty((0, state.dim + 2))
             travellers.change(gone=gone, new=people, patience=self.patience_of(chance))
@@ -393,9 +395,7 @@ class RoadmapPlanner(Planner):
             self.adjust(moment, chart, some, slots, aim, status)
             towards(some, slots, aim, status, state.position, travellers.way, out.directions)
 
-    def adjust(
-        self, moment: Moment, chart: Chart, rows: Rows, slots: Rows, aim: Rows, status: Rows
-    ) -> None:
+    def adjust(self, moment: Moment, chart: Chart, rows: Rows, slots: Rows, aim: Rows, status: Rows) -> None:
         """Change where travellers of a chart go in this step, or how they stand to their paths."""
         return
 

@@ -1,9 +1,9 @@
 """Joining the ends of a blocked edge again: RRT-Connect among what stands still and what moves.
 
 Kuffner & LaValle, "RRT-Connect: an efficient approach to single-query path planning", 2000. Two trees grow from the two
-ends; one takes a step towards a random place, or with some probability towards the other end, and the other one tries to
-reach the new node. Nodes of the first tree know when the traveller would be there, so its edges are tested against what
-moves at that time. The second tree does not: where the trees meet, the rest of the path is tested with its times. The
+ends; one takes a step towards a random place, or with some probability towards the other end, and the other one tries
+to reach the new node. Nodes of the first tree know when the traveller would be there, so its edges are tested against
+what moves at that time. The second tree does not: where the trees meet, the rest of the path is tested with its times. The
 trees are arrays, so that the search stops when its work is used up and goes on in a later step.
 """
 
@@ -39,7 +39,7 @@ class Trees(NamedTuple):
     parent: Ints  #: (N,) -1 for the two ends
     tree: Ints  #: (N,) 0 or 1
     time: Floats  #: (N,) when the traveller is there, in the first tree [s]
-    count: Ints  #: (3,): nodes, random places drawn so far, and whose turn it is
+    counts: Ints  #: (3,): nodes, random places drawn so far, and whose turn it is
     met: Ints  #: (2,): the nodes where the trees meet, that of tree 0 first
     low: Floats  #: (dim,) corners of where random places are drawn from
     high: Floats
@@ -67,7 +67,7 @@ class Rejoining:
     def of(cls, stored: dict[str, NDArray[Any]]) -> Rejoining:
         step, number, leg, to = stored["numbers"].tolist()
         trees = Trees(*(np.ascontiguousarray(stored[name]) for name in Trees._fields))
-        nodes, drawn = int(trees.count[0]), int(trees.count[1])
+        nodes, drawn = int(trees.counts[0]), int(trees.counts[1])
         if not (2 <= nodes <= len(trees.place) == len(trees.parent) == len(trees.tree)) or drawn < 0:
             raise ValueError("the trees of a repair do not fit together")
         if (trees.parent[:nodes] >= nodes).any() or (trees.met >= nodes).any() or not np.isin(trees.tree, (0, 1)).all():
@@ -98,7 +98,7 @@ def begin_rejoining(
 @kernel
 def _nearest(trees, tree, target):
     best, least = -1, math.inf
-    for n in range(trees.count[0]):
+    for n in range(trees.counts[0]):
         if trees.tree[n] == tree:
             away2 = 0.0
             for axis in range(target.size):
@@ -136,7 +136,7 @@ def _blocked(place, a, b, begin, going, walls, discs, sides, moving):
 def _grow(trees, tree, target, step, going, walls, discs, sides, moving):
     """A step of a tree towards a place: the new node (-1 if it is blocked), and whether it got there."""
     near, away = _nearest(trees, tree, target)
-    new = trees.count[0]
+    new = trees.counts[0]
     share = 1.0 if away <= step else step / away
     for axis in range(target.size):
         trees.place[new, axis] = trees.place[near, axis] + share * (target[axis] - trees.place[near, axis])
@@ -146,7 +146,7 @@ def _grow(trees, tree, target, step, going, walls, discs, sides, moving):
     trees.parent[new] = near
     trees.tree[new] = tree
     trees.time[new] = trees.time[near] + min(away, step) / going.speed
-    trees.count[0] = new + 1
+    trees.counts[0] = new + 1
     return new, away <= step
 
 
@@ -174,14 +174,14 @@ def _rejoin(trees, target, step, bias, going, walls, discs, sides, moving, key, 
     dim = target.size
     tests = 0
     while tests < most:
-        if trees.count[1] >= _MOST_PLACES or trees.count[0] >= _MOST_NODES - 2:
+        if trees.counts[1] >= _MOST_PLACES or trees.counts[0] >= _MOST_NODES - 2:
             return NO_PATH, tests
-        draw = trees.count[1]
-        tree = trees.count[2]
+        draw = trees.counts[1]
+        tree = trees.counts[2]
         u, v = uniform_pair(key, agent, number, 2 * draw)
         w, chance = uniform_pair(key, agent, number, 2 * draw + 1)
-        trees.count[1] += 1
-        trees.count[2] = 1 - tree
+        trees.counts[1] += 1
+        trees.counts[2] = 1 - tree
         for axis in range(dim):
             unit = u if axis == 0 else (v if axis == 1 else w)
             target[axis] = trees.low[axis] + unit * (trees.high[axis] - trees.low[axis])
@@ -194,7 +194,7 @@ def _rejoin(trees, target, step, bias, going, walls, discs, sides, moving, key, 
         # The other tree grows to the new node as far as it can.
         for axis in range(dim):
             target[axis] = trees.place[new, axis]
-        while trees.count[0] < _MOST_NODES - 1:
+        while trees.counts[0] < _MOST_NODES - 1:
             other, there = _grow(trees, 1 - tree, target, step, going, walls, discs, sides, moving)
             tests += 1
             if other < 0:
@@ -250,9 +250,7 @@ class Repair(NamedTuple):
                       float(self.horizon))  # fmt: skip
 
 
-def go_on_rejoining(
-    rejoining: Rejoining, repair: Repair, *, key: np.uint64, agent: int, most: int
-) -> tuple[int, int]:
+def go_on_rejoining(rejoining: Rejoining, repair: Repair, *, key: np.uint64, agent: int, most: int) -> tuple[int, int]:
     """Go on with at most about this many tests: how it stands (RUNNING, FOUND or NO_PATH), and the tests it took."""
     target = np.empty(len(rejoining.trees.low))
     status, tests = _rejoin(rejoining.trees, target, rejoining.step, _BIAS, repair.going, *repair.solid, repair.moving,

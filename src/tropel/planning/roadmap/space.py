@@ -153,7 +153,7 @@ class FreeSpace:
         return np.flatnonzero(moves)
 
     def moving(self) -> Moving:
-        """Everything that was not there when the space was looked at: obstacles that move, came or went, and hazards."""
+        """Everything that does not count as standing still: obstacles that move or came later, and hazards."""
         obstacles, hazards = self.world.obstacles, self.world.hazards
         rows = self._rows_that_move()
         position, velocity, radius = obstacles.position[rows], obstacles.velocity[rows], obstacles.radius[rows]

@@ -69,4 +69,3 @@ def _graph(record: Record, dim: int, doors: int) -> Graph:
     if through.shape != edges.shape or (len(through) and not -1 <= through.min() <= through.max() < doors):
         raise ValueError("edges lead through doors that are not there")
     return Graph(nodes=nodes, edges=edges.astype(np.int64), doors=through.astype(np.int32))
-

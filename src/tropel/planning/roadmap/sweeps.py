@@ -98,10 +98,10 @@ def walls_block(ax, ay, bx, by, radius, walls):
         return False
     stops = _stops(math.sqrt((bx - ax) ** 2 + (by - ay) ** 2), walls.reach, radius, count)
     if stops == 0:
+        hit = False
         for s in range(count):
-            if _hits_wall(ax, ay, bx, by, radius, walls, s):
-                return True
-        return False
+            hit = hit or _hits_wall(ax, ay, bx, by, radius, walls, s)
+        return hit
     for k in range(stops):
         t = (k + 0.5) / stops
         cell = cell_at(ax + t * (bx - ax), ay + t * (by - ay), walls.origin, walls.inverse_cell, walls.shape)
@@ -132,10 +132,10 @@ def discs_block(ax, ay, az, bx, by, bz, radius, discs):
     length = math.sqrt((bx - ax) ** 2 + (by - ay) ** 2 + (bz - az) ** 2)
     stops = _stops(length, discs.reach, radius, count)
     if stops == 0:
+        hit = False
         for m in range(count):
-            if _hits_disc(ax, ay, az, bx, by, bz, radius, discs, m):
-                return True
-        return False
+            hit = hit or _hits_disc(ax, ay, az, bx, by, bz, radius, discs, m)
+        return hit
     shape, origin, inverse = discs.shape, discs.origin, discs.inverse_cell
     for k in range(stops):
         t = (k + 0.5) / stops

@@ -25,6 +25,10 @@ Record = dict[str, NDArray[Any]]
 NO_NUMBERS = np.empty(0, dtype=np.int64)
 
 
+#: Fields of a traveller that are arrays.
+_ARRAYS = ("planned", "beyond", "marked", "jams", "shut", "stages")
+
+
 @dataclass(eq=False, kw_only=True)
 class Traveller:
     """An agent that is led along a path."""
@@ -48,11 +52,10 @@ class Traveller:
 
     def record(self) -> Record:
         path, query, rejoining = self.path, self.query, self.rejoining
-        stored: Record = {
-            "state": np.array([self.id, self.goal, self.asks, self.retry, self.failures, self.place,
-                               path is not None, query is not None, rejoining is not None]),  # fmt: skip
-            "radius": np.array([self.radius]), "planned": self.planned, "beyond": self.beyond, "marked": self.marked, "jams": self.jams, "shut": self.shut, "stages": self.stages,
-        }  # fmt: skip
+        numbers = (self.id, self.goal, self.asks, self.retry, self.failures, self.place)
+        has = (path is not None, query is not None, rejoining is not None)
+        stored: Record = {"state": np.array([*numbers, *has]), "radius": np.array([self.radius])}
+        stored |= {name: getattr(self, name) for name in _ARRAYS}
         if path is not None:
             stored |= {"path_points": path.points, "path_nodes": path.nodes}
         if query is not None:
@@ -66,10 +69,9 @@ class Traveller:
     def of(cls, stored: Record) -> Traveller:
         state = [int(number) for number in stored["state"]]
         number, goal, asks, retry, failures, place, has_path, has_query, rejoins = state
+        arrays: dict[str, Any] = {name: stored[name] for name in _ARRAYS}
         made = cls(id=number, goal=goal, asks=bool(asks), retry=retry, failures=failures, place=place,
-                   marked=stored["marked"], jams=stored["jams"], shut=stored["shut"],
-                   stages=stored["stages"], radius=float(stored["radius"][0]),
-                   planned=stored["planned"], beyond=stored["beyond"])  # fmt: skip
+                   radius=float(stored["radius"][0]), **arrays)  # fmt: skip
         if has_path:
             made.path = Path(points=stored["path_points"], nodes=stored["path_nodes"])
         if has_query:
@@ -210,6 +212,8 @@ def unpacked(stored: Mapping[str, NDArray[Any]], name: str) -> list[Record]:
             if not 0 <= number < count or rows < 0 or begin + size > len(values):
                 raise ValueError(f"{key} is cut off")
             part = values[begin : begin + size]
-            records[number][key.removeprefix(f"{name}.")] = part.reshape(rows, columns).copy() if columns >= 0 else part.copy()
+            records[number][key.removeprefix(f"{name}.")] = (
+                part.reshape(rows, columns).copy() if columns >= 0 else part.copy()
+            )
             begin += size
     return records

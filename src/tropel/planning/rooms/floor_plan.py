@@ -151,8 +151,8 @@ def _clusters(lines: Sequence[Any], radius: float) -> list[tuple[int, ...]]:
     for cluster in clusters:
         if len(cluster) > 6:
             raise GeometryError(
-                f"{len(cluster)} doors are so close to each other that a body of {radius:.3g} m touches several of them; "
-                f"join them to wider doors"
+                f"{len(cluster)} doors are so close to each other that a body of {radius:.3g} m touches several of "
+                f"them; join them to wider doors"
             )
     return clusters
 
@@ -189,9 +189,7 @@ def _cut(world: World, pieces: list[Polygonal], regions: Sequence[str]) -> tuple
             for line in shapely.get_parts(shared):
                 if line.length > 0.0:
                     at = line.interpolate(0.5, normalized=True)
-                    openings.append(
-                        Portal(point=np.array([at.x, at.y]), rooms=(a, b), doors=frozenset(), cluster=-1)
-                    )
+                    openings.append(Portal(point=np.array([at.x, at.y]), rooms=(a, b), doors=frozenset(), cluster=-1))
     return cut, openings
 
 
@@ -205,6 +203,6 @@ def _check_doors(world: World, radius: float) -> None:
             away = shapely.distance(solid, shapely.Point(end))
             if away >= 2.0 * radius:
                 raise GeometryError(
-                    f"door '{name}' stands in no wall: its end at ({end[0]:.4g}, {end[1]:.4g}) is {away:.3g} m from the "
-                    f"nearest wall, and bodies walk around it; let it reach from wall to wall"
+                    f"door '{name}' stands in no wall: its end at ({end[0]:.4g}, {end[1]:.4g}) is {away:.3g} m from "
+                    f"the nearest wall, and bodies walk around it; let it reach from wall to wall"
                 )

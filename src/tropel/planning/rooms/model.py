@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from tropel.agents.state import AgentState, Floats
 from tropel.contracts import Moment, Rows
+from tropel.contracts.offers import RoadmapPath
 from tropel.foundation.arguments import PositiveCount, checked_arguments
 from tropel.planning.roadmap.adaptive import AdaptiveRoadmap, Time
 from tropel.planning.roadmap.building import add_nodes
@@ -42,9 +43,9 @@ _NOWHERE = np.empty(0)
 class Rooms(AdaptiveRoadmap):
     """Plan from room to room over doors, and through each room on a roadmap of its own.
 
-    Rooms are found from walls and doors; `regions` names regions that are rooms of their own. `samples` is the number of
-    nodes per room. With `doors` "known", leaders know at once that a door is shut; with "seen", only when it is within
-    vision and in sight. Everything else is as in `AdaptiveRoadmap`.
+    Rooms are found from walls and doors; `regions` names regions that are rooms of their own. `samples` is the number
+    of nodes per room. With `doors` "known", leaders know at once that a door is shut; with "seen", only when it is
+    within vision and in sight. Everything else is as in `AdaptiveRoadmap`.
     """
 
     @checked_arguments
@@ -121,7 +122,7 @@ class Rooms(AdaptiveRoadmap):
     def gross_path(
         self, radius: float, here: Floats, place: GoalPlace, shut: NDArray[np.bool_]
     ) -> tuple[int, NDArray[np.int64]] | None:
-        """The room to begin in, and the portals on the way with the room behind each, as rows; None if there is none."""
+        """The room to begin in, and rows of a portal and the room behind it; None if there is no path."""
         plan, within = self.plan_of(radius), 2.5 * radius + 1e-6
         first = plan.rooms_at(here, within)
         last = {room for point in place.points for room in plan.rooms_at(point, within)}
@@ -137,7 +138,8 @@ class Rooms(AdaptiveRoadmap):
         away = np.linalg.norm(graph.nodes[ends][:, None] - place.points[None], axis=2)
         to_goal[ends] = away.min(axis=1) if len(ends) else np.inf
         cost = np.linalg.norm(graph.nodes[nodes] - here, axis=1)
-        search = begin_search(graph, first=nodes, cost=cost, to_goal=to_goal, goal=place.points, blocked=blocked)
+        search = begin_search(graph, first=nodes, cost=cost, to_goal=to_goal, goal=place.points,
+                              blocked=blocked.astype(np.uint8))  # fmt: skip
         status, work = go_on_searching(graph, search, _UNLIMITED)
         self.spent["units"] += work
         self.spent["gross queries"] += 1
@@ -214,7 +216,9 @@ class Rooms(AdaptiveRoadmap):
         if not first or not last:
             return "it starts in a wall or obstacle" if not first else f"{place.name} is in a wall or obstacle"
         said = [_room_text(plan, room) for room in (first[0], last[0])]
-        return f"it starts in {said[0]} and {place.name} is in {said[1]} of {len(plan.rooms)} rooms, which no doors join"
+        return (
+            f"it starts in {said[0]} and {place.name} is in {said[1]} of {len(plan.rooms)} rooms, which no doors join"
+        )
 
     def connected(self, moment: Moment, row: int, place: GoalPlace) -> bool:
         """Whether only shut doors are in the way."""
@@ -276,9 +280,10 @@ class Rooms(AdaptiveRoadmap):
             middle = 0.5 * (segments[:, :2] + segments[:, 2:]).mean(axis=0)
             others = truth.copy()
             others[door] = False
-            if np.linalg.norm(middle - here) <= vision and not sweeps_blocked_each(
-                here[None], middle[None], np.zeros(1), self.solid_of(chart, others)
-            )[0]:
+            if (
+                np.linalg.norm(middle - here) <= vision
+                and not sweeps_blocked_each(here[None], middle[None], np.zeros(1), self.solid_of(chart, others))[0]
+            ):
                 person.shut = believed = believed.copy()
                 believed[door] = truth[door]
                 person.asks, person.query, person.retry = True, None, moment.step
@@ -317,6 +322,19 @@ class Rooms(AdaptiveRoadmap):
     def forget_way(self, person: Traveller) -> None:
         super().forget_way(person)
         person.stages, person.beyond = NO_NUMBERS, _NOWHERE
+
+    def shown_paths(self) -> list[RoadmapPath]:
+        """Paths with what is ahead on the gross level: the next portals, and the goal."""
+        shown, by_id = [], {person.id: person for person in self._travellers.people}
+        for path in super().shown_paths():
+            person = by_id[path.agent]
+            place, stages = self.place_of(person.goal), self._stages(person)
+            if place is not None and len(stages) and len(path.points):
+                portals = self.plan_of(person.radius).graph.nodes[stages[1:, 0]]
+                nearest = np.argmin(np.linalg.norm(place.points - path.points[-1], axis=1))
+                path = replace(path, points=np.vstack([path.points, portals, place.points[nearest][None]]))
+            shown.append(path)
+        return shown
 
     def shown_gross(self) -> tuple[Floats, Floats]:
         for radius, plan in self._plans.items():
