@@ -23,7 +23,7 @@ from tropel.simulation import Simulation
 _LAYOUTS = 6
 #: How many of the 100 obstacles move, in how many layouts and frames.
 _SHARES, _SWEPT, _FRAMES, _FRAME = (0, 20, 40, 60, 80, 100), 8, 1000, 0.04
-_WIDE, _ROW, _TOP, _EDGE = 820, 30, 96, 24
+_WIDE, _ROW, _TOP, _EDGE = 960, 30, 96, 24
 
 
 def draw_table_41(path: Path, told: Told) -> list[Path]:
@@ -72,7 +72,7 @@ def _draw_table(path: Path, title: str, about: str, rows: Sequence[tuple[str, ..
     style.add_text(figure, _EDGE, 44, about, color=style.FAINT_INK)
     for number, row in enumerate(rows):
         for column, text in enumerate(row):
-            left = _EDGE + (0 if column == 0 else 260 + 145 * (column - 1))
+            left = _EDGE + (0 if column == 0 else 320 + 160 * (column - 1))
             weight = "bold" if number == 0 else "normal"
             colour = style.FAINT_INK if column > 2 else style.INK
             style.add_text(figure, left, _TOP + _ROW * number, text, color=colour, weight=weight)

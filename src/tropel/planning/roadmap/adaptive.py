@@ -24,11 +24,18 @@ from tropel.agents.state import Floats
 from tropel.contracts import Moment, Rows
 from tropel.foundation.arguments import PositiveCount, checked_arguments
 from tropel.foundation.quantities import Quantity
-from tropel.planning.roadmap.chart import FOUND, RUNNING, Chart, Path
+from tropel.planning.roadmap.chart import FOUND, RUNNING, Chart, Path, near_any
 from tropel.planning.roadmap.following import ON_PATH
-from tropel.planning.roadmap.moving import blocked_by_capsules, capsules_of, find_blocked_legs
+from tropel.planning.roadmap.moving import Capsules, blocked_by_capsules, capsules_of, find_blocked_legs
 from tropel.planning.roadmap.planner import Clearance, RoadmapPlanner
-from tropel.planning.roadmap.rejoining import Repair, begin_rejoining, go_on_rejoining, joined_points, shortened_repair
+from tropel.planning.roadmap.rejoining import (
+    Rejoining,
+    Repair,
+    begin_rejoining,
+    go_on_rejoining,
+    joined_points,
+    shortened_repair,
+)
 from tropel.planning.roadmap.sampling import Sampling
 from tropel.planning.roadmap.space import FreeSpace, Moving
 from tropel.planning.roadmap.travellers import NO_NUMBERS, Traveller
@@ -45,8 +52,12 @@ _TOO_NEAR = 0.6
 _TRY_AGAIN = 0.3
 #: Nodes that are added around a place that could not be passed, and the most that are added to a chart altogether.
 _ADDED, _MOST_ADDED = 12, 600
+#: How often nodes are added everywhere when there is no way around a jam.
+_MORE_NODES = 3
 #: How long a jam is avoided, in units of the patience.
 _JAM_LASTS = 6.0
+#: How long something that moves and could not be passed is avoided [s].
+_IN_THE_WAY = 3.0
 
 
 class AdaptiveRoadmap(RoadmapPlanner):
@@ -133,16 +144,23 @@ class AdaptiveRoadmap(RoadmapPlanner):
         return float(self._when[slot])
 
     def adjust(self, moment: Moment, chart: Chart, rows: Rows, slots: Rows, aim: Rows, status: Rows) -> None:
-        """Whoever would soon walk into something stands."""
-        status[(status == ON_PATH) & (self._when[slots] < _TOO_NEAR)] = HELD
+        """Whoever would soon walk into something stands, unless it would be run into where it stands."""
+        near = np.flatnonzero((status == ON_PATH) & (self._when[slots] < _TOO_NEAR))
+        if len(near):
+            moving = chart.space.moving()
+            capsules = capsules_of(moving, 0.0, _TOO_NEAR if self.predict else 0.0, slack=_SLACK)
+            here = moment.state.position[rows[near]]
+            run_into = blocked_by_capsules(here, here, chart.space.radius, capsules)
+            status[near[~run_into]] = HELD
 
     # Marks ------------------------------------------------------------------------------------------------------
 
     def blocked_edges(self, chart: Chart, person: Traveller, moment: Moment) -> NDArray[np.uint8]:
         blocked = super().blocked_edges(chart, person, moment)
         blocked[person.marked[person.marked < len(blocked)]] = 1
-        for *place, radius, _ in person.jams.tolist():
-            blocked |= _edges_near(chart, np.array(place), radius)
+        if len(person.jams):
+            ends = chart.graph.nodes[chart.graph.edges]
+            blocked |= near_any(ends[:, 0], ends[:, 1], person.jams).astype(np.uint8)
         return blocked
 
     def _mark(self, person: Traveller, chart: Chart, until: float, moving: Moving) -> None:
@@ -224,10 +242,11 @@ class AdaptiveRoadmap(RoadmapPlanner):
             person.rejoining = None  # the traveller has walked on
             return budget
         solid = self.solid_of(chart, self._shut_for(person))
-        room = float(chart.space.clearance(rejoining.trees.place[:1], solid)[0])
+        room = np.minimum(chart.space.radius, chart.space.clearance(rejoining.trees.place[:2], solid))
         seen = moving if self.predict else moving._replace(velocity=np.zeros_like(moving.velocity))
         repair = Repair(
-            radius=min(chart.space.radius, room), speed=float(moment.state.desired_speed[row]), slack=_WIDER,
+            radius=chart.space.radius, first=float(room[0]), last=float(room[1]),
+            speed=float(moment.state.desired_speed[row]), slack=_WIDER,
             passed=(moment.step - rejoining.number) * moment.dt, horizon=self.horizon if self.predict else np.inf,
             solid=solid, moving=seen,
         )  # fmt: skip
@@ -241,7 +260,7 @@ class AdaptiveRoadmap(RoadmapPlanner):
             self._when[slot] = self._blocked_when(moment, chart, row, slot, moving)
             self.spent["rejoined"] += 1
         elif status != RUNNING:
-            self._ask_around(moment, chart, row, slot)
+            self._ask_around(moment, chart, slot, moving)
         return budget - tests
 
     def _splice(self, moment: Moment, slot: int, points: Floats) -> None:
@@ -260,12 +279,16 @@ class AdaptiveRoadmap(RoadmapPlanner):
         made = Path(points=new, nodes=path.nodes)
         travellers.give(slot, made, reach=float(travellers.reach[slot]), index=index)
 
-    def _ask_around(self, moment: Moment, chart: Chart, row: int, slot: int) -> None:
-        """The ends could not be joined: add nodes around the place, and ask for another path."""
+    def _ask_around(self, moment: Moment, chart: Chart, slot: int, moving: Moving) -> None:
+        """The ends could not be joined: keep clear of what is between them, and ask for another path.
+
+        Nodes are added around the place, of which the roadmap has too few.
+        """
         person = self._travellers.people[slot]
         rejoining = person.rejoining
         assert rejoining is not None
         ends = rejoining.trees.place[:2]
+        self._keep_clear(moment, chart, person, rejoining, moving)
         person.rejoining, person.asks = None, True
         person.retry = moment.step + math.ceil(_TRY_AGAIN / moment.dt) * (person.failures > 0)
         person.failures += 1
@@ -274,11 +297,34 @@ class AdaptiveRoadmap(RoadmapPlanner):
             self.spent["units"] += chart.reinforce(_ADDED, around=ends.mean(axis=0), within=within)
             self.spent["nodes added"] += _ADDED
 
+    def _keep_clear(
+        self, moment: Moment, chart: Chart, person: Traveller, rejoining: Rejoining, moving: Moving
+    ) -> None:
+        """For a short while, what is in the way counts as a jam where it will be."""
+        begin, end = rejoining.trees.place[:1], rejoining.trees.place[1:2]
+        since = float(rejoining.trees.time[0])
+        capsules = capsules_of(moving, since, since + 0.5 * self.horizon if self.predict else since, slack=_SLACK)
+        until = moment.step + math.ceil(_IN_THE_WAY / moment.dt)
+        for m in range(len(moving.radius)):
+            one = Capsules(capsules.begin[m : m + 1], capsules.end[m : m + 1], capsules.radius[m : m + 1])
+            if blocked_by_capsules(begin, end, chart.space.radius, one)[0]:
+                jam = [*capsules.end[m], float(capsules.radius[m]) + chart.space.radius, until]
+                person.jams = np.vstack([person.jams, [jam]])
+
     def no_path(self, moment: Moment, row: int, slot: int) -> None:
-        """Keep the old path, if there is one: it may become free again before another one does."""
+        """Add nodes to the roadmap, which may lack a way around; after some of that, keep the old path if there is one.
+
+        It may become free again before another one does.
+        """
         person = self._travellers.people[slot]
+        chart = self.chart_for(moment.state, row, person)
         person.retry = moment.step + math.ceil(_TRY_AGAIN / moment.dt) * min(person.failures, 10)
-        if len(person.jams):
+        if len(person.jams) and person.failures <= _MORE_NODES and len(chart.graph.nodes) < chart.built + _MOST_ADDED:
+            count = max(chart.built // 4, _ADDED)
+            self.spent["units"] += chart.reinforce(count)
+            self.spent["nodes added"] += count
+            person.retry = moment.step
+        elif len(person.jams):
             person.jams, person.retry = person.jams[:0], moment.step  # there is no way around them
         elif person.path is not None:
             person.asks = False
@@ -315,10 +361,11 @@ class AdaptiveRoadmap(RoadmapPlanner):
             away = float(np.linalg.norm(to - here))
             if int(travellers.index[slot]) == int(travellers.count[slot]) - 1 and away <= travellers.reach[slot]:
                 continue
-            vision = max(float(state.sense_radius[row]), 2.0 * chart.space.radius)
-            ahead = here + (to - here) * (min(vision, away) / max(away, 1e-12))
+            # Whatever holds it is right ahead; the jam begins just before it and reaches as far as it sees.
+            reach = 0.5 * max(float(state.sense_radius[row]), 4.0 * chart.space.radius)
+            ahead = here + (to - here) * (reach / max(away, 1e-12))
             until = moment.step + math.ceil(_JAM_LASTS * float(travellers.patience[slot]) / moment.dt)
-            person.jams = np.vstack([person.jams, [[*ahead, 0.9 * vision, until]]])
+            person.jams = np.vstack([person.jams, [[*ahead, 0.9 * reach, until]]])
             person.asks, person.retry, person.rejoining = True, moment.step, None
             travellers.weight[slot] = 0.0
             self.spent["traps"] += 1
@@ -326,12 +373,3 @@ class AdaptiveRoadmap(RoadmapPlanner):
             person = travellers.people[slot]
             if len(person.jams) and (person.jams[:, -1] <= moment.step).any():
                 person.jams = person.jams[person.jams[:, -1] > moment.step]
-
-
-def _edges_near(chart: Chart, place: Floats, radius: float) -> NDArray[np.uint8]:
-    """Which edges come nearer to a place than `radius` [m]."""
-    ends = chart.graph.nodes[chart.graph.edges]
-    along = ends[:, 1] - ends[:, 0]
-    share = ((place - ends[:, 0]) * along).sum(axis=1) / np.maximum((along**2).sum(axis=1), 1e-300)
-    nearest = ends[:, 0] + np.clip(share, 0.0, 1.0)[:, None] * along
-    return (np.linalg.norm(nearest - place, axis=1) < radius).astype(np.uint8)

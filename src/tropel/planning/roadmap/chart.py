@@ -35,6 +35,8 @@ Ints = NDArray[np.int64]
 _NEAR, _JOINED = (16, 64), 6
 #: Paths are cut short so often between points along them, and then have so many points.
 _TIGHTER, _POINTS = 2, 40
+#: So close to a start or goal, in radii, a body may be nearer to a wall than elsewhere.
+_CLOSE = 2.0
 
 
 def rounded_radius(radius: float) -> float:
@@ -56,6 +58,18 @@ class Path:
     def length(self) -> float:
         """[m]"""
         return float(np.linalg.norm(np.diff(self.points, axis=0), axis=1).sum())
+
+
+def near_any(begin: Floats, end: Floats, jams: Floats) -> NDArray[np.bool_]:
+    """Which segments (E, dim) come nearer to a place than its radius; `jams` has a row of place and radius for each."""
+    near = np.zeros(len(begin), dtype=np.bool_)
+    along = end - begin
+    for jam in jams:
+        place, radius = jam[: begin.shape[1]], jam[begin.shape[1]]
+        share = ((place - begin) * along).sum(axis=1) / np.maximum((along**2).sum(axis=1), 1e-300)
+        nearest = begin + np.clip(share, 0.0, 1.0)[:, None] * along
+        near |= np.linalg.norm(nearest - place, axis=1) < radius
+    return near
 
 
 def _resampled(points: Floats) -> Floats:
@@ -127,14 +141,24 @@ class Chart:
     # Queries ----------------------------------------------------------------------------------------------------
 
     def begin(
-        self, start: Floats, place: GoalPlace, solid: Solid, blocked: NDArray[np.uint8], *, straight: bool = True
+        self,
+        start: Floats,
+        place: GoalPlace,
+        solid: Solid,
+        blocked: NDArray[np.uint8],
+        *,
+        straight: bool = True,
+        jams: Floats | None = None,
     ) -> Query | Path:
-        """Begin a query, or return the path at once if the goal can be walked to straight."""
+        """Begin a query, or return the path at once if the goal can be walked to straight.
+
+        The first leg keeps clear of `jams`, rows of a place and a radius [m].
+        """
         room = min(self.space.radius, float(self.space.clearance(start[None], solid)[0]))
         if straight and (path := self._straight(start, room, place, solid)) is not None:
             return path
         to_goal, which = self._goal_links(place, solid)
-        first, cost = self._links(start, room, solid)
+        first, cost = self._links(start, room, solid, jams)
         search = begin_search(self.graph, first=first, cost=cost, to_goal=to_goal, goal=place.points, blocked=blocked)
         return Query(search=search, start=start.copy(), which=which)
 
@@ -158,26 +182,41 @@ class Chart:
         It is cut short between its nodes, and then between points all along it, which lets it hug corners.
         """
         points = np.vstack([start[None], self.graph.nodes[nodes], goal[None]])
-        for turn in range(_TIGHTER + 1 if smooth else 0):
+        if smooth:
+            # Near a wall, where the whole radius does not fit, the first and the last leg stay as they are.
+            near = self.space.clearance(points[[0, -1]], solid) < self.space.radius
+            first, last = int(near[0]), len(points) - int(near[1])
+            points = np.vstack([points[:first], self._tightened(points[first:last], solid), points[last:]])
+        return Path(points=points, nodes=nodes)
+
+    def _tightened(self, points: Floats, solid: Solid) -> Floats:
+        radius = np.full(_POINTS * 4 + len(points), self.space.radius)
+        for turn in range(_TIGHTER + 1 if len(points) > 1 else 0):
             points = points if turn == 0 else _resampled(points)
-            radius = np.full(len(points), self.space.radius)
-            ends = [0, -1]
-            radius[ends] = np.minimum(self.space.radius, self.space.clearance(points[ends], solid))
-            kept, tests = shortened(points, radius, solid)
+            kept, tests = shortened(points, radius[: len(points)], solid)
             points = points[kept]
             self.work += tests
-        return Path(points=points, nodes=nodes)
+        return points
 
     def _straight(self, start: Floats, room: float, place: GoalPlace, solid: Solid) -> Path | None:
         away = np.linalg.norm(place.points - start, axis=1)
         near = np.argsort(away, kind="stable")[:4]
-        clear = np.minimum(room, self.space.clearance(place.points[near], solid))
-        blocked = sweeps_blocked_each(np.repeat(start[None], len(near), axis=0), place.points[near], clear, solid)
+        clear = self.space.clearance(place.points[near], solid)
+        begin = np.repeat(start[None], len(near), axis=0)
+        blocked = self._blocked(begin, place.points[near], np.full(len(near), room), clear, solid)
         self.work += len(near)
         for k in near[~blocked & (clear > 0.0)][:1]:
             points = np.vstack([start[None], place.points[k][None]])
             return Path(points=points, nodes=np.empty(0, dtype=np.int64))
         return None
+
+    def _blocked(self, begin: Floats, end: Floats, first: Floats, last: Floats, solid: Solid) -> NDArray[np.bool_]:
+        """Which segments are blocked, for bodies that may be nearer to a wall close to its beginning and its end."""
+        away = np.maximum(np.linalg.norm(end - begin, axis=1, keepdims=True), 1e-12)
+        share = np.minimum(_CLOSE * self.space.radius / away, 0.5)
+        near_begin, near_end = begin + share * (end - begin), end - share * (end - begin)
+        blocked = sweeps_blocked_each(begin, near_begin, first, solid) | sweeps_blocked_each(near_end, end, last, solid)
+        return blocked | sweeps_blocked_each(near_begin, near_end, np.full(len(begin), self.space.radius), solid)
 
     def _nearest(self, point: Floats, count: int) -> tuple[Floats, Ints]:
         from scipy.spatial import cKDTree
@@ -187,14 +226,17 @@ class Chart:
         away, near = self._tree[1].query(point, k=min(count, len(self.graph.nodes)))
         return np.atleast_1d(away), np.atleast_1d(near).astype(np.int64)
 
-    def _links(self, point: Floats, room: float, solid: Solid) -> tuple[Ints, Floats]:
-        """The nearest nodes that a body at a point can go to, and how far they are."""
+    def _links(self, point: Floats, room: float, solid: Solid, jams: Floats | None = None) -> tuple[Ints, Floats]:
+        """The nearest nodes that a body at a point can go to, clear of jams, and how far they are."""
         tried = 0
         for count in _NEAR:
             away, near = self._nearest(point, count)
             away, near = away[tried:], near[tried:]
             begin = np.repeat(point[None], len(near), axis=0)
-            free = ~sweeps_blocked_each(begin, self.graph.nodes[near], np.full(len(near), room), solid)
+            whole = np.full(len(near), self.space.radius)
+            free = ~self._blocked(begin, self.graph.nodes[near], np.full(len(near), room), whole, solid)
+            if jams is not None and len(jams):
+                free &= ~near_any(begin, self.graph.nodes[near], jams)
             tried += len(near)
             self.work += len(near)
             if free.any():

@@ -64,8 +64,8 @@ def follow_paths(rows, slots, position, vision, speed, radius, reach, way, count
                  walls, discs, sides, aim, status):  # fmt: skip
     """Give the next subgoals, and write for each of `rows` the number of the point to go to and its status.
 
-    `slots` are the rows of the path arrays that belong to `rows`. A new subgoal may take the time of the walk there, and
-    the traveller's patience.
+    `slots` are the rows of the path arrays that belong to `rows`. A new subgoal may take the time of the walk there,
+    and the traveller's patience.
     """
     for k in numba.prange(rows.size):
         i, t = rows[k], slots[k]

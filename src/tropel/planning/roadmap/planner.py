@@ -330,7 +330,7 @@ class RoadmapPlanner(Planner):
             blocked = self.blocked_edges(chart, person, moment)
             self.spent["queries"] += 1
             start = self.start_of(person, state.position[row])
-            begun = chart.begin(start, place, solid, blocked, straight=not len(person.jams))
+            begun = chart.begin(start, place, solid, blocked, straight=not len(person.jams), jams=person.jams)
             if isinstance(begun, Path):
                 self.give(slot, begun, place)
                 return budget - self._spend(chart, before)

@@ -3,8 +3,8 @@
 Kuffner & LaValle, "RRT-Connect: an efficient approach to single-query path planning", 2000. Two trees grow from the two
 ends; one takes a step towards a random place, or with some probability towards the other end, and the other one tries
 to reach the new node. Nodes of the first tree know when the traveller would be there, so its edges are tested against
-what moves at that time. The second tree does not: where the trees meet, the rest of the path is tested with its times. The
-trees are arrays, so that the search stops when its work is used up and goes on in a later step.
+what moves at that time. The second tree does not: where the trees meet, the rest of the path is tested with its times.
+The trees are arrays, so that the search stops when its work is used up and goes on in a later step.
 """
 
 from __future__ import annotations
@@ -111,7 +111,9 @@ def _nearest(trees, tree, target):
 class _Going(NamedTuple):
     """How a traveller goes, for kernels."""
 
-    radius: float  #: that it keeps free of what stands [m]
+    radius: float  #: that it keeps free [m]
+    first: float  #: the same where it begins, which may be nearer to a wall
+    last: float  #: and where it ends
     speed: float
     slack: float  #: how many seconds early or late what moves may be
     passed: float  #: since the repair began [s]
@@ -119,16 +121,17 @@ class _Going(NamedTuple):
 
 
 @kernel
-def _blocked(place, a, b, begin, going, walls, discs, sides, moving):
-    """Whether a body can go from node a, where it is at the time `begin`, to b; times below 0 mean any time."""
+def _blocked(place, a, b, begin, radius, going, walls, discs, sides, moving):
+    """Whether a body cannot go from node a, where it is at the time `begin`, to b; times below 0 mean any time."""
     ax, ay, az = place[a, 0], place[a, 1], height_of(place, a)
     bx, by, bz = place[b, 0], place[b, 1], height_of(place, b)
-    if sweep_blocked(ax, ay, az, bx, by, bz, going.radius, walls, discs, sides):
+    if sweep_blocked(ax, ay, az, bx, by, bz, radius, walls, discs, sides):
         return True
-    t0 = max(begin - going.passed, 0.0)
-    if begin < 0.0 or t0 >= going.horizon:
+    if begin < 0.0:
         return False
-    t1 = t0 + math.sqrt((ax - bx) ** 2 + (ay - by) ** 2 + (az - bz) ** 2) / going.speed
+    # What moves is expected to stop at the horizon.
+    t0 = min(max(begin - going.passed, 0.0), going.horizon)
+    t1 = min(t0 + math.sqrt((ax - bx) ** 2 + (ay - by) ** 2 + (az - bz) ** 2) / going.speed, going.horizon)
     return leg_blocked(ax, ay, az, bx, by, bz, t0, t1, going.radius, going.slack, moving, True) < math.inf
 
 
@@ -141,7 +144,8 @@ def _grow(trees, tree, target, step, going, walls, discs, sides, moving):
     for axis in range(target.size):
         trees.place[new, axis] = trees.place[near, axis] + share * (target[axis] - trees.place[near, axis])
     begin = trees.time[near] if tree == 0 else -1.0
-    if _blocked(trees.place, near, new, begin, going, walls, discs, sides, moving):
+    radius = going.first if near == 0 else (going.last if near == 1 else going.radius)
+    if _blocked(trees.place, near, new, begin, radius, going, walls, discs, sides, moving):
         return -1, False
     trees.parent[new] = near
     trees.tree[new] = tree
@@ -158,7 +162,8 @@ def _rest_blocked(trees, one, other, going, walls, discs, sides, moving):
     while trees.parent[other] >= 0:
         above = trees.parent[other]
         tests += 1
-        if _blocked(trees.place, other, above, time, going, walls, discs, sides, moving):
+        radius = going.last if above == 1 else going.radius
+        if _blocked(trees.place, other, above, time, radius, going, walls, discs, sides, moving):
             return True, tests
         away2 = 0.0
         for axis in range(trees.place.shape[1]):
@@ -221,7 +226,9 @@ def _shorten(place, time, going, walls, discs, sides, moving, keep):
         there = last
         while there > here + 1:
             tests += 1
-            if not _blocked(place, here, there, time, going, walls, discs, sides, moving):
+            # Legs that begin or end near a wall are not made longer.
+            cut = (here > 0 or going.first == going.radius) and (there < last or going.last == going.radius)
+            if cut and not _blocked(place, here, there, time, going.radius, going, walls, discs, sides, moving):
                 break
             there -= 1
         away2 = 0.0
@@ -237,6 +244,8 @@ class Repair(NamedTuple):
     """What a repair needs to know of a traveller and its surroundings."""
 
     radius: float
+    first: float
+    last: float
     speed: float
     slack: float
     passed: float
@@ -246,8 +255,8 @@ class Repair(NamedTuple):
 
     @property
     def going(self) -> _Going:
-        return _Going(float(self.radius), max(float(self.speed), 1e-9), float(self.slack), float(self.passed),
-                      float(self.horizon))  # fmt: skip
+        return _Going(float(self.radius), float(self.first), float(self.last), max(float(self.speed), 1e-9),
+                      float(self.slack), float(self.passed), float(self.horizon))  # fmt: skip
 
 
 def go_on_rejoining(rejoining: Rejoining, repair: Repair, *, key: np.uint64, agent: int, most: int) -> tuple[int, int]:
