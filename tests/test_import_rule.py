@@ -54,7 +54,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "interop": {*BASE, "recording"},
     "viewer": {*FILES, "agents", "contracts", "events", "run", "simulation", "world"},
     "scenario": {*CORE, *FILES, "checks", "contracts", "events", "registry", "run", "simulation"},
-    "figures": {*CORE, *FILES, "contracts", "environment", "local", "planning", "scenario", "simulation"},
+    "figures": {*CORE, *FILES, "bench", "contracts", "environment", "local", "planning", "scenario", "simulation"},
     "testing": {*CORE, "broad_phase", "contracts", "run", "simulation"},
     "verification": {*BASE, "agents", "contracts", "defaults", "pictures", "registry", "scenario", "simulation"},
     "bench": {*CORE, "analysis", "broad_phase", "contracts", "simulation", *LAYERS},

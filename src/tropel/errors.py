@@ -29,6 +29,10 @@ class GeometryError(TropelError):
     """A shape in the world that cannot be used."""
 
 
+class PathError(TropelError):
+    """A goal that cannot be reached from where an agent starts, whatever doors are open."""
+
+
 class SpawnError(TropelError):
     """Agents that cannot be placed where they should be."""
 

@@ -316,6 +316,41 @@ def _harmonic_fields() -> None:
     solve_by_sweeps(unknowns, first_estimate(unknowns, np.ones(unknowns.count)), factor=1.0, most=20)
 
 
+def _roadmaps() -> None:
+    from tropel import (
+        AdaptiveRoadmap,
+        Door,
+        Group,
+        Obstacle,
+        Roadmap,
+        Rooms,
+        Seek,
+        Simulation,
+        Target,
+        Waypoints,
+        World,
+    )
+    from tropel.planning.roadmap.moving import gap_between2
+
+    for dim in (2, 3):
+        at = [(2.0,), (5.0,), (8.0,)]
+        one, middle, other = (place * dim for place in at)
+        things = {
+            "obstacles": {
+                "stone": Obstacle(radius=1.0, position=middle),
+                "cart": Obstacle(radius=0.8, motion=Waypoints(points=(other, one), speed=2.0)),
+            },
+            "targets": {"goal": Target(position=other)},
+        }
+        box = shapely.box(0, 0, 10, 10)
+        door = {"door": Door([(7, 0), (7, 10)], open=True)}
+        for planner in (Roadmap, AdaptiveRoadmap, *([Rooms] if dim == 2 else [])):
+            world = World(box, doors=door, **things) if dim == 2 else World.box((0.0,) * 3, (10.0,) * 3, **things)
+            leader = Group("leader", positions=[one], goal="goal")
+            _use(Simulation(world, leader, planning=planner(samples=60), local=Seek()))
+    gap_between2(*[0.0] * 12)
+
+
 def _painted_fields() -> None:
     from tropel import ArrayField, Blend, FlowField, Harmonic, Seek, Stroke, VectorField
 
@@ -368,6 +403,7 @@ PARTS: dict[str, Callable[[], None]] = {
     "a collision-free crowd": _collision_free_crowd,
     "reciprocal avoidance": _reciprocal_avoidance,
     "social forces": _social_forces,
+    "roadmaps": _roadmaps,
     "painted fields": _painted_fields,
     "a crowd on a torus": _crowd_on_a_torus,
     "straight to the goal": _straight_to_the_goal,

@@ -20,6 +20,7 @@ _MODULES = {
     "orca": "tropel.bench.orca",
     "kinetic": "tropel.bench.kinetic",
     "planning": "tropel.bench.planning",
+    "roadmap": "tropel.bench.roadmap",
     "steering": "tropel.bench.steering",
 }
 

@@ -33,7 +33,13 @@ LAYER_PLOTS = {
     "layers_fig5": "The near environment of an agent in a triangulation, without and with walls",
     "kinetic_certificates": "Certificates of a triangulation over time, in a crowd that walks and comes to rest",
 }
-PLOTS = {**PHASE_PLOTS, **LAYER_PLOTS, **CROWD_PLOTS}
+#: Tables and plots of groups and their roadmaps.
+GROUP_PLOTS = {
+    "groups_table41": "Self-adaptive and basic roadmaps among moving obstacles (measured, takes a minute or so)",
+    "groups_table42": "Planning with and without rooms when doors change (measured, takes a minute or so)",
+    "groups_moving": "How many leaders arrive by the share of obstacles that move (takes some minutes)",
+}
+PLOTS = {**PHASE_PLOTS, **LAYER_PLOTS, **GROUP_PLOTS, **CROWD_PLOTS}
 
 
 def list_scenarios(

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from tropel.cli.list import CROWD_PLOTS, LAYER_PLOTS, PHASE_PLOTS, PLOTS
+from tropel.cli.list import CROWD_PLOTS, GROUP_PLOTS, LAYER_PLOTS, PHASE_PLOTS, PLOTS
 from tropel.cli.options import Quiet, picture_file, show
 from tropel.errors import TropelError, suggest
 
@@ -48,6 +48,8 @@ def plot(
     layers_fig5: whom an agent can approach in a triangulation of the crowd, without and with walls.
 
     kinetic_certificates: what keeping the triangulation takes in each step, as a crowd walks and comes to rest.
+
+    groups_table41, groups_table42 and groups_moving measure roadmaps among things that move.
 
     crowd_fig3, 4, 7, 9, 10 and 11, crowd_gamma and crowd_density are about lattice crowds.
     """
@@ -96,12 +98,12 @@ def _draw_by_name(name: str, out: Path | None, quiet: bool) -> list[Path]:
             f"{name} does not exist; give the folder of a run, a trajectory file or the name of a plot ({near})"
         )
     picture = picture_file(out or Path("out"), name)
-    if name in CROWD_PLOTS:
-        from tropel.figures.catalogue import draw_crowd_plot
+    if name in CROWD_PLOTS or name in GROUP_PLOTS:
+        from tropel.figures.catalogue import draw_named_plot
         from tropel.run.progress import counting
 
         with counting(name, 1, quiet=quiet) as told:
-            return draw_crowd_plot(name, picture, lambda what, done, total: told(done, what, total))
+            return draw_named_plot(name, picture, lambda what, done, total: told(done, what, total))
     if name in LAYER_PLOTS:
         from tropel.figures.catalogue import OF_LAYERS
 

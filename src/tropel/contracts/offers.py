@@ -147,6 +147,30 @@ class OfferedTriangulation:
     around: Callable[[int], Neighbourhood | None]  #: by the id of an agent; None if it is not there
 
 
+# Roadmaps -------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class RoadmapPath:
+    """The path of one agent over a roadmap."""
+
+    agent: int  #: id
+    points: Floats  #: (L, dim) from where it was planned to the goal [m]
+    subgoal: int  #: which of them comes next
+    weight: float  #: of the subgoal: for how long it has been, as a share of how long it may be
+    blocked: Floats  #: (B, 2, dim): edges that the agent does not take now
+
+
+@dataclass(frozen=True, kw_only=True)
+class OfferedRoadmap:
+    """Roadmaps and the paths on them, as of the last step."""
+
+    nodes: Callable[[], Floats]  #: (V, dim) [m]
+    edges: Callable[[], Floats]  #: (E, 2, dim)
+    paths: Callable[[], Sequence[RoadmapPath]]
+    gross: Callable[[], tuple[Floats, Floats]]  #: edges (G, 2, 2) of the coarse graph over doors: open, and shut
+
+
 # Collecting them ------------------------------------------------------------------------------------------------
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from tropel.figures import crowd as crowd_figures
 from tropel.figures import measurements as crowd_measurements
+from tropel.figures import roadmaps
 from tropel.figures.certificates import draw_certificates
 from tropel.figures.measurements import Told
 from tropel.figures.neighbourhood import draw_near_environment
@@ -26,10 +27,13 @@ MEASURED: dict[str, Callable[[Path, Told], list[Path]]] = {
     "crowd_fig11": crowd_measurements.draw_frame_rates,
     "crowd_gamma": crowd_measurements.draw_gamma_effect,
     "crowd_density": crowd_measurements.draw_speed_by_density,
+    "groups_table41": roadmaps.draw_table_41,
+    "groups_table42": roadmaps.draw_table_42,
+    "groups_moving": roadmaps.draw_moving_share,
 }
 
 
-def draw_crowd_plot(name: str, path: Path, told: Told) -> list[Path]:
+def draw_named_plot(name: str, path: Path, told: Told) -> list[Path]:
     """Draw a plot as a PNG (or several numbered ones next to it); returns the written paths."""
     if name in AT_ONCE:
         return AT_ONCE[name](path)

@@ -101,15 +101,23 @@ class GroupLayers:
         return list({id(layer): layer for layer in (self.environment, *self.planners, *habits, *self.models)}.values())
 
     def prepare(self, moment: Moment, guidance: Guidance) -> None:
-        """Prepare all layers; models can read the published ground."""
+        """Prepare all layers; planners get the agents that they plan for, and models can read the published ground."""
         first, models = in_order_of_preparing(self.environment, self.planners, self.models)
         for layer in first:
-            layer.prepare(moment)
+            layer.prepare(self._planned_by(layer, moment))
         guidance.ground = self.ground
         for habit in {id(habit): habit for own in self.habits for habit in own}.values():
             habit.prepare(moment)
         for model in models:
             model.prepare(replace(moment, given=guidance))
+
+    def _planned_by(self, layer: Layer, moment: Moment) -> Moment:
+        """The moment as a planner gets it; as it is for any other layer."""
+        groups = tuple(number for number, planner in enumerate(self.planners[: len(self.groups)]) if planner is layer)
+        if len(groups) == len(self.groups) or not isinstance(layer, Planner):
+            return moment
+        own = np.isin(moment.state.group[moment.members], groups)
+        return replace(moment, members=moment.members[own], groups=groups)
 
     @property
     def ground(self) -> Ground | None:

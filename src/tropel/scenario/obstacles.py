@@ -16,7 +16,7 @@ from tropel.agents.distributions import draw
 from tropel.agents.room import Region
 from tropel.errors import GeometryError
 from tropel.foundation.memory import require_memory
-from tropel.world import Obstacle, World
+from tropel.world import Obstacle, Waypoints, World
 from tropel.world.obstacles import inside_discs
 from tropel.world.periodic import nearest_images, shifts
 
@@ -62,14 +62,91 @@ _FEW = 32
 _SURELY = 1.0 - 1e-9
 
 
+#: Stones of an arc overlap: their centres are this many radii apart, over this angle, and arcs face this much aside.
+_ARC_APART, _ARC_ANGLE, _ARC_ASIDE = 1.6, 3.6, math.radians(40.0)
+
+
 def scatter(
-    world: World, name: str, *, count: int, radius: Any, region: Any, gap: float, seed: int, type: str = "obstacle"
+    world: World,
+    name: str,
+    *,
+    count: int,
+    radius: Any,
+    region: Any,
+    gap: float,
+    seed: int,
+    type: str = "obstacle",
+    arcs_of: int | None = None,
+    facing: float | None = None,
+    travel: float = 0.0,
+    speed: float = 1.0,
 ) -> None:
     """Add obstacles `name_1`, `name_2`, … to a world, with their centres in a region.
 
     They keep `gap` [m] free to each other and to the walls, doors, exits, targets and obstacles already there. Places
-    and radii depend on `seed` and `name` only, so that a scene stays the same when the agents in it change.
+    and radii depend on `seed` and `name` only, so that a scene stays the same when the agents in it change. Arcs are
+    placed like single obstacles as wide as they are. With `travel`, the obstacles move back and forth by so much.
     """
+    if arcs_of is not None:
+        if travel:
+            raise GeometryError("arcs do not move; leave out either arcs_of or travel")
+        _scatter_arcs(world, name, count, radius, region, gap, seed, type, arcs_of, facing)
+        return
+    before = set(world.obstacles.names)
+    _scatter_singly(world, name, count=count, radius=radius, region=region, gap=gap, seed=seed, type=type)
+    if travel:
+        _set_off([added for added in world.obstacles.names if added not in before], world, travel, speed, seed)
+
+
+def _scatter_arcs(
+    world: World, name: str, count: int, radius: Any, region: Any, gap: float, seed: int, type: str, arcs_of: int,
+    facing: float | None,
+) -> None:  # fmt: skip
+    """Place arcs as discs that are as wide, then put the stones in their place."""
+    if world.dim != 2:
+        raise GeometryError("arcs_of is for 2D worlds")
+    arcs = -(-count // arcs_of)
+    stone = draw(radius, seed=seed, purpose=f"{name}/radius", ids=np.arange(arcs))
+    rings = stone * (1.0 + _ARC_APART * (arcs_of - 1) / _ARC_ANGLE)
+    aside = _ARC_ASIDE * (2.0 * uniforms(random_key(seed, f"{name}/facing"), np.arange(arcs))[:, 0] - 1.0)
+    turned = aside * (math.pi / _ARC_ASIDE) if facing is None else math.radians(facing) + math.pi + aside
+    _scatter_singly(world, name, count=arcs, radius=rings, region=region, gap=gap, seed=seed, type=type)
+    places = [world.obstacles[f"{name}_{k + 1}"].position for k in range(arcs)]
+    for k in range(arcs):
+        world.obstacles.remove(f"{name}_{k + 1}")
+    stones: dict[str, Obstacle] = {}
+    for k, middle in enumerate(places):
+        for number in range(min(arcs_of, count - k * arcs_of)):
+            angle = turned[k] + _ARC_ANGLE * (number / (arcs_of - 1) - 0.5)
+            along = (rings[k] - stone[k]) * np.array([math.cos(angle), math.sin(angle)])
+            where = tuple((np.asarray(middle) + along).tolist())
+            stones[f"{name}_{len(stones) + 1}"] = Obstacle(radius=float(stone[k]), position=where, type=type)
+    world.obstacles.add_all(stones)
+
+
+def _set_off(names: Sequence[str], world: World, travel: float, speed: float, seed: int) -> None:
+    """Let obstacles move back and forth, each in a direction of its own, within the bounds of the world."""
+    low, high = world.bounds
+    unit = uniforms(random_key(seed, "obstacles/ways"), np.arange(len(names)))
+    moving = {}
+    for name, (turn, tilt) in zip(names, unit.tolist(), strict=True):
+        stands = world.obstacles[name]
+        assert stands.position is not None
+        flat = 1.0 if world.dim == 2 else math.sqrt(1.0 - (2.0 * tilt - 1.0) ** 2)
+        way = np.array([flat * math.cos(2.0 * math.pi * turn), flat * math.sin(2.0 * math.pi * turn), 2.0 * tilt - 1.0])
+        begin = np.asarray(stands.position, dtype=np.float64)
+        end = np.clip(begin + travel * way[: world.dim], low + stands.radius, high - stands.radius)
+        if np.array_equal(begin, end):
+            end = begin - 0.5 * travel * way[: world.dim]
+        motion = Waypoints(points=(tuple(begin.tolist()), tuple(end.tolist())), speed=speed)
+        moving[name] = Obstacle(radius=stands.radius, motion=motion, type=stands.type)
+        world.obstacles.remove(name)
+    world.obstacles.add_all(moving)
+
+
+def _scatter_singly(
+    world: World, name: str, *, count: int, radius: Any, region: Any, gap: float, seed: int, type: str
+) -> None:
     require_memory(_BYTES_PER_OBSTACLE * float(count), f"{count:,} obstacles", "use fewer of them", error=GeometryError)
     radii = draw(radius, seed=seed, purpose=f"{name}/radius", ids=np.arange(count))
     if (radii <= 0.0).any():

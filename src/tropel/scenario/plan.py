@@ -138,7 +138,8 @@ def make_plan(
     A place becomes a target in the plan's own copy of the world.
     """
     if planner not in FIELDS:
-        raise ParameterError(f"there is no field '{planner}' to plan with; {suggest(planner, FIELDS)}")
+        known = [*FIELDS, "roadmap", "adaptive_roadmap", "rooms"]
+        raise ParameterError(f"there is no field '{planner}' to plan with; {suggest(planner, known)}")
     if goal is not None:
         world = copy.deepcopy(world)
         name, said = _free_name(world), f"({goal[0]:g}, {goal[1]:g})"

@@ -12,6 +12,7 @@ from tropel.agents.personal_fields import PersonalFields, Value
 from tropel.events.ground import HazardFields
 from tropel.foundation.field_types import (
     EndTime,
+    Finite,
     NotNegative,
     NotNegativeWhole,
     PositiveFinite,
@@ -123,6 +124,17 @@ class ScatterSpec(Model):
     ] = 0.0
     seed: Annotated[WholeNumber, Field(description="for places and radii, independent of the seed of the run")] = 0
     type: Annotated[str, Field(description="their type, such as fire")] = "obstacle"
+    arcs_of: Annotated[
+        Annotated[int, Field(ge=3, le=100)] | None,
+        Field(description="stand side by side in half circles of this many, which are dead ends"),
+    ] = None
+    facing: Annotated[
+        Finite | None, Field(description="where arcs open to, within 40 degrees [degrees from x]; anywhere if left out")
+    ] = None
+    travel: Annotated[
+        Length, Field(description="they move back and forth this far in a random direction, over others too [m]")
+    ] = 0.0
+    speed: Annotated[PositiveLength, Field(description="of those that move [m/s]")] = 1.0
 
 
 class ColumnsSpec(Model):

@@ -174,6 +174,10 @@ class WorldBuilder:
                     gap=spec.gap,
                     seed=spec.seed,
                     type=spec.type,
+                    arcs_of=spec.arcs_of,
+                    facing=spec.facing,
+                    travel=spec.travel,
+                    speed=spec.speed,
                 )
             except TropelError as error:
                 raise self.scenario.error(path, str(error)) from error

@@ -97,6 +97,9 @@ def _own() -> list[Overlay]:
     from tropel.viewer.overlays.bottlenecks import BOTTLENECKS
     from tropel.viewer.overlays.cells import CONGESTION, DENSITY, OCCUPANCY
     from tropel.viewer.overlays.field import ARROWS, COLOURS
+    from tropel.viewer.overlays.roadmap import DOOR_GRAPH, PATHS, ROADMAP
     from tropel.viewer.overlays.triangulation import NEAR_SET, TRIANGULATION
 
-    return [COLOURS, DENSITY, OCCUPANCY, CONGESTION, ARROWS, BOTTLENECKS, TRIANGULATION, NEAR_SET, LINKS, TRAILS]
+    ground = [COLOURS, DENSITY, OCCUPANCY, CONGESTION]
+    plans = [ARROWS, BOTTLENECKS, ROADMAP, PATHS, DOOR_GRAPH]
+    return [*ground, *plans, TRIANGULATION, NEAR_SET, LINKS, TRAILS]

@@ -1,0 +1,180 @@
+"""The free space of a world as roadmaps see it: what stands still, doors apart, and what moves.
+
+A roadmap is built from what stands still. Doors open and close, so it is built as if all were open, and its edges know
+the doors that they lead through. Obstacles with a motion, obstacles that events added or moved since, and hazards are
+what moves.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+import shapely
+from numpy.typing import NDArray
+
+from tropel._kernels.discs import disc_grid
+from tropel.planning.roadmap.sweeps import Sides, Solid, free_radii, sweeps_blocked
+from tropel.world import World
+from tropel.world.shapes import Polygonal
+
+Floats = NDArray[np.float64]
+Known = dict[str, tuple[tuple[float, ...], float]]
+
+#: How far cells list things, in radii of the body and in shares of the world's longer side.
+_REACH_IN_RADII, _REACH_IN_WORLDS = 3.0, 1.0 / 24.0
+#: A body closer to a wall than its radius may leave it along any path that comes no closer [share of the distance].
+_NO_CLOSER = 0.999
+
+
+class Moving(NamedTuple):
+    """Discs that move, or may: where they are, how fast, how large. Inputs of kernels."""
+
+    position: Floats  #: (M, dim)
+    velocity: Floats  #: (M, dim)
+    radius: Floats  #: (M,)
+
+
+@dataclass(eq=False, kw_only=True)
+class FreeSpace:
+    """Where a body of one radius can be."""
+
+    world: World
+    radius: float  #: of the body, with the clearance it keeps [m]
+    region: Polygonal | None  #: where samples may lie; None for the whole world
+    solid: Solid  #: without doors
+    door_segments: Floats  #: (S, 4)
+    door_numbers: NDArray[np.int32]  #: (S,) which door a segment belongs to
+    known: Known  #: place and radius of the obstacles that stand still, by name
+    part: tuple[Floats, Floats] | None = None  #: corners of the part that samples are drawn from
+    _still: Any = field(default=None, repr=False)  #: rows of the known obstacles, as long as names stay
+
+    @classmethod
+    def of(
+        cls,
+        world: World,
+        radius: float,
+        *,
+        region: Polygonal | None = None,
+        known: Known | None = None,
+        everything: bool = False,
+    ) -> FreeSpace:
+        """The free space of a world as it is now, or with those obstacles that `known` says stand still.
+
+        With `everything`, obstacles that move count where they are.
+        """
+        if known is None:
+            known = {
+                name: (tuple(world.obstacles.position[row].tolist()), obstacle.radius)
+                for row, (name, obstacle) in enumerate(world.obstacles.items())
+                if everything or obstacle.motion is None
+            }
+        numbers = [np.full(len(world.door_segments(name)), k) for k, name in enumerate(world.doors)]
+        segments = [world.door_segments(name) for name in world.doors]
+        return cls(
+            world=world,
+            radius=radius,
+            region=region,
+            solid=_solid(world, radius, known),
+            door_segments=np.concatenate([np.empty((0, 4)), *segments]),
+            door_numbers=np.concatenate([np.empty(0), *numbers]).astype(np.int32),
+            known=known,
+        )
+
+    @property
+    def dim(self) -> int:
+        return self.world.dim
+
+    @property
+    def box(self) -> tuple[Floats, Floats]:
+        """Low and high corner of what samples are drawn from."""
+        if self.part is not None:
+            return self.part
+        if self.region is None:
+            return self.world.bounds[0], self.world.bounds[1]
+        corners = np.reshape(self.region.bounds, (2, 2))
+        return corners[0], corners[1]
+
+    def near(self, place: Floats, within: float) -> FreeSpace:
+        """The part of this space within a distance of a place, for drawing samples there; a box in 3D."""
+        low, high = self.box
+        return replace(self, part=(np.maximum(low, place - within), np.minimum(high, place + within)))
+
+    def with_doors(self, shut: NDArray[np.bool_]) -> Solid:
+        """What stands still, with some doors shut, given by number."""
+        if not len(self.door_segments) or not shut.any():
+            return self.solid
+        blocking = self.solid.walls.blocking.copy()
+        blocking[len(blocking) - len(self.door_segments) :] = shut[self.door_numbers]
+        return self.solid._replace(walls=self.solid.walls._replace(blocking=blocking))
+
+    def shut_doors(self) -> NDArray[np.bool_]:
+        """Which doors are shut now."""
+        return np.array([not door.open for door in self.world.doors.values()], dtype=np.bool_)
+
+    def inside(self, points: Floats) -> NDArray[np.bool_]:
+        """Which points (N, dim) are in the walkable area or box, whatever stands there."""
+        if self.world.walkable is not None:
+            return np.asarray(shapely.contains_xy(self.world.walkable, points[:, 0], points[:, 1]))
+        low, high = self.world.bounds
+        return np.asarray(((points >= low) & (points <= high) | self.world.unbounded).all(axis=1))
+
+    def is_free(self, points: Floats, radius: float | None = None) -> NDArray[np.bool_]:
+        """At which points (N, dim) of the region a body can be; doors do not count."""
+        free = self.inside(points)
+        if self.region is not None:
+            free[free] = shapely.contains_xy(self.region, points[free, 0], points[free, 1])
+        some = points[free]
+        free[free] = ~sweeps_blocked(some, some, self.radius if radius is None else radius, self.solid)
+        return free
+
+    def clearance(self, points: Floats, solid: Solid | None = None) -> Floats:
+        """The radius with which a body can be at each point: that of the space, or less near a wall [m]; 0 in one.
+
+        With `solid`, shut doors count as it says.
+        """
+        gap = free_radii(points, self.radius, self.solid if solid is None else solid)
+        return np.where(self.inside(points), np.where(gap < self.radius, _NO_CLOSER * gap, gap), 0.0)
+
+    def _rows_that_move(self) -> NDArray[np.int64]:
+        obstacles = self.world.obstacles
+        names = obstacles.names
+        if self._still is None or self._still[0] != names:
+            still = [row for row, name in enumerate(names) if name in self.known and obstacles[name].motion is None]
+            place = np.array([self.known[names[row]][0] for row in still]).reshape(-1, self.dim)
+            radius = np.array([self.known[names[row]][1] for row in still])
+            self._still = (names, np.array(still, dtype=np.int64), place, radius)
+        _, still, place, radius = self._still
+        moves = np.ones(len(names), dtype=np.bool_)
+        same = (obstacles.position[still] == place).all(axis=1) & (obstacles.radius[still] == radius)
+        moves[still[same]] = False
+        moves[obstacles.moving_rows] = True
+        return np.flatnonzero(moves)
+
+    def moving(self) -> Moving:
+        """Everything that does not count as standing still: obstacles that move or came later, and hazards."""
+        obstacles, hazards = self.world.obstacles, self.world.hazards
+        rows = self._rows_that_move()
+        position, velocity, radius = obstacles.position[rows], obstacles.velocity[rows], obstacles.radius[rows]
+        if len(hazards):
+            position, velocity = np.vstack([position, hazards.position]), np.vstack([velocity, hazards.velocity])
+            radius = np.append(radius, hazards.inner)
+        return Moving(np.ascontiguousarray(position), np.ascontiguousarray(velocity), np.ascontiguousarray(radius))
+
+
+def _solid(world: World, radius: float, known: Known) -> Solid:
+    low, high = world.bounds
+    reach = max(_REACH_IN_RADII * radius, _REACH_IN_WORLDS * float((high - low).max()))
+    walls = world.wall_grid(reach)
+    doors = len(np.concatenate([np.empty((0, 4)), *(world.door_segments(name) for name in world.doors)]))
+    # Doors are the last rows of the segments of a world.
+    blocking = np.ones(len(walls.segments), dtype=np.uint8)
+    blocking[len(blocking) - doors :] = 0
+    place = np.array([at for at, _ in known.values()], dtype=np.float64).reshape(-1, world.dim)
+    size = np.array([wide for _, wide in known.values()], dtype=np.float64)
+    count = len(size)
+    kinds, pushes = np.zeros(count, dtype=np.int32), np.ones(count, dtype=np.uint8)
+    discs = disc_grid(place, np.zeros_like(place), size, kinds, pushes, low, high, walls.reach)
+    sides = Sides(low.copy(), high.copy(), world.walled.astype(np.uint8))
+    return Solid(walls._replace(blocking=blocking), discs, sides)
