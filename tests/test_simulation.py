@@ -193,7 +193,7 @@ def test_a_step_is_events_planning_environment_local_in_this_order() -> None:
     sim.at(0.0, lambda s: calls.append("event"))
     sim.step()
     assert calls == ["event", "planning", "environment", "local"]
-    stages = "events planning environment local integrate collisions settled exits record"
+    stages = "events decide planning environment local integrate collisions settled exits record"
     assert list(sim.timing.seconds) == stages.split()
 
 

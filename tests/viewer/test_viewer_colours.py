@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import shapely
 from live_scenes import box, two_rooms
 
-from tropel import Flocking, Group, Simulation, Target, World
+from tropel import Flocking, Group, Seek, Simulation, Target, World
 from tropel.errors import ParameterError
 from tropel.pictures import style
 from tropel.viewer import colours
@@ -85,6 +86,22 @@ def test_turns_bring_the_x_axis_to_the_heading() -> None:
 def test_names_are_not_taken_for_markup() -> None:
     assert "\\*bold\\*" in group_legend(["*bold*"])
     assert "and 3 more" in group_legend([f"group {k}" for k in range(15)])
+
+
+def test_a_portrait_says_where_an_agent_goes_next_and_who_leads_whom() -> None:
+    world = World(shapely.box(0, 0, 20, 10), rooms={"kitchen": shapely.box(0, 6, 5, 10)})
+    party = Group("party", positions=[(2, 2), (3, 2), (4, 2)], goal=(6.0, 4.0), then=["kitchen"], leader="nearest")
+    sim = Simulation(world, party, local=Seek())
+    leads, follows = portrait(sim, 2), portrait(sim, 0)
+    assert leads is not None
+    assert follows is not None
+    assert (leads.goal, leads.leads, leads.follows) == ("(6, 4), then room kitchen", 2, None)
+    assert (follows.goal, follows.leads, follows.follows) == ("none", 0, 2)
+    assert "| leads | 2 agents |" in described(leads)
+    assert "| follows | agent 2 |" in described(follows)
+    sim.set_goal((6, 4), then=["kitchen"], group="party")
+    sim.run(until=20.0)
+    assert portrait(sim, 2).goal == "room kitchen (the last of 2)"  # type: ignore[union-attr]
 
 
 def test_a_portrait_names_neighbours_nearest_first() -> None:
