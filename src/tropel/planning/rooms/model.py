@@ -174,8 +174,7 @@ class Rooms(AdaptiveRoadmap):
                 return budget
             room, stages = found
             if room != person.place:
-                # Marks are edges of the roadmap of the room it was in.
-                person.marked = NO_NUMBERS
+                _leave(person)
             person.place, person.stages = room, stages.reshape(-1)
         stages = self._stages(person)
         return self.plan_to(moment, row, slot, self._portal_place(person) if len(stages) else place, budget)
@@ -254,7 +253,8 @@ class Rooms(AdaptiveRoadmap):
                 continue
             person.place, person.stages = int(stages[0, 1]), stages[1:].reshape(-1)
             person.beyond = end.copy()
-            person.marked, person.asks, person.retry, person.rejoining = NO_NUMBERS, True, moment.step, None
+            person.asks, person.retry = True, moment.step
+            _leave(person)
             self.spent["rooms entered"] += 1
 
     def _sees(self, person: Traveller, here: Floats, there: Floats) -> bool:
@@ -343,6 +343,13 @@ class Rooms(AdaptiveRoadmap):
             free = usable[plan.graph.edges].all(axis=1)
             return ends[free], ends[~free]
         return super().shown_gross()
+
+
+def _leave(person: Traveller) -> None:
+    """Forget nodes and edges of the roadmap of a room: those of the next one have the same numbers."""
+    person.marked, person.rejoining = NO_NUMBERS, None
+    if person.path is not None:
+        person.path = Path(points=person.path.points, nodes=NO_NUMBERS)
 
 
 def _room_text(plan: Plan, room: int) -> str:
