@@ -24,7 +24,7 @@ from tropel.foundation.quantities import Quantity
 from tropel.planning.roadmap.chart import FOUND, RUNNING, Chart, Path, rounded_radius
 from tropel.planning.roadmap.following import LOST, follow_paths, towards
 from tropel.planning.roadmap.graph import Graph
-from tropel.planning.roadmap.places import GoalPlace, place_of_goal
+from tropel.planning.roadmap.places import GoalPlace, goal_numbers, place_of_goal, place_of_point
 from tropel.planning.roadmap.sampling import Sampling
 from tropel.planning.roadmap.shown import edges_of, nodes_of, offered_roadmaps, paths_of
 from tropel.planning.roadmap.space import FreeSpace, Known
@@ -63,6 +63,7 @@ class RoadmapPlanner(Planner):
         self._travellers = Travellers(dim)
         self._places: dict[int, GoalPlace | None] = {}
         self._goals: Any = None
+        self._points: dict[int, Floats] = {}  #: goals that are points, by number
         self._shut: NDArray[np.bool_] | None = None
         self._solids: dict[tuple[int, bytes], Solid] = {}
         self._world: World | None = None
@@ -137,7 +138,8 @@ class RoadmapPlanner(Planner):
     def place_of(self, goal: int) -> GoalPlace | None:
         """Where a goal is in this step."""
         if goal not in self._places:
-            self._places[goal] = place_of_goal(self.world, goal)
+            point = self._points.get(goal)
+            self._places[goal] = place_of_goal(self.world, goal) if point is None else place_of_point(point)
         return self._places[goal]
 
     # Calls from the simulation ----------------------------------------------------------------------------------
@@ -182,7 +184,7 @@ class RoadmapPlanner(Planner):
             gone = state.row_of(travellers.id) < 0
         self._version = state.version
         if len(new) or gone.any():
-            ids, goals = state.id[new], state.goal[new]
+            ids, goals = state.id[new], goal_numbers(state, new)[0]
             chance = uniforms(random_key(self._seed, "patience"), ids)[:, 0] if len(ids) else np.empty(0)
             people = [Traveller(id=int(number), goal=int(goal)) for number, goal in zip(ids, goals, strict=True)]
             for person in people:
@@ -213,7 +215,8 @@ class RoadmapPlanner(Planner):
         before = self._places
         if goals is not self._goals:
             self._goals, self._places = goals, {}
-        used = set(state.goal[rows].tolist())
+        numbers, self._points = goal_numbers(state, rows)
+        used = set(numbers)
         self._places = {goal: place for goal, place in self._places.items() if place is not None and not place.moves}
         now = {goal: self.place_of(goal) for goal in used}
         moving = {
@@ -222,8 +225,8 @@ class RoadmapPlanner(Planner):
             if place is None or place.moves or (goal in before and not _same_place(before[goal], place))
         }
         travellers = self._travellers
-        for row, slot in zip(rows.tolist(), travellers.slots(state.id[rows]).tolist(), strict=True):
-            person, goal = travellers.people[slot], int(state.goal[row])
+        for row, goal, slot in zip(rows.tolist(), numbers, travellers.slots(state.id[rows]).tolist(), strict=True):
+            person = travellers.people[slot]
             if person.goal != goal:
                 person.goal, person.asks, person.query, person.retry = goal, True, None, 0
                 self.forget_way(person)
@@ -254,7 +257,7 @@ class RoadmapPlanner(Planner):
     def _plan_first(self, moment: Moment, row: int) -> None:
         """Plan before the run: with as much work as it takes, and more nodes if need be."""
         state, slot = moment.state, int(self._travellers.slots(moment.state.id[row : row + 1])[0])
-        person, place = self._travellers.people[slot], self.place_of(int(moment.state.goal[row]))
+        person, place = self._travellers.people[slot], self.place_of(self._travellers.people[slot].goal)
         if place is None:
             return
         for turn in range(_ROUNDS + 1):
