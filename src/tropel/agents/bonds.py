@@ -288,7 +288,7 @@ class Bonds:
         shape = (len(self.follows),)
         fresh.follows = self.follows
         fresh.own_leader = taken(stored, "bonds/own_leader", dtype="int64", shape=shape, low=NOBODY, high=next_id - 1)
-        fresh._rule = taken(stored, "bonds/rule", dtype="int64", shape=shape, low=_UNTOLD)
+        fresh._rule = taken(stored, "bonds/rule", dtype="int64", shape=shape, low=_UNTOLD, high=(1 << 30) - 1)
         fresh.leaders = self.leaders.read(stored, goals=goals, routes=routes)
         if len(fresh.leaders.id) and fresh.leaders.id[-1] >= next_id:
             raise CheckpointError(f"'leaders/id' holds {fresh.leaders.id[-1]}; the next agent would be {next_id}")
