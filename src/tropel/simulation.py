@@ -1,9 +1,9 @@
 """The simulation: a world full of agents that moves forward one step at a time.
 
 `Simulation.step` is the architecture: events → decide → planning → (environment → local → integrate, once per phase) →
-collisions → settled → exits → record. It knows no layer by name; `defaults.py` knows those that
-are used when none is given. `run/group_layers.py` knows which
-group has which layer, `run/phases.py` when they act, `run/stages.py` what they get, and `contracts` what they promise.
+collisions → settled → exits → record. It knows no layer by name; `defaults.py` knows those that are used when none is
+given. `run/group_layers.py` knows which group has which layer, `run/phases.py` when they act, `run/stages.py` what they
+get, and `contracts` what they promise.
 """
 
 from __future__ import annotations
@@ -25,7 +25,6 @@ from tropel.checks.standstill import StandstillWatch
 from tropel.contact.collisions import CollisionWatch
 from tropel.contact.walls import step_off
 from tropel.contracts import Environment, Habit, Model, Planner
-from tropel.contracts.layers import ValueMaps
 from tropel.defaults import default_environment, with_defaults
 from tropel.encounters.watch import ENCOUNTER_DISTANCE, EncounterWatch
 from tropel.errors import ModelError, ParameterError, TropelError
@@ -290,15 +289,6 @@ class Simulation(CurrentState):
 
     add_layer = renamed_method("add_layer", "add_value_map")
     remove_layer = renamed_method("remove_layer", "remove_value_map")
-
-    def value_maps(self) -> ValueMaps:
-        """The value maps that a planner publishes."""
-        return self.layers.value_maps()
-
-    @property
-    def behaviours(self) -> dict[str, bool]:
-        """Behaviours of layers that can be switched off, and whether they are on."""
-        return self.layers.behaviours
 
     @checked_arguments
     def check_behaviour(self, name: str) -> None:

@@ -7,31 +7,27 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import shapely
 from numpy.typing import NDArray
 
 from tropel.agents.arriving import go_on
-from tropel.agents.bonds import Bonds, check_no_circle
-from tropel.agents.distributions import draw_quantity
+from tropel.agents.bonds import Bonds
+from tropel.agents.declared import Declared
 from tropel.agents.goals import Routes, aim_of, route_of
 from tropel.agents.groups import Group, Personal, Source
 from tropel.agents.leaving import killed_now
 from tropel.agents.placing import ANYWHERE, Placing
 from tropel.agents.records import Records
-from tropel.agents.room import check_region
+from tropel.agents.room import check_region, inside_region
+from tropel.agents.settable import DEFAULT, check_settable, set_column, settable_columns
 from tropel.agents.spawn import check_positions, most_at_once, size_of
 from tropel.agents.state import AgentState, Column
-from tropel.agents.stored import StoredPeople, read_people
+from tropel.agents.stored import StoredPeople, people_as_they_are, read_people, stored_people
 from tropel.agents.towards_goal import towards_goal
-from tropel.errors import ParameterError, suggest
+from tropel.errors import ParameterError
 from tropel.foundation.arguments import is_whole_number
-from tropel.foundation.quantities import is_number
 from tropel.foundation.reductions import Reductions
-from tropel.world import World, shapes
+from tropel.world import World
 from tropel.world.places import PlaceLike
-
-#: Instead of a number: the value of agents for which none is given.
-DEFAULT = "default"
 
 
 class Population:
@@ -40,35 +36,11 @@ class Population:
     def __init__(self, world: World, declared: Iterable[Group | Source], *, seed: int) -> None:
         self.world = world
         self.seed = seed
-        declared = list(declared)
-        self.declared: tuple[Group | Source, ...] = tuple(declared)  #: as given
-        self._declared: list[Group] = []
-        self.sources: list[Source] = []
-        self._numbers: dict[str, int] = {}
-        self._goals: dict[str, PlaceLike] = {}  # the goals that groups were declared with
+        self._told = Declared.read(declared)
+        self.declared: tuple[Group | Source, ...] = self._told.items  #: as given
+        self.sources: list[Source] = self._told.sources
+        self.groups: list[str] = self._told.names
         self.routes = Routes(world.dim)
-        seen: set[str] = set()
-        for item in declared:
-            if isinstance(item, Source):
-                self.sources.append(item)
-            elif isinstance(item, Group):
-                if item.name in seen:
-                    raise ParameterError(f"two groups are called '{item.name}'")
-                seen.add(item.name)
-                self._declared.append(item)
-                self._goals[item.name] = item.goal
-            else:
-                raise ParameterError(f"agents are given as Group(…) or Source(…), not {item!r}")
-            self._numbers.setdefault(item.group if isinstance(item, Source) else item.name, len(self._numbers))
-        for source in self.sources:
-            self._goals.setdefault(source.group, source.goal)
-        self.groups: list[str] = list(self._numbers)
-        self._follows: dict[str, set[str]] = {}  #: which groups a group was declared to follow
-        for item in declared:
-            if item.follow is not None:
-                own = item.group if isinstance(item, Source) else item.name
-                self._follows.setdefault(own, set()).add(item.follow)
-        check_no_circle(self._follows)
         self.bonds = Bonds(world, len(self.groups))
         self.state = AgentState(world.dim)
         self.waiting: list[int] = [0] * len(self.sources)  #: arrived at the source but have found no room yet
@@ -86,9 +58,8 @@ class Population:
             self._check_source(source)
         for number, name in enumerate(self.groups):
             # Groups to follow that do not exist are reported when the layers are checked.
-            led_by = sorted(self._follows.get(name, set()) & set(self.groups))
-            self.bonds.follows[number] = [self._numbers[other] for other in led_by]
-        placed = [(group, self._place(group, time=0.0, step=0)) for group in self._declared]
+            self.bonds.follows[number] = self._told.led_by(name)
+        placed = [(group, self._place(group, time=0.0, step=0)) for group in self._told.groups]
         # A group may follow one that is declared after it.
         for group, ids in placed:
             if group.follow not in (None, group.name) and not len(self._rows(group.follow)):
@@ -99,7 +70,7 @@ class Population:
         """Report errors in a source at the start, not when its first agent comes."""
         check_region(self.world, source.region, f"the source of '{source.group}'")
         if source.follow is not None:
-            self._number(source.follow)
+            self._told.number(source.follow)
         self._values(source, source.group, np.empty(0, dtype=np.int64), time=0.0)
 
     def _values(self, told: Personal, group: str, ids: NDArray[np.int64], *, time: float) -> dict[str, Any]:
@@ -130,22 +101,15 @@ class Population:
         """Rows of a group, or of all agents, including the dead."""
         if group is None:
             return np.arange(len(self.state), dtype=np.int64)
-        return np.flatnonzero(self.state.group == self._number(group)).astype(np.int64)
-
-    def _number(self, group: str) -> int:
-        if group not in self._numbers:
-            raise ParameterError(f"there is no group '{group}'; {suggest(group, self.groups)}")
-        return self._numbers[group]
+        return np.flatnonzero(self.state.group == self._told.number(group)).astype(np.int64)
 
     def declared_goal(self, group: str) -> PlaceLike:
         """The goal that a group was declared with."""
-        self._number(group)
-        return self._goals[group]
+        return self._told.goal(group)
 
     def check_follow(self, group: str, leader: str | None) -> None:
-        """Raise if newcomers of a group would follow their own group, directly or through groups that follow it."""
-        if leader is not None:
-            check_no_circle({**self._follows, group: self._follows.get(group, set()) | {leader}})
+        """Raise if newcomers of a group would follow their own group through groups that follow it."""
+        self._told.check_follow(group, leader)
 
     # Coming in --------------------------------------------------------------------------------------------------
 
@@ -164,7 +128,7 @@ class Population:
 
     def _find_places(self, group: Group, *, time: float, step: int) -> tuple[int, NDArray[np.float64], dict[str, Any]]:
         """Number of the group, positions and values of its agents."""
-        number = self._number(group.name)
+        number = self._told.number(group.name)
         if group.positions is not None:
             positions = check_positions(self.world, group.positions, who=group.name)
             positions = self._placing[number].settle(self.world, positions, who=group.name, **self._taken())
@@ -222,7 +186,7 @@ class Population:
 
     def set_leader(self, group: str, leader: str | int | None, *, id: int | None) -> None:
         """Make another agent of a group the leader of all others."""
-        self.bonds.set_leader(self.state, self._number(group), self._living(group), leader, id, f"group '{group}'")
+        self.bonds.set_leader(self.state, self._told.number(group), self._living(group), leader, id, f"group '{group}'")
 
     def _living(self, group: str) -> NDArray[np.int64]:
         rows = self._rows(group)
@@ -244,7 +208,7 @@ class Population:
             self.waiting[number] += coming
             if self.waiting[number] == 0:
                 continue
-            group, who = self._number(source.group), f"source {number} of {source.group}"
+            group, who = self._told.number(source.group), f"source {number} of {source.group}"
             count = most_at_once(self.waiting[number], source, self.world, body=self._placing[group].body)
             ids = self.state.next_ids(count)
             values = self._values(source, source.group, ids, time=step * dt)
@@ -320,7 +284,7 @@ class Population:
         chosen = np.zeros(len(self.state), dtype=bool)
         chosen[self._rows(group)] = True
         if region is not None:
-            chosen &= self._inside(region)
+            chosen &= inside_region(self.world, region, self.state.position)
         if ids is not None:
             listed = np.zeros(len(self.state), dtype=bool)
             listed[self._listed(ids)] = True
@@ -329,17 +293,6 @@ class Population:
         self.state.keep(~chosen)
         self._members.clear()
         return gone
-
-    def _inside(self, region: Any) -> NDArray[np.bool_]:
-        check_region(self.world, region, "the region")
-        place = self.world.region(region) if isinstance(region, str) else region
-        position = self.state.position
-        if self.world.dim == 3:
-            low, high = place
-            inside = (position >= np.asarray(low)) & (position <= np.asarray(high))
-            return np.asarray(inside.all(axis=1), dtype=bool)
-        area = shapes.polygon(place, "region")
-        return np.asarray(shapely.contains_xy(area, position[:, 0], position[:, 1]), dtype=bool)
 
     # Changing ---------------------------------------------------------------------------------------------------
 
@@ -398,44 +351,25 @@ class Population:
 
     def settable(self) -> dict[str, Column]:
         """The parameters that can be set during a run, by name."""
-        return {name: column for name, column in self.state.declared.items() if column.settable}
+        return settable_columns(self.state)
 
     def check_parameter(self, name: str, value: Any = DEFAULT) -> None:
         """Raise if agents have no such parameter, or if the value is not allowed."""
-        settable = self.settable()
-        if name not in settable:
-            raise ParameterError(f"agents have no parameter '{name}' to set; {suggest(str(name), settable)}")
-        if is_number(value):
-            settable[name].check(value, "set_parameter")
+        check_settable(self.state, name, value)
 
     def set_parameter(self, name: str, value: Any, *, group: str | None, step: int) -> None:
-        self.check_parameter(name)
+        """Give a group, or everybody, a new value of a parameter."""
+        check_settable(self.state, name)
         rows = self._rows(group)
         if name == "radius":
             rows = rows[[self._placing[number].body is None for number in self.state.group[rows].tolist()]]
-        column = self.state.declared[name]
-        if isinstance(value, str) and value == DEFAULT:
-            self.state.columns[name][rows] = column.default
-            return
-        purpose = f"{group or 'everybody'}/{name}/{step}"
-        ids = self.state.id[rows]
-        values = draw_quantity(column, value, seed=self.seed, purpose=purpose, ids=ids, who="set_parameter")
-        self.state.columns[name][rows] = values
+        set_column(self.state, rows, name, value, seed=self.seed, group=group, step=step)
 
     # Checkpoints ------------------------------------------------------------------------------------------------
 
     def stored(self) -> dict[str, NDArray[Any]]:
         """Everything about the agents that the future depends on, as arrays."""
-        return {
-            **{f"agents/{name}": array for name, array in self.state.snapshot().items()},
-            **{f"left/{name}": array for name, array in self.departures().items()},
-            **{f"died/{name}": array for name, array in self.deaths().items()},
-            **self.records.came_together(),
-            "sources/waiting": np.array(self.waiting, dtype=np.int64),
-            "sources/emitted": np.array(self.emitted, dtype=np.int64),
-            **self.routes.state(),
-            **self.bonds.state(),
-        }
+        return stored_people(self)
 
     def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
         """Restore what `stored` returned; nothing changes if it cannot be read."""
@@ -443,17 +377,7 @@ class Population:
 
     def as_they_are(self) -> StoredPeople:
         """What `put_back` needs to return to the current state."""
-        return StoredPeople(
-            columns=dict(self.state.columns),
-            next_id=self.state.next_id,
-            came=self.records.came_lists(),
-            left=self.departures(),
-            died=self.deaths(),
-            waiting=list(self.waiting),
-            emitted=list(self.emitted),
-            routes=self.routes.known(),
-            bonds=self.bonds,
-        )
+        return people_as_they_are(self)
 
     def put_back(self, people: StoredPeople) -> None:
         self.state.put_back(people.columns, people.next_id)

@@ -154,3 +154,14 @@ def check_region(world: World, region: Any, who: str) -> None:
     """Raise if a region is unknown, is not a shape, or has no part inside the world."""
     if Region(world, region, who).size <= 0.0:
         raise SpawnError(f"{who}: its region lies outside the walkable area; it must overlap it")
+
+
+def inside_region(world: World, region: Any, position: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Which places are inside a region given by name or shape, whatever stands in it."""
+    check_region(world, region, "the region")
+    place = world.region(region) if isinstance(region, str) else region
+    if world.dim == 3:
+        low, high = place
+        return np.asarray(((position >= np.asarray(low)) & (position <= np.asarray(high))).all(axis=1), dtype=bool)
+    area = shapes.polygon(place, "region")
+    return np.asarray(shapely.contains_xy(area, position[:, 0], position[:, 1]), dtype=bool)

@@ -1,4 +1,4 @@
-"""What a checkpoint holds about the agents, read and checked before any of it is restored."""
+"""What a checkpoint holds about the agents; it is read and checked before any of it is restored."""
 
 from __future__ import annotations
 
@@ -38,6 +38,35 @@ class StoredPeople:
     emitted: list[int]
     routes: list[Route]
     bonds: Bonds
+
+
+def stored_people(population: Population) -> dict[str, NDArray[Any]]:
+    """Everything about the agents that the future depends on, as arrays."""
+    return {
+        **{f"agents/{name}": array for name, array in population.state.snapshot().items()},
+        **{f"left/{name}": array for name, array in population.departures().items()},
+        **{f"died/{name}": array for name, array in population.deaths().items()},
+        **population.records.came_together(),
+        "sources/waiting": np.array(population.waiting, dtype=np.int64),
+        "sources/emitted": np.array(population.emitted, dtype=np.int64),
+        **population.routes.state(),
+        **population.bonds.state(),
+    }
+
+
+def people_as_they_are(population: Population) -> StoredPeople:
+    """What `Population.put_back` needs to return to the current state."""
+    return StoredPeople(
+        columns=dict(population.state.columns),
+        next_id=population.state.next_id,
+        came=population.records.came_lists(),
+        left=population.departures(),
+        died=population.deaths(),
+        waiting=list(population.waiting),
+        emitted=list(population.emitted),
+        routes=population.routes.known(),
+        bonds=population.bonds,
+    )
 
 
 def read_people(

@@ -11,7 +11,7 @@ from tropel.agents.population import Population
 from tropel.agents.state import AgentState
 from tropel.contact.collisions import CollisionLog, CollisionWatch
 from tropel.contracts import Environment, Moment, Near, Planner
-from tropel.contracts.layers import Layer
+from tropel.contracts.layers import Layer, ValueMaps
 from tropel.encounters.watch import EncounterWatch
 from tropel.errors import ParameterError
 from tropel.run.group_layers import GroupLayers
@@ -89,3 +89,12 @@ class CurrentState:
     def all_layers(self) -> list[Layer]:
         """Every layer once, in a fixed order."""
         return self.layers.all()
+
+    def value_maps(self) -> ValueMaps:
+        """The value maps that a planner publishes."""
+        return self.layers.value_maps()
+
+    @property
+    def behaviours(self) -> dict[str, bool]:
+        """Behaviours of layers that can be switched off, and whether they are on."""
+        return self.layers.behaviours

@@ -1,7 +1,9 @@
-"""The world's part of a checkpoint, read and checked before any of it is put back."""
+"""The world's part of a checkpoint, read and checked before any of it is put back, and the digest of its geometry."""
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -30,6 +32,25 @@ class WorldState:
     goal_numbers: dict[str, int]
     obstacles: dict[str, Obstacle]
     hazards: dict[str, tuple[Hazard, float]]  #: with the time at which they had their given size [s]
+
+
+def digest_of(world: World) -> str:
+    """Digest of what a world was built from: the geometry and the names in it."""
+    parts = {
+        "dim": world.dim,
+        "bounds": world.bounds.tolist(),
+        "segments": hashlib.sha256(world.segments.tobytes()).hexdigest(),
+        "exits": {name: e.polygon.wkt for name, e in world.exits.items()},
+        "regions": {name: r.wkt for name, r in world.regions.items()},
+        **({"rooms": {name: r.wkt for name, r in world.rooms.items()}} if world.rooms else {}),
+        "region_boxes": {name: [b.tolist() for b in box] for name, box in world.region_boxes.items()},
+        "doors": {name: [s.start, s.stop] for name, s in world.door_rows.items()},
+    }
+    if world.is_periodic:
+        parts["period"] = world.period.tolist()
+    if world.dim == 3 and not world.walled.all():
+        parts["walled"] = world.walled.tolist()
+    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
 
 def read_world_state(world: World, stored: Any) -> WorldState:

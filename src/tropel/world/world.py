@@ -7,8 +7,6 @@ walled, both may be open (space is unbounded) or periodic (opposite sides are jo
 
 from __future__ import annotations
 
-import hashlib
-import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, Any
@@ -21,6 +19,7 @@ from tropel._kernels.walls import WallGrid
 from tropel.errors import GeometryError, ParameterError, suggest
 from tropel.foundation.arguments import CHECKED_ELSEWHERE, LARGEST_LENGTH, Length, checked_arguments, numbers_in
 from tropel.world import shapes
+from tropel.world.checks import check_named_areas, check_obstacle_place, check_place
 from tropel.world.declared import (
     Box,
     Door,
@@ -37,11 +36,11 @@ from tropel.world.goals import Exit, GoalArrays, Target, goal_arrays, shapes_of_
 from tropel.world.hazards import Hazard, HazardSet
 from tropel.world.motion import Position, position_at
 from tropel.world.obstacles import Obstacle, ObstacleSet
-from tropel.world.periodic import check_within_sides, images_of_segments, periods, sides_across, wrap_places
+from tropel.world.periodic import images_of_segments, periods, sides_across, wrap_places
 from tropel.world.pieces import join_pieces
 from tropel.world.places import NAMED, Place, names_of
 from tropel.world.shapes import ALLOWED, Polygonal, ShapeLike, check_level
-from tropel.world.stored import WorldState, read_world_state
+from tropel.world.stored import WorldState, digest_of, read_world_state
 from tropel.world.wall_grid import build_wall_grid, quantised
 
 
@@ -88,7 +87,7 @@ class World:
         period = periods(low, high, periodic)
         walled = np.full(2, self.walkable is not None)
         self._begin(2, low, high, period, walled, obstacles or {}, targets or {}, hazards or {})
-        self._check_places()
+        check_named_areas(self)
 
     @classmethod
     @checked_arguments
@@ -208,50 +207,24 @@ class World:
         box = shapely.total_bounds(lines)
         return box[:2], box[2:]
 
-    def _check_places(self) -> None:
-        if self.is_periodic:
-            check_within_sides(self)
-        if self.walkable is None:
-            return
-        for kind, places in (
-            ("exit", {name: e.polygon for name, e in self.exits.items()}),
-            ("region", self.regions),
-            ("room", self.rooms),
-        ):
-            for name, place in places.items():
-                # The first test takes no time, the second one grows with the number of corners of the area.
-                if not self.walkable.contains_properly(place) and self.walkable.intersection(place).area <= 0.0:
-                    away = self.walkable.distance(place)
-                    raise GeometryError(
-                        f"{kind} '{name}' lies outside the walkable area ({away:.3g} m away, around "
-                        f"({place.centroid.x:g}, {place.centroid.y:g})); it must overlap it"
-                    )
-
     def check_inside(self, place: NDArray[np.float64], what: str) -> None:
         """Raise if a place is not in the walkable area; in 3D and in periodic space, if it is not in the box."""
-        if self.dim == 3 or self.is_periodic:
-            free = self.unbounded
-            inside, where = bool(((place >= self.bounds[0]) & (place <= self.bounds[1]) | free).all()), "box"
-        else:
-            inside, where = self.walkable is None or self.walkable.covers(shapely.Point(place)), "walkable area"
-        if not inside:
-            at = ", ".join(f"{c:g}" for c in place)
-            raise GeometryError(f"{what} at ({at}) lies outside the {where}; put it inside")
+        check_place(self, place, what)
 
     def _collect_segments(self) -> None:
         rows = [] if self.walkable is None else [shapes.segments_of(self.walkable)]
         rows += [images_of_segments(shapes.segments_of(wall), self.period) for wall in self.walls]
         solid = sum(len(r) for r in rows)
-        self._door_rows: dict[str, slice] = {}
+        self.door_rows: dict[str, slice] = {}  #: which segments each door has
         for name, door in self.doors.items():
             pieces = images_of_segments(shapes.segments_of(door.line), self.period)
-            self._door_rows[name] = slice(solid, solid + len(pieces))
+            self.door_rows[name] = slice(solid, solid + len(pieces))
             solid += len(pieces)
             rows.append(pieces)
         self.segments: NDArray[np.float64] = np.concatenate(rows) if rows else np.empty((0, 4))
         self.blocking: NDArray[np.uint8] = np.ones(len(self.segments), dtype=np.uint8)
         for name, door in self.doors.items():
-            self.blocking[self._door_rows[name]] = not door.open
+            self.blocking[self.door_rows[name]] = not door.open
 
     # Arrays for kernels -----------------------------------------------------------------------------------------
 
@@ -294,12 +267,12 @@ class World:
     @checked_arguments
     def set_door(self, name: str, *, open: bool) -> None:
         self.doors[name].open = bool(open)
-        self.blocking[self._door_rows[name]] = not open
+        self.blocking[self.door_rows[name]] = not open
 
     @checked_arguments
     def door_segments(self, name: str) -> NDArray[np.float64]:
         self.doors[name]  # raises if there is none
-        return self.segments[self._door_rows[name]]
+        return self.segments[self.door_rows[name]]
 
     @checked_arguments
     def set_exit(self, name: str, *, open: bool) -> None:
@@ -336,18 +309,7 @@ class World:
 
     def check_obstacle(self, name: str, obstacle: Obstacle, *, time: float = 0.0) -> None:
         """Raise if an obstacle's place at `time` [s] is not valid in this world, or far outside it."""
-        self.obstacles.check(name, obstacle, time=time)
-        if obstacle.position is None:
-            return
-        place = np.asarray(obstacle.position)
-        outside = (place + obstacle.radius < self.bounds[0]) | (place - obstacle.radius > self.bounds[1])
-        if (outside & self.walled).any():
-            low, high = (", ".join(f"{c:g}" for c in corner) for corner in self.bounds)
-            at = ", ".join(f"{c:g}" for c in place)
-            raise GeometryError(
-                f"obstacle '{name}' at ({at}) lies outside the world, which reaches from ({low}) to ({high}); put it "
-                f"inside"
-            )
+        check_obstacle_place(self, name, obstacle, time=time)
 
     @checked_arguments
     def remove_target(self, name: str) -> None:
@@ -421,18 +383,4 @@ class World:
 
     def digest(self) -> str:
         """Digest of what the world was built from: the geometry and the names in it."""
-        parts = {
-            "dim": self.dim,
-            "bounds": self.bounds.tolist(),
-            "segments": hashlib.sha256(self.segments.tobytes()).hexdigest(),
-            "exits": {name: e.polygon.wkt for name, e in self.exits.items()},
-            "regions": {name: r.wkt for name, r in self.regions.items()},
-            **({"rooms": {name: r.wkt for name, r in self.rooms.items()}} if self.rooms else {}),
-            "region_boxes": {name: [b.tolist() for b in box] for name, box in self.region_boxes.items()},
-            "doors": {name: [s.start, s.stop] for name, s in self._door_rows.items()},
-        }
-        if self.is_periodic:
-            parts["period"] = self.period.tolist()
-        if self.dim == 3 and not self.walled.all():
-            parts["walled"] = self.walled.tolist()
-        return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
+        return digest_of(self)
