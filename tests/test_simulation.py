@@ -403,7 +403,7 @@ def test_agents_outside_the_area_are_refused() -> None:
         sim.add_agents("a", positions=[(5, 3)])
 
 
-@pytest.mark.parametrize("name", ["velocity", "goal", "start_time", "group", "id", "held", "collided", "nothing"])
+@pytest.mark.parametrize("name", ["velocity", "goal", "stage_until", "group", "id", "held", "collided", "nothing"])
 def test_columns_of_the_engine_cannot_be_set(name: str) -> None:
     sim = Simulation(World(HALL), Group("a", count=1))
     with pytest.raises(ParameterError, match=f"no parameter '{name}' to set"):

@@ -26,6 +26,13 @@ _WHERE = {
     "Openness": "tropel.world.value_maps",
     "Group": "tropel.agents.groups",
     "Source": "tropel.agents.groups",
+    "Go": "tropel.agents.stages.verbs",
+    "Wait": "tropel.agents.stages.verbs",
+    "WaitFor": "tropel.agents.stages.verbs",
+    "Until": "tropel.agents.stages.verbs",
+    "Stage": "tropel.agents.stages.stage",
+    "Condition": "tropel.agents.stages.stage",
+    "conditions": "tropel.agents.stages.conditions",
     "Normal": "tropel.agents.distributions",
     "Uniform": "tropel.agents.distributions",
     "Planner": "tropel.contracts",
@@ -85,7 +92,7 @@ def __getattr__(name: str) -> Any:
     if name not in _WHERE:
         raise AttributeError(f"module 'tropel' has no attribute '{name}'")
     module = importlib.import_module(_WHERE[name])
-    value = module if name == "events" else getattr(module, name)
+    value = module if name in ("conditions", "events") else getattr(module, name)
     globals()[name] = value
     return value
 

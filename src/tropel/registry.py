@@ -215,6 +215,32 @@ HABITS = Kind(
     ],
 )
 
+STAGES = Kind(
+    "stage",
+    "tropel.agents.stages.stage:Stage",
+    [
+        Entry("go", "tropel.agents.stages.verbs:Go"),
+        Entry("wait", "tropel.agents.stages.verbs:Wait"),
+        Entry("wait_for", "tropel.agents.stages.verbs:WaitFor"),
+        Entry("until", "tropel.agents.stages.verbs:Until"),
+    ],
+)
+
+CONDITIONS = Kind(
+    "condition",
+    "tropel.agents.stages.stage:Condition",
+    [
+        Entry("come", "tropel.agents.stages.conditions:Come"),
+        Entry("signal", "tropel.agents.stages.conditions:Signal"),
+        Entry("event", "tropel.agents.stages.conditions:Happened"),
+        Entry("open", "tropel.agents.stages.conditions:Open"),
+        Entry("after", "tropel.agents.stages.conditions:After"),
+        Entry("attribute", "tropel.agents.stages.conditions:Attribute"),
+        Entry("any", "tropel.agents.stages.conditions:AnyOf"),
+        Entry("all", "tropel.agents.stages.conditions:AllOf"),
+    ],
+)
+
 DISTRIBUTIONS = Kind(
     "distribution",
     "tropel.agents.distributions:Distribution",
@@ -243,6 +269,8 @@ EVENTS = Kind(
         Entry("move_target", "tropel.events.kinds:MoveTarget"),
         Entry("remove_target", "tropel.events.kinds:RemoveTarget"),
         Entry("set_goal", "tropel.events.kinds:SetGoal"),
+        Entry("set_stages", "tropel.events.stages:SetStages"),
+        Entry("signal", "tropel.events.stages:Signal"),
         Entry("set_leader", "tropel.events.kinds:SetLeader"),
         Entry("set_parameter", "tropel.events.kinds:SetParameter"),
         Entry("drift", "tropel.events.gradual:Drift"),

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from tropel._kernels.compile import use_threads
 from tropel.agents.groups import Group, Personal, Source
 from tropel.agents.population import Population
+from tropel.agents.stages.stage import Stage, as_stages
 from tropel.broad_phase import CellGrid
 from tropel.checks import Finding, check_simulation
 from tropel.checks.standstill import StandstillWatch
@@ -29,7 +30,17 @@ from tropel.defaults import default_environment, with_defaults
 from tropel.encounters.watch import ENCOUNTER_DISTANCE, EncounterWatch
 from tropel.errors import ModelError, ParameterError, TropelError
 from tropel.events import AddAgents
-from tropel.events.queue import EventLike, EventQueue, apply_event, due_step, event_json, is_news, repeated, schedule
+from tropel.events.queue import (
+    EventLike,
+    EventQueue,
+    apply_event,
+    due_step,
+    event_json,
+    is_news,
+    note_event,
+    repeated,
+    schedule,
+)
 from tropel.foundation.arguments import CHECKED_ELSEWHERE, PositiveCount, Seconds, checked_arguments
 from tropel.foundation.arguments import SimulatedTime as Time
 from tropel.foundation.quantities import Quantity
@@ -131,7 +142,7 @@ class Simulation(CurrentState):
             self.observers.step_begins(self)
             self._apply_events()
         with self.timing("decide"):
-            self.population.decide(self.layers.seen_within, dt=self.dt, reduce=self.reduce)
+            self._stages.decide()
         with self.timing("planning"):
             moment = self._stages.plan()
         for phase in self.layers.phases:
@@ -161,6 +172,7 @@ class Simulation(CurrentState):
         due = self.events.due(self.step_number) if self.replayed is None else self.replayed.due(self)
         for event in due:
             apply_event(event, self)
+            note_event(event, self)
             if self.observers and is_news(event):
                 self.observers.event(self, event_json(event))
         self.population.let_in(self.step_number, self.dt)
@@ -246,7 +258,40 @@ class Simulation(CurrentState):
         groups = self.population.groups_of(ids, group)
         for each in (goal, *then):
             self.layers.check_goal(each, groups)
-        self.population.set_goal(goal, group=group, ids=ids, then=then, repeat=repeat)
+        self.population.set_goal(goal, group=group, ids=ids, then=then, repeat=repeat, time=self.time)
+
+    @checked_arguments
+    def set_stages(
+        self,
+        stages: Annotated[Sequence[Stage | Mapping[str, Any]], CHECKED_ELSEWHERE],
+        *,
+        group: str | None = None,
+        ids: Annotated[Iterable[int] | None, CHECKED_ELSEWHERE] = None,
+        repeat: bool = False,
+    ) -> None:
+        """Give a group, the agents with these ids, or all agents another list of stages, with which they begin now."""
+        ids = None if ids is None else list(ids)
+        told = as_stages(stages, "set_stages")
+        self.layers.check_stages(told, self.population.groups_of(ids, group))
+        self.population.set_stages(told, group=group, ids=ids, repeat=repeat, time=self.time)
+
+    def check_stages(self, stages: Sequence[Stage], *, group: str | None, ids: Sequence[int] | None) -> None:
+        """Raise when a group could not go through stages; the places that they name are checked elsewhere."""
+        # To which groups single agents belong is known when they are given the stages.
+        self.layers.check_stages(stages, () if ids is not None else self.groups if group is None else (group,))
+        for stage in stages:
+            stage.check(self.population.setting, "set_stages")
+            if stage.until is not None:
+                stage.until.check(self.population.setting, "set_stages")
+
+    @checked_arguments
+    def signal(self, name: str) -> None:
+        """Give a signal that people may wait for."""
+        self.population.happened.note("signal", {"name": name}, step=self.step_number)
+
+    def give_up(self, target: str) -> None:
+        """Agents on their way to a removed target begin their next stage, or return to their group's own goal."""
+        self.population.give_up(target, self._stages.now())
 
     @checked_arguments
     def set_leader(

@@ -216,7 +216,7 @@ def test_somebody_succeeds_a_leader_that_is_gone_and_takes_over_its_goal(way: st
     row = int(sim.agents.row_of(np.array([new]))[0])
     assert sim.agents.leader[living].tolist() == [-1 if sim.agents.id[k] == new else new for k in living]
     assert sim.agents.goal[row] == sim.world.goal_numbers[goal]
-    assert sim.agents.route[row] == (0 if told else -1)
+    assert sim.agents.agenda[row] == (0 if told else -1)
 
 
 def test_followers_of_a_group_turn_to_its_nearest_other_agent_and_then_to_one_of_their_own() -> None:

@@ -79,16 +79,16 @@ def test_every_agent_is_on_its_own_leg() -> None:
     near_and_far = Group("a", positions=[(5, 4), (1, 1)], goal="bar", then=["corner"])
     sim = Simulation(room(), near_and_far, dt=0.1)
     sim.run(until=1.0)
-    assert sim.agents.leg.tolist() == [1, 0]
+    assert sim.agents.stage.tolist() == [1, 0]
 
 
 def test_a_new_goal_ends_the_route() -> None:
     sim = Simulation(room(), Group("a", count=2, goal="bar", then=["corner"]), dt=0.1, seed=1)
     sim.set_goal("out", ids=[0])
-    assert sim.agents.route.tolist() == [-1, 0]
+    assert sim.agents.agenda.tolist() == [-1, 0]
     sim.set_goal((3, 3), then=["bar"], ids=[0])
-    assert sim.agents.route.tolist() == [1, 0]
-    assert len(sim.population.routes) == 2
+    assert sim.agents.agenda.tolist() == [1, 0]
+    assert len(sim.population.agendas) == 2
 
 
 def test_boids_arrive_when_they_see_the_place_and_no_wall_hides_it() -> None:
@@ -97,7 +97,7 @@ def test_boids_arrive_when_they_see_the_place_and_no_wall_hides_it() -> None:
         boids = Group("a", positions=[(x, 1)], goal=(6, 1), then=[(6, 7)], sense_radius=2.0, radius=0.05)
         sim = Simulation(world, boids, planning=Direct(), local=Flocking(), dt=0.1, seed=1)
         sim.step()
-        return sim.agents.leg.tolist()
+        return sim.agents.stage.tolist()
 
     assert legs(4.1, []) == [1]
     assert legs(3.9, []) == [0]
@@ -163,9 +163,9 @@ def test_a_resumed_run_and_two_threads_have_the_same_bits(tmp_path: Path) -> Non
 
 def test_a_checkpoint_with_a_leg_beyond_its_route_is_refused(tmp_path: Path) -> None:
     sim = Simulation(room(), Group("a", positions=[(1, 1)], goal="bar", then=["corner"]), dt=0.1)
-    sim.agents.leg[:] = 7
+    sim.agents.stage[:] = 7
     sim.save(tmp_path / "bad.ckpt")
-    with pytest.raises(CheckpointError, match="beyond the end of a route"):
+    with pytest.raises(CheckpointError, match="beyond the end of a list"):
         sim.restore(tmp_path / "bad.ckpt")
 
 

@@ -101,7 +101,7 @@ def test_newcomers_appear_in_the_region_with_their_own_values_and_do_not_overlap
     assert len(np.unique(state.radius)) == 60
     assert (state.desired_speed == 0.7).all()
     # The n-th comes in the step that begins at (n - 1) / 10 s.
-    np.testing.assert_allclose(state.start_time, 1.5 + 0.1 * np.arange(60), atol=0.1 + 1e-9)
+    np.testing.assert_allclose(state.stage_until, 1.5 + 0.1 * np.arange(60), atol=0.1 + 1e-9)
     pairs = cKDTree(state.position).query_pairs(0.6, output_type="ndarray")
     away = np.linalg.norm(state.position[pairs[:, 0]] - state.position[pairs[:, 1]], axis=1)
     assert (away >= state.radius[pairs].sum(axis=1)).all()

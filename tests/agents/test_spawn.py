@@ -201,7 +201,7 @@ def test_ids_count_up_and_columns_take_what_was_given() -> None:
     assert state.group.tolist() == [0, 0, 0, 1, 1]
     assert state.radius.tolist() == [0.1, 0.2, 0.3, 0.2, 0.2]
     assert state.goal.tolist() == [1, 1, 1, -1, -1]
-    assert state.start_time.tolist() == [2.0, 2.0, 2.0, 0.0, 0.0]
+    assert state.stage_until.tolist() == [2.0, 2.0, 2.0, 0.0, 0.0]
     assert state.desired_speed.tolist() == [1.0, 1.0, 1.0, 1.34, 1.34]
     assert state.sense_radius.tolist() == [5.0, 5.0, 5.0, 3.0, 3.0]
     np.testing.assert_array_equal(state.position[3:], [(5, 5), (6, 6)])

@@ -54,7 +54,7 @@ def test_the_scene_is_as_busy_as_these_tests_assume() -> None:
     assert len(sim.events) == 0
     assert len(sim.population.departures()["id"]) > left
     assert sum(sim.population.emitted) > sum(emitted)
-    assert (sim.agents.start_time > DT * LAST / 2).any()
+    assert (sim.agents.stage_until > DT * LAST / 2).any()
     assert np.abs(np.diff(sim.agents.id)).max() > 1
 
 

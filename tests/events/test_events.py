@@ -231,7 +231,7 @@ def test_agents_come_and_go_and_ids_stay_stable() -> None:
     apply_now(sim, events.AddAgents(group="a", count=3, region="start", desired_speed=0.5, delay=2.0))
     assert sim.agents.id.tolist() == [5, 6, 7, 8, 9, 10, 11, 12]
     assert sim.agents.group.tolist() == [1] * 5 + [0] * 3
-    np.testing.assert_allclose(sim.agents.start_time[5:], 2.05)
+    np.testing.assert_allclose(sim.agents.stage_until[5:], 2.05)
     assert sim.population.departures()["id"].size == 0
     apply_now(sim, events.RemoveAgents(region="start"))
     inside = shapely.contains_xy(sim.world.regions["start"], *sim.agents.position.T)

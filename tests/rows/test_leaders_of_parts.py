@@ -67,7 +67,7 @@ def part(state: AgentState, own: NDArray[np.int64], others: NDArray[np.int64]) -
 
 
 def outcome(bonds: Any, states: Sequence[AgentState]) -> dict[str, Any]:
-    names = ("leader", "handover", "goal", "goal_point", "route", "leg")
+    names = ("leader", "handover", "goal", "goal_point", "agenda", "stage", "stage_since", "stage_until")
     rows = np.concatenate([state.id[: state.owned] for state in states])
     order = np.argsort(rows)
     told = {

@@ -67,7 +67,7 @@ class Late(Ghost):
     def steer(self, moment: Moment, out: Steered) -> None:
         super().steer(moment, out)
         members = moment.members
-        out.velocity[members[moment.time < moment.state.start_time[members] + 3.0]] = 0.0
+        out.velocity[members[moment.time < moment.state.stage_until[members] + 3.0]] = 0.0
 
 
 class Punctual(Ghost):

@@ -1,4 +1,4 @@
-"""Agents that arrive at a goal without leaving there, and what they do then: stay, or go on along their route.
+"""Agents that arrive at a goal without leaving there. What they do then is the next stage of their list.
 
 An agent has arrived
 
@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from tropel._kernels.cells import nearest_image
 from tropel._kernels.compile import inlined_kernel, kernel
 from tropel._kernels.walls import chord_blocked, nearest_on_segment
-from tropel.agents.goals import Routes
+from tropel.agents.goals import Aim
 from tropel.agents.state import NEAREST_TARGET, POINT, AgentState
 from tropel.agents.towards_goal import is_in_outline
 from tropel.world import World
@@ -86,36 +86,43 @@ def _note_arrivals(rows, position, radius, sight, goal, point, goals, walls, out
 
 
 def at_goal(
-    state: AgentState, world: World, rows: NDArray[np.int64], *, seen_within: NDArray[np.float64] | None = None
+    state: AgentState,
+    world: World,
+    rows: NDArray[np.int64],
+    *,
+    seen_within: NDArray[np.float64] | None = None,
+    within: float = 0.0,
 ) -> NDArray[np.bool_]:
     """Which of the agents in these rows have arrived at their goal.
 
-    `seen_within` is the distance from which it is enough to see a target, door or point, for each row [m].
+    `seen_within` is the distance from which it is enough to see a target, door or point, for each row [m]. Bodies that
+    come `within` a distance of one have arrived, too [m].
     """
+    return _arrived(state, world, rows, state.goal, state.goal_point, seen_within, within)
+
+
+def at_aim(
+    state: AgentState, world: World, rows: NDArray[np.int64], aim: Aim, *, seen_within: NDArray[np.float64]
+) -> NDArray[np.bool_]:
+    """Which of the agents in these rows are at a place, whatever their own goal is."""
+    goal = np.full(len(state), aim.number, dtype=np.int32)
+    point = np.tile(np.array(aim.point), (len(state), 1))
+    return _arrived(state, world, rows, goal, point, seen_within, 0.0)
+
+
+def _arrived(
+    state: AgentState,
+    world: World,
+    rows: NDArray[np.int64],
+    goal: NDArray[np.int32],
+    point: NDArray[np.float64],
+    seen_within: NDArray[np.float64] | None,
+    within: float,
+) -> NDArray[np.bool_]:
     sight = np.zeros(len(rows)) if seen_within is None else np.minimum(seen_within, state.sense_radius[rows])
+    radius = state.radius + within if within else state.radius
     # Exact for chords of any length; the reach decides only how fast it is.
     walls = world.wall_grid(2.0)
     out = np.empty(len(rows), dtype=np.bool_)
-    _note_arrivals(rows, state.position, state.radius, sight, state.goal, state.goal_point, world.goals(), walls, out)
+    _note_arrivals(rows, state.position, radius, sight, goal, point, world.goals(), walls, out)
     return out
-
-
-def go_on(state: AgentState, world: World, routes: Routes, seen_within: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Send agents that have arrived at a goal of their route to the next one; returns their rows.
-
-    `seen_within` is, for each group, the distance from which it is enough to see a place [m].
-    """
-    if not len(routes):
-        return np.empty(0, dtype=np.int64)
-    start, goal, point, repeat = routes.arrays()
-    own = state.route
-    length = np.append(start[1:] - start[:-1], 0)  # the last is for agents without a route
-    further = (state.leg + 1 < length[own]) | np.append(repeat, False)[own]
-    rows = np.flatnonzero(further & (own >= 0) & (state.dead == 0)).astype(np.int64)
-    if not len(rows):
-        return rows
-    rows = rows[at_goal(state, world, rows, seen_within=seen_within[state.group[rows]])]
-    state.leg[rows] = (state.leg[rows] + 1) % length[own[rows]]
-    at = start[own[rows]] + state.leg[rows]
-    state.goal[rows], state.goal_point[rows] = goal[at], point[at]
-    return rows

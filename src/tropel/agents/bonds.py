@@ -200,7 +200,8 @@ class Bonds:
     def _only_the_leader_has_a_goal(state: AgentState, rows: Ints, leader: int) -> None:
         followers = rows[state.id[rows] != leader]
         state.goal[followers], state.goal_point[followers] = NO_GOAL, 0.0
-        state.route[followers], state.leg[followers] = -1, 0
+        # Whoever has not started yet still needs its time.
+        state.agenda[followers], state.stage[followers] = -1, np.minimum(state.stage[followers], 0)
 
     @staticmethod
     def _is_there(agent: int, state: AgentState) -> bool:
@@ -282,14 +283,14 @@ class Bonds:
         own = {"bonds/own_leader": self.own_leader.copy(), "bonds/rule": self._rule.copy()}
         return own | self.leaders.state()
 
-    def read(self, stored: Mapping[str, NDArray[Any]], *, goals: int, routes: int, next_id: int) -> Bonds:
+    def read(self, stored: Mapping[str, NDArray[Any]], *, goals: int, agendas: int, next_id: int) -> Bonds:
         """The bonds as `state` returned them, checked."""
         fresh = Bonds(self.world, len(self.follows))
         shape = (len(self.follows),)
         fresh.follows = self.follows
         fresh.own_leader = taken(stored, "bonds/own_leader", dtype="int64", shape=shape, low=NOBODY, high=next_id - 1)
         fresh._rule = taken(stored, "bonds/rule", dtype="int64", shape=shape, low=_UNTOLD, high=(1 << 30) - 1)
-        fresh.leaders = self.leaders.read(stored, goals=goals, routes=routes)
+        fresh.leaders = self.leaders.read(stored, goals=goals, agendas=agendas)
         if len(fresh.leaders.id) and fresh.leaders.id[-1] >= next_id:
             raise CheckpointError(f"'leaders/id' holds {fresh.leaders.id[-1]}; the next agent would be {next_id}")
         return fresh

@@ -33,7 +33,7 @@ class Declared:
                 if item.name in told.goals:
                     raise ParameterError(f"two groups are called '{item.name}'")
                 told.groups.append(item)
-                told.goals[item.name] = item.goal
+                told.goals[item.name] = item.first_goal
             else:
                 raise ParameterError(f"agents are given as Group(…) or Source(…), not {item!r}")
             own = item.group if isinstance(item, Source) else item.name
@@ -41,7 +41,7 @@ class Declared:
             if item.follow is not None:
                 told.follows.setdefault(own, set()).add(item.follow)
         for source in told.sources:
-            told.goals.setdefault(source.group, source.goal)
+            told.goals.setdefault(source.group, source.first_goal)
         check_no_circle(told.follows)
         return told
 

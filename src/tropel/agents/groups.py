@@ -20,6 +20,9 @@ from tropel.agents.bonds import check_bonds
 from tropel.agents.distributions import draw_quantity
 from tropel.agents.goals import aim_of
 from tropel.agents.personality import Personality, draw_personality, shares_of
+from tropel.agents.stages.agendas import NOT_BEGUN
+from tropel.agents.stages.stage import Stage, as_stages
+from tropel.agents.stages.verbs import Go
 from tropel.agents.state import DESIRED_SPEED, RADIUS, SENSE_RADIUS, Column
 from tropel.errors import ParameterError, is_finite, named_parameters, suggest
 from tropel.foundation.arguments import CHECKED_ELSEWHERE, LATEST, numbers_in
@@ -43,7 +46,9 @@ class Personal:
         "nearest exit"  #: a place (a name, a point, a `Place`), "nearest exit", "nearest target" or "none"
     )
     then: Annotated[Sequence[PlaceLike], CHECKED_ELSEWHERE] = ()  #: goals after that one: each is next on arrival
-    repeat: bool = False  #: whether the first goal follows the last
+    repeat: bool = False  #: whether the first goal, or stage, follows the last
+    #: instead of goals: what they do, one after the other, such as [Go("kiosk"), Wait(30.0), Go("exit")]
+    stages: Annotated[Sequence[Stage | Mapping[str, Any]] | None, CHECKED_ELSEWHERE] = None
     radius: Any = RADIUS.default  #: of the body [m]
     desired_speed: Any = DESIRED_SPEED.default  #: when nothing is in the way [m/s]
     sense_radius: Any = SENSE_RADIUS.default  #: how far others are noticed, centre to centre [m]
@@ -55,6 +60,19 @@ class Personal:
     #: how one leader is designated, of the group to follow, of the own group or of each family: "nearest" to the goal,
     #: "central", or the number of an agent of that group from 0
     leader: Annotated[str | int | None, CHECKED_ELSEWHERE] = None
+
+    def agenda(self, who: str) -> tuple[Stage, ...]:
+        """What they do: the stages, or going to one goal after the other; nothing if there is one goal alone."""
+        if self.stages is not None:
+            return as_stages(self.stages, who)
+        return tuple(Go(place) for place in (self.goal, *self.then)) if self.then else ()
+
+    @property
+    def first_goal(self) -> PlaceLike:
+        """The goal, or the first place that the stages name."""
+        if self.stages is None:
+            return self.goal
+        return next((place for stage in as_stages(self.stages, "") for place in stage.places()), "none")
 
     @property
     def leads_itself(self) -> bool:
@@ -81,7 +99,8 @@ class Personal:
 
         for quantity in _PERSONAL:
             drawn[quantity.name] = one_each(quantity, getattr(self, quantity.name))
-        drawn["start_time"] = time + drawn.pop("delay")
+        delay = drawn.pop("delay")
+        drawn |= {"stage": np.where(delay > 0.0, NOT_BEGUN, 0), "stage_since": time, "stage_until": time + delay}
         drawn["goal"], drawn["goal_point"] = aim_of(world, self.goal, who)
         if self.personality is not None:
             traits, speed = draw_personality(self.personality, seed=seed, group=group, ids=ids)
@@ -99,6 +118,14 @@ def check_goals(told: Personal, who: str) -> None:
         raise ParameterError(f'{who}: then is a list of goals, such as ["statue", [3.0, 4.0]], not {told.then!r:.60}')
     for goal in told.then:
         as_place(goal, f"{who}: then")
+    if told.stages is None:
+        if told.repeat and not told.then:
+            raise ParameterError(f"{who}: repeat is for several goals; give those after the first one in then")
+        return
+    if told.then or told.goal != Personal.goal:
+        raise ParameterError(f'{who}: give either stages or goal and then; a goal is the stage  {{ go = "…" }}')
+    if not as_stages(told.stages, who):
+        raise ParameterError(f"{who}: the list of stages is empty; leave it out if there is nothing to do")
 
 
 def parameter_named(name: str, columns: Mapping[str, Column], who: str) -> Column:
@@ -112,7 +139,7 @@ def parameter_named(name: str, columns: Mapping[str, Column], who: str) -> Colum
 
 
 #: Fields of `Personal` that are columns or become one.
-PERSONAL_NAMES = frozenset({"goal", "then", "repeat", *(quantity.name for quantity in _PERSONAL)})
+PERSONAL_NAMES = frozenset({"goal", "then", "repeat", "stages", *(quantity.name for quantity in _PERSONAL)})
 
 
 @named_parameters

@@ -9,7 +9,7 @@ designated when agents come in (`Group(leader=…)`) or by the event `SetLeader`
     a number     that agent of the group, counted from 0
 
 When a leader dies, leaves or is removed, its party follows the nearest agent of the group that it was declared to
-follow. If there is none, one of the party leads, designated in the same way. That one takes over goal, route and trail
+follow. If there is none, one of the party leads, designated in the same way. That one takes over goal, stages and trail
 of the one that is gone. What followers pursue does not jump: they begin at the place where the leader was last, and
 within a few seconds it becomes the place of the new one (column `handover`).
 
@@ -178,7 +178,7 @@ def first_of_each(family: NDArray[Any], ids: Ints, leader: Ints | None) -> tuple
 # Succession -----------------------------------------------------------------------------------------------------------
 
 #: What is remembered of a leader, for the one that comes after it.
-_INHERITED = ("goal", "goal_point", "route", "leg")
+_INHERITED = ("goal", "goal_point", "agenda", "stage", "stage_since", "stage_until", "critical")
 
 
 class Leaders:
@@ -190,8 +190,11 @@ class Leaders:
         self.place: Floats = np.empty((0, dim))
         self.goal = np.empty(0, dtype=np.int32)
         self.goal_point: Floats = np.empty((0, dim))
-        self.route = np.empty(0, dtype=np.int32)
-        self.leg = np.empty(0, dtype=np.int32)
+        self.agenda = np.empty(0, dtype=np.int32)
+        self.stage = np.empty(0, dtype=np.int32)
+        self.stage_since: Floats = np.empty(0)
+        self.stage_until: Floats = np.empty(0)
+        self.critical = np.empty(0, dtype=np.uint8)
         self.trails = Trails(dim)
         self._seen: tuple[int, int, Ints] | None = None  #: version, number of the dead and leaders of the last look
 
@@ -292,7 +295,7 @@ class Leaders:
         self.trails.reorder(order)
 
     def _inherit(self, state: AgentState, new: int, known: int) -> None:
-        """Give the goal and route of a leader that is gone to an agent, unless it has a goal of its own."""
+        """Give the goal and stages of a leader that is gone to an agent, unless it has a goal of its own."""
         rows = state.rows_of([new])
         if len(rows) and state.goal[rows[0]] == NO_GOAL:
             for name in _INHERITED:
@@ -308,11 +311,12 @@ class Leaders:
         handover[others] = handover[others] + offset if new != NOBODY else 0.0
 
     def replace(self, state: AgentState, world: World, party: Ints, old: int, new: int) -> None:
-        """Make another agent the leader of a party, with the goal and route of the one it follows; both are there."""
+        """Make another agent the leader of a party, with the goal and stages of the one it follows; both are there."""
         before, after = int(state.rows_of([old])[0]), int(state.rows_of([new])[0])
         for name in _INHERITED:
             state.columns[name][after] = state.columns[name][before]
-        state.goal[before], state.route[before], state.leg[before] = NO_GOAL, NOBODY, 0
+        state.goal[before], state.agenda[before] = NO_GOAL, NOBODY
+        state.stage[before] = min(state.stage[before], 0)
         self._rename(old, new)
         offset = nearest_images((state.position[before] - state.position[after])[None], world.period)[0]
         self._follow(state, np.append(party, before), new, offset)
@@ -360,7 +364,7 @@ class Leaders:
         own = {name: getattr(self, name) for name in ("id", "place", *_INHERITED)}
         return {f"leaders/{name}": array.copy() for name, array in {**own, **self.trails.state()}.items()}
 
-    def read(self, stored: Mapping[str, NDArray[Any]], *, goals: int, routes: int) -> Leaders:
+    def read(self, stored: Mapping[str, NDArray[Any]], *, goals: int, agendas: int) -> Leaders:
         """The leaders as `state` returned them, checked."""
         fresh = Leaders(self._dim)
         ids = taken(stored, "leaders/id", dtype="int64", shape=(None,), low=0)
@@ -372,7 +376,10 @@ class Leaders:
         fresh.goal_point = taken(
             stored, "leaders/goal_point", dtype="float64", shape=shape, low=-FARTHEST, high=FARTHEST
         )
-        fresh.route = taken(stored, "leaders/route", dtype="int32", shape=ids.shape, low=-1, high=routes - 1)
-        fresh.leg = taken(stored, "leaders/leg", dtype="int32", shape=ids.shape, low=0)
+        fresh.agenda = taken(stored, "leaders/agenda", dtype="int32", shape=ids.shape, low=-1, high=agendas - 1)
+        fresh.stage = taken(stored, "leaders/stage", dtype="int32", shape=ids.shape, low=-1)
+        for name in ("stage_since", "stage_until"):
+            setattr(fresh, name, taken(stored, f"leaders/{name}", dtype="float64", shape=ids.shape, low=0.0))
+        fresh.critical = taken(stored, "leaders/critical", dtype="uint8", shape=ids.shape, high=1)
         fresh.trails = Trails.read(stored, len(ids), self._dim)
         return fresh

@@ -11,6 +11,7 @@ from pydantic_core import CoreSchema, core_schema
 from tropel.agents.distributions import Distribution
 from tropel.agents.groups import DELAY
 from tropel.agents.personality import PersonalityField
+from tropel.agents.stages.stage import StageField
 from tropel.agents.state import DESIRED_SPEED, RADIUS, SENSE_RADIUS
 from tropel.foundation.field_types import Finite, NotNegativeWhole, WholeNumber
 from tropel.foundation.quantities import Quantity
@@ -70,7 +71,11 @@ class PersonalFields(BaseModel):
         ),
     ] = "nearest exit"
     then: Annotated[tuple[PlaceField, ...], Field(description="goals after that one: each is next on arrival")] = ()
-    repeat: Annotated[bool, Field(description="whether the first goal follows the last")] = False
+    repeat: Annotated[bool, Field(description="whether the first goal, or stage, follows the last")] = False
+    stages: Annotated[
+        tuple[StageField, ...] | None,
+        Field(description='instead of goals: what they do, such as [{ go = "kiosk" }, { wait = 30 }, { go = "out" }]'),
+    ] = None
     radius: Annotated[Value, Drawn(RADIUS)] = RADIUS.default
     desired_speed: Annotated[Value, Drawn(DESIRED_SPEED)] = DESIRED_SPEED.default
     sense_radius: Annotated[Value, Drawn(SENSE_RADIUS)] = SENSE_RADIUS.default

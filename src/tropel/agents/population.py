@@ -9,23 +9,25 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tropel.agents.arriving import go_on
 from tropel.agents.bonds import Bonds
 from tropel.agents.declared import Declared
-from tropel.agents.goals import Routes, aim_of, route_of
+from tropel.agents.goals import aim_of
 from tropel.agents.groups import Group, Personal, Source
 from tropel.agents.leaving import killed_now
 from tropel.agents.placing import ANYWHERE, Placing
 from tropel.agents.records import Records
 from tropel.agents.room import check_region, inside_region
 from tropel.agents.settable import DEFAULT, check_settable, set_column, settable_columns
+from tropel.agents.stages.agendas import NOT_BEGUN, NOTHING, Agendas
+from tropel.agents.stages.happened import Happenings
+from tropel.agents.stages.stage import Now, Setting, Stage
+from tropel.agents.stages.verbs import Go
 from tropel.agents.spawn import check_positions, most_at_once, size_of
-from tropel.agents.state import AgentState, Column
+from tropel.agents.state import NO_GOAL, AgentState, Column
 from tropel.agents.stored import StoredPeople, people_as_they_are, read_people, stored_people
 from tropel.agents.towards_goal import towards_goal
 from tropel.errors import ParameterError
 from tropel.foundation.arguments import is_whole_number
-from tropel.foundation.reductions import Reductions
 from tropel.world import World
 from tropel.world.places import PlaceLike
 
@@ -40,7 +42,8 @@ class Population:
         self.declared: tuple[Group | Source, ...] = self._told.items  #: as given
         self.sources: list[Source] = self._told.sources
         self.groups: list[str] = self._told.names
-        self.routes = Routes(world.dim)
+        self.agendas = Agendas(world.dim)  #: lists of stages
+        self.happened = Happenings()  #: events that somebody may wait for
         self.bonds = Bonds(world, len(self.groups))
         self.state = AgentState(world.dim)
         self.waiting: list[int] = [0] * len(self.sources)  #: arrived at the source but have found no room yet
@@ -78,8 +81,19 @@ class Population:
         values = told.values(
             world=self.world, columns=self.state.declared, seed=self.seed, group=group, ids=ids, time=time
         )
-        route = route_of(self.world, told.goal, told.then, told.repeat, f"group '{group}'")
-        return values if route is None else {**values, "route": self.routes.number_of(route)}
+        stages = told.agenda(f"group '{group}'")
+        if not stages:
+            return values
+        number = self.agendas.number_of(stages, told.repeat, self.setting, f"group '{group}'")
+        aim = self.agendas.first_goal(number)
+        if aim is None:  # the first stage begins in the next step
+            return {**values, "agenda": number, "goal": NO_GOAL, "stage": np.full(len(ids), NOT_BEGUN)}
+        return {**values, "agenda": number, "goal": aim.number, "goal_point": aim.point}
+
+    @property
+    def setting(self) -> Setting:
+        """What names in stages are checked against."""
+        return Setting(world=self.world, groups=self.groups, columns=self.state.declared)
 
     def members(self, numbers: Sequence[int]) -> NDArray[np.int64]:
         """Ascending rows of the living agents that this process moves, in the groups with these numbers."""
@@ -235,13 +249,10 @@ class Population:
 
     # Deciding ---------------------------------------------------------------------------------------------------
 
-    def decide(self, seen_within: NDArray[np.float64], *, dt: float, reduce: Reductions) -> None:
-        """Others succeed leaders that are gone, and agents that have arrived go on to the next goal of their route.
-
-        `seen_within` is, for each group, the distance from which it is enough to see a place [m].
-        """
-        self.bonds.keep_up(self.state, dt=dt, reduce=reduce)
-        go_on(self.state, self.world, self.routes, seen_within)
+    def decide(self, now: Now) -> NDArray[np.int64]:
+        """Others succeed leaders that are gone, and agents whose stage is over begin the next one; returns their rows."""
+        self.bonds.keep_up(self.state, dt=now.dt, reduce=now.reduce)
+        return self.agendas.move_on(now)
 
     # Leaving ----------------------------------------------------------------------------------------------------
 
@@ -310,27 +321,52 @@ class Population:
         ids: Iterable[int] | None = None,
         then: Sequence[PlaceLike] = (),
         repeat: bool = False,
+        time: float,
     ) -> None:
         """Send a group, the agents with these ids, or all agents somewhere; afterwards to the places in `then`."""
-        who = "everybody" if group is None else f"group '{group}'"
+        rows, who = self._meant(group, ids, "set_goal")
+        if repeat and not then:
+            raise ParameterError(f"{who}: repeat is for several goals; give those after the first one in then")
+        if then:
+            stages = tuple(Go(place) for place in (goal, *then))
+            self.agendas.give(self.state, rows, self._agenda(stages, repeat, who), time=time)
+        else:
+            self._send(rows, goal, who, time=time)
+
+    def set_stages(
+        self,
+        stages: Sequence[Stage],
+        *,
+        group: str | None,
+        ids: Iterable[int] | None = None,
+        repeat: bool = False,
+        time: float,
+    ) -> None:
+        """Give a group, the agents with these ids, or all agents another list of stages."""
+        rows, who = self._meant(group, ids, "set_stages")
+        self.agendas.give(self.state, rows, self._agenda(stages, repeat, who), time=time)
+
+    def _agenda(self, stages: Sequence[Stage], repeat: bool, who: str) -> int:
+        return self.agendas.number_of(stages, repeat, self.setting, who)
+
+    def _meant(self, group: str | None, ids: Iterable[int] | None, call: str) -> tuple[NDArray[np.int64], str]:
+        """Rows of a group, of all agents or of some of them, and how to call them; a led group is led by its leader."""
         rows = self._rows(group)
         if ids is None:
-            rows = self.bonds.without_followers(self.state, rows)
-        if ids is not None:
-            ids = list(ids)
-            listed = self._listed(ids)
-            if never := [who for who in ids if not 0 <= who < self.state.next_id]:
-                known = f"ids so far are 0 to {self.state.next_id - 1}" if self.state.next_id else "nobody has come yet"
-                raise ParameterError(f"set_goal: no agent has ever had the id {never[0]}; {known}")
-            rows, who = listed[np.isin(listed, rows)], "the agents with these ids"
-        route = route_of(self.world, goal, then, repeat, who)
-        self._send(rows, goal, who)
-        self.state.route[rows] = -1 if route is None else self.routes.number_of(route)
+            return self.bonds.without_followers(self.state, rows), (
+                "everybody" if group is None else f"group '{group}'"
+            )
+        ids = list(ids)
+        listed = self._listed(ids)
+        if never := [who for who in ids if not 0 <= who < self.state.next_id]:
+            known = f"ids so far are 0 to {self.state.next_id - 1}" if self.state.next_id else "nobody has come yet"
+            raise ParameterError(f"{call}: no agent has ever had the id {never[0]}; {known}")
+        return listed[np.isin(listed, rows)], "the agents with these ids"
 
-    def _send(self, rows: NDArray[np.int64] | NDArray[np.bool_], goal: PlaceLike, who: str) -> None:
+    def _send(self, rows: NDArray[np.int64], goal: PlaceLike, who: str, *, time: float) -> None:
         """Give agents a goal."""
         self.state.goal[rows], self.state.goal_point[rows] = aim_of(self.world, goal, who)
-        self.state.route[rows], self.state.leg[rows] = -1, 0
+        self.agendas.give(self.state, rows, NOTHING, time=time)
 
     def _listed(self, ids: Iterable[int]) -> NDArray[np.int64]:
         """Rows of the agents with these ids; those that are gone are skipped."""
@@ -339,15 +375,18 @@ class Population:
             raise ParameterError(f"ids are whole numbers, one for each agent, not {reprlib.repr(told)}")
         return self.state.rows_of(told)
 
-    def give_up(self, target: str) -> None:
-        """Agents on their way to a removed target return to the goal that their group was declared with.
+    def give_up(self, target: str, now: Now) -> None:
+        """Agents on their way to a removed target begin the next stage of their list, if they have one.
 
-        If that was this very target, or another one that has been removed, they have no goal.
+        The others return to the goal that their group was declared with. If that was this very target, or another one
+        that has been removed, they have no goal.
         """
-        there = self.state.goal == self.world.goal_numbers[target]
+        there = np.flatnonzero(self.state.goal == self.world.goal_numbers[target]).astype(np.int64)
+        there = self.agendas.skip(there, now)
         for number in np.unique(self.state.group[there]).tolist():
             group = self.groups[number]
-            self._send(there & (self.state.group == number), self.declared_goal(group), f"group '{group}'")
+            rows = there[self.state.group[there] == number]
+            self._send(rows, self.declared_goal(group), f"group '{group}'", time=now.time)
 
     def settable(self) -> dict[str, Column]:
         """The parameters that can be set during a run, by name."""
@@ -383,6 +422,7 @@ class Population:
         self.state.put_back(people.columns, people.next_id)
         self.records.put_back(people.came, people.left, people.died)
         self.waiting, self.emitted = list(people.waiting), list(people.emitted)
-        self.routes.put_back(people.routes)
+        self.agendas.put_back(people.agendas)
+        self.happened.put_back(people.happened)
         self.bonds = people.bonds
         self._members.clear()

@@ -125,15 +125,35 @@ CORE_COLUMNS = (
         about="where agents whose goal is a point go to",
     ),
     Column(
-        name="route",
+        name="agenda",
         dtype="int32",
         default=-1,
         low=-1,
         kept=True,
-        about="number of the list of goals that it goes through; -1 for none",
+        about="number of the list of stages that it goes through; -1 for none",
     ),
-    Column(name="leg", dtype="int32", low=0, kept=True, about="which goal of its route is the present one"),
-    Column(name="start_time", kept=True, unit="s", about="stands still until then (pre-movement delay)"),
+    Column(
+        name="stage",
+        dtype="int32",
+        low=-1,
+        kept=True,
+        about="which stage of its list is the present one; -1 before the first, while it has not started",
+    ),
+    Column(name="stage_since", low=0.0, kept=True, unit="s", about="when the present stage began"),
+    Column(
+        name="stage_until",
+        low=0.0,
+        kept=True,
+        unit="s",
+        about="when the present stage ends by itself: its delay, or a wait for a time",
+    ),
+    Column(
+        name="critical",
+        dtype="uint8",
+        high=1,
+        kept=True,
+        about="1 if the present stage has to succeed whatever it costs",
+    ),
     Column(name="held", low=0.0, kept=True, unit="s", about="how long a solid body has made no headway"),
     Column(
         name="collided",
@@ -198,9 +218,11 @@ class AgentState:
     sense_radius: Floats
     goal: NDArray[np.int32]
     goal_point: Floats
-    route: NDArray[np.int32]
-    leg: NDArray[np.int32]
-    start_time: Floats
+    agenda: NDArray[np.int32]
+    stage: NDArray[np.int32]
+    stage_since: Floats
+    stage_until: Floats
+    critical: NDArray[np.uint8]
     held: Floats
     collided: NDArray[np.uint8]
     dead: NDArray[np.uint8]

@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tropel.agents.bonds import Bonds
-from tropel.agents.goals import Route
+from tropel.agents.stages.agendas import Agenda
+from tropel.agents.stages.happened import Happening
 from tropel.agents.state import CHOSEN_EXIT
 from tropel.errors import CheckpointError
 from tropel.foundation.stored_arrays import taken
@@ -36,7 +37,8 @@ class StoredPeople:
     died: dict[str, NDArray[Any]]
     waiting: list[int]
     emitted: list[int]
-    routes: list[Route]
+    agendas: list[Agenda]
+    happened: dict[Happening, int]
     bonds: Bonds
 
 
@@ -49,7 +51,8 @@ def stored_people(population: Population) -> dict[str, NDArray[Any]]:
         **population.records.came_together(),
         "sources/waiting": np.array(population.waiting, dtype=np.int64),
         "sources/emitted": np.array(population.emitted, dtype=np.int64),
-        **population.routes.state(),
+        **population.agendas.state(),
+        **population.happened.state(),
         **population.bonds.state(),
     }
 
@@ -64,7 +67,8 @@ def people_as_they_are(population: Population) -> StoredPeople:
         died=population.deaths(),
         waiting=list(population.waiting),
         emitted=list(population.emitted),
-        routes=population.routes.known(),
+        agendas=population.agendas.known(),
+        happened=population.happened.known(),
         bonds=population.bonds,
     )
 
@@ -81,8 +85,8 @@ def read_people(
     for name in ("goal", "leaves_by", CHOSEN_EXIT.name):
         if name in columns and len(columns[name]) and columns[name].max() >= goals:
             raise CheckpointError(f"'agents/{name}' holds {columns[name].max()}; the world has {goals} goals")
-    routes = population.routes.read(arrays, goals=goals)
-    _check_routes(columns, routes)
+    agendas = population.agendas.read(arrays, goals=goals)
+    _check_stages(columns, agendas)
     _check_inside(population, columns["position"])
     # Times are multiples of dt, but rounded in different places.
     latest = time * (1.0 + 1e-9)
@@ -94,19 +98,20 @@ def read_people(
         died=_died(arrays, population.state.dim, next_id, latest),
         waiting=_sent(population, arrays, "waiting", next_id, time),
         emitted=_sent(population, arrays, "emitted", next_id, time),
-        routes=routes,
-        bonds=population.bonds.read(arrays, goals=goals, routes=len(routes), next_id=next_id),
+        agendas=agendas,
+        happened=population.happened.read(arrays),
+        bonds=population.bonds.read(arrays, goals=goals, agendas=len(agendas), next_id=next_id),
     )
 
 
-def _check_routes(columns: Mapping[str, NDArray[Any]], routes: Sequence[Route]) -> None:
-    """Raise if an agent has a route that does not exist, or is beyond its end."""
-    own = columns["route"]
-    if len(own) and own.max() >= len(routes):
-        raise CheckpointError(f"'agents/route' holds {own.max()}; there are {len(routes)} routes")
-    lengths = np.array([*(len(route.aims) for route in routes), 1])  # the last for agents without a route
-    if (columns["leg"] >= lengths[own]).any():
-        raise CheckpointError("'agents/leg' holds a number beyond the end of a route")
+def _check_stages(columns: Mapping[str, NDArray[Any]], agendas: Sequence[Agenda]) -> None:
+    """Raise if an agent has a list of stages that does not exist, or is beyond its end."""
+    own = columns["agenda"]
+    if len(own) and own.max() >= len(agendas):
+        raise CheckpointError(f"'agents/agenda' holds {own.max()}; there are {len(agendas)} lists of stages")
+    lengths = np.array([*(len(agenda.planned) for agenda in agendas), 1])  # the last for agents without a list
+    if (columns["stage"] >= lengths[own]).any():
+        raise CheckpointError("'agents/stage' holds a number beyond the end of a list of stages")
 
 
 def _check_inside(population: Population, position: NDArray[Any]) -> None:

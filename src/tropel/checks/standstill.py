@@ -73,7 +73,7 @@ def wanting(sim: Simulation, *, since: float) -> NDArray[np.int64]:
     """Rows of the people that have wanted to move since a time [s]: walkers with a goal that they have not reached."""
     agents = sim.agents
     want = np.array(_walkers(sim), dtype=bool)[agents.group] & alive(sim) & (agents.goal != NO_GOAL)
-    want &= (agents.start_time <= since) & (agents.desired_speed > 0.0)
+    want &= (agents.stage >= 0) & (agents.stage_since <= since) & (agents.desired_speed > 0.0)
     for goal in np.unique(agents.goal[want]).tolist():
         rows = np.flatnonzero(want & (agents.goal == goal))
         want[rows[_gathered(sim, rows, goal)]] = False

@@ -22,6 +22,7 @@ from tropel.events.kinds import (
     SetLeader,
     SetParameter,
 )
+from tropel.events.stages import SetStages, Signal
 from tropel.foundation.renamed import EVENTS, warn
 
 __all__ = [
@@ -49,6 +50,8 @@ __all__ = [
     "SetGoal",
     "SetLeader",
     "SetParameter",
+    "SetStages",
+    "Signal",
     "Surge",
     "Tire",
 ]

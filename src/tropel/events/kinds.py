@@ -15,6 +15,7 @@ from pydantic import AfterValidator, Field
 from tropel.agents.groups import Group
 from tropel.agents.personal_fields import PersonalFields, Value
 from tropel.agents.room import check_region
+from tropel.agents.stages.stage import StageField
 from tropel.errors import ParameterError
 from tropel.events.base import Event, GroupName, Named
 from tropel.foundation.field_types import NotNegativeWhole, PositiveWhole
@@ -153,8 +154,8 @@ class MoveTarget(Event):
 class RemoveTarget(Event):
     """Remove a target.
 
-    Agents that were heading for it return to the goal that their group was declared with. If that was this very target,
-    they have no goal. Newcomers that would be sent there have none either, until a target of that name exists again.
+    Agents that were heading for it begin the next stage of their list; the others return to the goal that their group
+    was declared with. If that was this very target, they have no goal. Newcomers that would be sent there have none either, until a target of that name exists again.
     """
 
     kind: Literal["remove_target"] = "remove_target"
@@ -162,7 +163,7 @@ class RemoveTarget(Event):
 
     def apply(self, sim: Simulation) -> None:
         sim.world.remove_target(self.name)
-        sim.population.give_up(self.name)
+        sim.give_up(self.name)
 
 
 class SetGoal(Event):
@@ -257,6 +258,11 @@ class AddAgents(Event, PersonalFields):
     then: Annotated[
         tuple[PlaceField, ...], Named("goal", even_gone=True), Field(description="where they go next, on arrival")
     ] = ()
+    stages: Annotated[
+        tuple[StageField, ...] | None,
+        Named("goal", even_gone=True),
+        Field(description="instead of goals: what they do, one after the other"),
+    ] = None
     follow: Annotated[str | None, Named("group"), Field(description="a group, whose nearest agent is followed")] = None
 
     def check(self, sim: Simulation, step: int) -> None:

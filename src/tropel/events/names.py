@@ -15,9 +15,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tropel.agents.goals import SPECIAL_GOALS
+from tropel.agents.stages.stage import Stage
 from tropel.errors import TropelError, suggest
 from tropel.events.base import Event, Named
-from tropel.world.places import Place, all_names, names_another_place
+from tropel.world.places import Place, all_names, as_place, names_another_place
 
 if TYPE_CHECKING:
     from tropel.simulation import Simulation
@@ -74,11 +75,21 @@ def mentions_of(event: Event) -> Iterator[Mention]:
     """The names that an event holds."""
     for field, mark in _marks(type(event)):
         value = getattr(event, field)
-        for name in value if isinstance(value, Mapping | tuple) else () if value is None else (value,):
+        for name in _names(value):
             if not isinstance(name, Place):
                 yield Mention(field, mark, name)
             elif name.point is None:
                 yield Mention(field, replace(mark, kind=name.kind), name.name)
+
+
+def _names(value: Any) -> Iterator[Any]:
+    """The names and places in a field: those of its keys, of its items, and of the stages in it."""
+    for each in value if isinstance(value, Mapping | tuple) else () if value is None else (value,):
+        if not isinstance(each, Stage):
+            yield each
+            continue
+        until = () if each.until is None else each.until.places()
+        yield from (as_place(place) for place in (*each.places(), *until))
 
 
 @functools.cache

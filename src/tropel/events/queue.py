@@ -284,3 +284,10 @@ def apply_event(event: EventLike, sim: Simulation) -> None:
     except Exception as error:
         what = str(error) if isinstance(error, TropelError) else f"{type(error).__name__}: {error}"
         raise EventError(f"event {event_json(event)} at t = {sim.time:g} s: {what}") from error
+
+
+def note_event(event: EventLike, sim: Simulation) -> None:
+    """Note an event that has happened, for people who wait for it; functions are not noted."""
+    if isinstance(event, Event) and is_news(event):
+        fields = {name: getattr(event, name) for name in type(event).model_fields}
+        sim.population.happened.note(str(fields["kind"]), fields, step=sim.step_number)

@@ -20,6 +20,7 @@ from tropel.agents.leaders import HANDOVER, LEADER
 from tropel.agents.leaving import LEAVING, arrived, walked_out
 from tropel.agents.personality import check_has_traits
 from tropel.agents.placing import Placing
+from tropel.agents.stages.stage import Stage, as_stages
 from tropel.agents.state import AgentState, Column
 from tropel.contact.bodies import Bodies
 from tropel.contact.wanted import HowTheyMove
@@ -94,6 +95,7 @@ class GroupLayers:
         self._walk_on = np.array([model.declares.walk_on for model in self.models])
         #: From how far it is enough to see a place to have arrived there, for each group [m].
         self.seen_within = np.array([_seen_within(model) for model in self.models])
+        self.on_cells = np.array([follows_ground(model) for model in self.models])  #: which groups walk on cells
 
     def all(self) -> list[Layer]:
         """Every layer once, in a fixed order."""
@@ -189,6 +191,7 @@ class GroupLayers:
                 column.check(value, f"group '{group}'")
         for goal in (told.goal, *told.then):
             self.check_goal(goal, [group])
+        self.check_stages(as_stages(told.stages or (), f"group '{group}'"), [group])
         columns = set(declared)
         check_has_traits(told.personality, group=group, model=type(model).__name__, columns=columns)
         bonds = {name: getattr(told, name) for name in ("families", "follow", "leader")}
@@ -208,6 +211,12 @@ class GroupLayers:
                     f"group '{name}' walks on cells by plans, which lead to named places only, so it cannot go to the "
                     f"point {place}; add a target there and send it to that"
                 )
+
+    def check_stages(self, stages: Sequence[Stage], groups: Collection[str]) -> None:
+        """Raise if one of some groups would be sent by a stage to a point that its planner makes no plan for."""
+        for stage in stages:
+            for place in stage.places():
+                self.check_goal(place, groups)
 
     # What can be changed in them --------------------------------------------------------------------------------
 

@@ -17,6 +17,7 @@ import numpy as np
 from tropel._kernels.arrays import clear
 from tropel._kernels.philox import random_key
 from tropel.agents.leaving import STAYS
+from tropel.agents.stages.stage import Now
 from tropel.agents.state import AgentState, Floats, Steered
 from tropel.broad_phase.pair_search import KnownPairs
 from tropel.contact.integrate import integrate
@@ -117,7 +118,7 @@ class Stages:
     def moment(self) -> Moment:
         """All agents as they are now, before anything is planned or sensed."""
         sim = self._sim
-        waiting = sim.agents.start_time > sim.time + 1e-9 * sim.dt
+        waiting = sim.population.agendas.sleeping(sim.agents)
         sim.cells.begin(sim.agents, sim.world)
         groups = tuple(range(len(sim.groups)))
         return Moment(
@@ -134,6 +135,27 @@ class Stages:
             reduce=sim.reduce,
             trails=sim.population.bonds.leaders.trails,
         )
+
+    def now(self) -> Now:
+        """The crowd as stages of agents see it."""
+        sim = self._sim
+        return Now(
+            state=sim.agents,
+            world=sim.world,
+            members=sim.population.members(range(len(sim.groups))),
+            time=sim.time,
+            dt=sim.dt,
+            step=sim.step_number,
+            seed=sim.seed,
+            reduce=sim.reduce,
+            seen_within=sim.layers.seen_within,
+            on_cells=sim.layers.on_cells,
+            happened=sim.population.happened,
+        )
+
+    def decide(self) -> None:
+        """Let others succeed leaders that are gone, and agents go on to the next of their stages."""
+        self._sim.population.decide(self.now())
 
     def plan(self) -> Moment:
         """Run the planners; the returned moment has their guidance."""

@@ -68,7 +68,7 @@ def follow(
     agents = sim.agents
     count = agents.next_id
     by_id = np.argsort(agents.id)
-    start = agents.start_time[by_id].copy()
+    start = agents.stage_until[by_id].copy()
     frames, times = [_places(sim, count)], [sim.time]
     wanted = count if until_gone is None else until_gone
     gone, latest = 0, float(start.max(initial=0.0))

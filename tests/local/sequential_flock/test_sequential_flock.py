@@ -153,7 +153,7 @@ def test_newcomers_begin_in_all_directions_or_along_their_heading() -> None:
 def test_who_waits_is_seen_but_does_not_move() -> None:
     sim = flock(count=2, random_start=False, cohere=1.0)
     sim.agents.position[:] = (5.0, 5.0), (5.0, 7.0)
-    sim.agents.start_time[1] = 3.0
+    sim.agents.stage[1], sim.agents.stage_until[1] = -1, 3.0
     sim.step()
     assert sim.agents.position[1].tolist() == [5.0, 7.0]
     assert sim.agents.heading[0, 1] > 0.5

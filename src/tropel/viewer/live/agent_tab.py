@@ -25,7 +25,10 @@ Floats = NDArray[np.float64]
 
 #: Beyond this number, neighbours are counted but not listed.
 _MOST_LISTED = 12
-_NOT_SHOWN = frozenset({"id", "group", "position", "velocity", "heading", "goal", "route", "leg", "leader", "dead"})
+_NOT_SHOWN = frozenset({"id", "group", "position", "velocity", "heading", "goal", "leader", "dead", "agenda", "stage"}) | {
+    "stage_since",
+    "stage_until",
+}
 NOBODY = "Click on an agent in the world to see its state. In *Disturb*, a click must be set to the tool that selects."
 
 
@@ -45,6 +48,7 @@ class Portrait:
     direction: Floats | None  #: planned, of length 1 or shorter
     leads: int = 0  #: how many agents follow it
     follows: int | None = None  #: the id of its leader
+    doing: tuple[tuple[str, str], ...] = ()  #: its stage, for how long, and the next one
 
 
 def portrait(sim: Simulation, agent: int) -> Portrait | None:
@@ -69,6 +73,7 @@ def portrait(sim: Simulation, agent: int) -> Portrait | None:
         direction=planned_direction(sim, row),
         leads=_followers(sim, row),
         follows=_leader_of(sim, row),
+        doing=tuple(_doing(sim, row)),
     )
 
 
@@ -83,16 +88,27 @@ def _followers(sim: Simulation, row: int) -> int:
 
 
 def _goal_of(sim: Simulation, row: int) -> str:
-    """Where an agent goes to, and where it goes next."""
-    agents, route = sim.agents, int(sim.agents.route[row])
-    name = goal_name(sim.world, int(agents.goal[row]), agents.goal_point[row])
-    if route < 0:
-        return name
-    aims, repeat = sim.population.routes[route].aims, sim.population.routes[route].repeat
-    following = int(agents.leg[row]) + 1
-    if following == len(aims) and not repeat:
-        return f"{name} (the last of {len(aims)})"
-    return f"{name}, then {goal_name(sim.world, *aims[following % len(aims)])}"
+    """Where an agent goes to."""
+    return goal_name(sim.world, int(sim.agents.goal[row]), sim.agents.goal_point[row])
+
+
+def _doing(sim: Simulation, row: int) -> list[tuple[str, str]]:
+    """What an agent does, since when and how much longer, and what it does next; nothing without stages."""
+    agents, agendas = sim.agents, sim.population.agendas
+    present = agendas.present(agents, row)
+    if present is None:
+        return []
+    number, place = int(agents.agenda[row]), int(agents.stage[row])
+    left = float(agents.stage_until[row]) - sim.time
+    text = f"{present}" + (f" (stage {place + 1} of {len(agendas[number].stages)})" if place >= 0 else "")
+    if left > 0.0:
+        text += f", {left:.1f} s left"
+    found = [("stage", text), ("in it for", f"{sim.time - float(agents.stage_since[row]):.1f} s")]
+    if number >= 0:
+        stages, repeat = agendas[number].stages, agendas[number].repeat
+        is_last = place + 1 == len(stages) and not repeat
+        found.append(("next", "nothing" if is_last else str(stages[(place + 1) % len(stages)])))
+    return found
 
 
 def _columns(sim: Simulation, row: int) -> dict[str, tuple[float, str]]:
@@ -211,6 +227,7 @@ def described(seen: Portrait) -> str:
         ("group", plain(seen.group)),
         ("speed", f"{seen.speed:.2f} m/s"),
         ("goal", plain(seen.goal)),
+        *((name, plain(text)) for name, text in seen.doing),
         *([("follows", f"agent {seen.follows}")] if seen.follows is not None else []),
         *([("leads", f"{seen.leads} agent{'s' * (seen.leads != 1)}")] if seen.leads else []),
         ("position", ", ".join(f"{c:.2f}" for c in seen.position) + " m"),
