@@ -32,6 +32,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "agents": {*BASE, "_kernels", "registry", "world"},
     "broad_phase": CORE,
     "contracts": {*CORE, "broad_phase"},
+    "deciding": {*CORE, "contracts"},
     "planning": {*CORE, "contracts", "registry"},
     "environment": {*CORE, "contracts"},
     "local": {*CORE, "contracts"},

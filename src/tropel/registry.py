@@ -215,6 +215,15 @@ HABITS = Kind(
     ],
 )
 
+DECISIONS = Kind(
+    "decision",
+    "tropel.contracts:Decision",
+    [
+        Entry("tired", "tropel.deciding.tired:Tired", parameters="tropel.deciding.tired:TiredParameters"),
+        Entry("bolder", "tropel.deciding.bolder:Bolder", parameters="tropel.deciding.bolder:BolderParameters"),
+    ],
+)
+
 STAGES = Kind(
     "stage",
     "tropel.agents.stages.stage:Stage",

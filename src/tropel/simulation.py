@@ -25,7 +25,7 @@ from tropel.checks import Finding, check_simulation
 from tropel.checks.standstill import StandstillWatch
 from tropel.contact.collisions import CollisionWatch
 from tropel.contact.walls import step_off
-from tropel.contracts import Environment, Habit, Model, Planner
+from tropel.contracts import Decision, Environment, Habit, Model, Planner
 from tropel.defaults import default_environment, with_defaults
 from tropel.encounters.watch import ENCOUNTER_DISTANCE, EncounterWatch
 from tropel.errors import ModelError, ParameterError, TropelError
@@ -93,6 +93,7 @@ class Simulation(CurrentState):
         environment: Annotated[Environment | None, CHECKED_ELSEWHERE] = None,
         local: Annotated[Model | Mapping[str, Model | None] | None, CHECKED_ELSEWHERE] = None,
         habits: Annotated[Sequence[Habit] | Mapping[str, Sequence[Habit]] | None, CHECKED_ELSEWHERE] = None,
+        decisions: Annotated[Sequence[Decision] | Mapping[str, Sequence[Decision]], CHECKED_ELSEWHERE] = (),
         dt: Annotated[float, STEP] = 0.05,
         seed: int = 0,
         threads: PositiveCount | None = None,
@@ -115,11 +116,13 @@ class Simulation(CurrentState):
             environment=default_environment() if environment is None else environment,
             local=local,
             habits=habits,
+            decisions=decisions,
             world=world,
         )
         for item in declared:
             self.layers.check_newcomers(item, group=item.name if isinstance(item, Group) else item.group)
         self.population.spawn_all(self.layers.columns(), self.layers.placing())
+        self.layers.check_sets(self.agents)
         self.events = EventQueue()
         self.replayed: Replay | None = None
         self.spared: set[str] = set()  #: behaviours that a budget has switched off

@@ -96,6 +96,8 @@ ONE_OF_EACH = [
     events.MoveTarget(name="bar", position=(6, 2)),
     events.RemoveTarget(name="bar"),
     events.SetGoal(goal="bar", group="a"),
+    events.SetStages(stages=[{"go": "bar"}, {"wait": 2.0}, {"go": "east"}], group="a"),
+    events.Signal(name="now"),
     events.SetLeader(group="a", leader="central"),
     events.SetParameter(name="desired_speed", value=Normal(1.0, 0.1), group="b"),
     events.SetParameter(name="radius", value=0.1),

@@ -88,7 +88,8 @@ class Population:
         aim = self.agendas.first_goal(number)
         if aim is None:  # the first stage begins in the next step
             return {**values, "agenda": number, "goal": NO_GOAL, "stage": np.full(len(ids), NOT_BEGUN)}
-        return {**values, "agenda": number, "goal": aim.number, "goal_point": aim.point}
+        critical = np.where(values["stage"] == NOT_BEGUN, 0, stages[0].critical)
+        return {**values, "agenda": number, "goal": aim.number, "goal_point": aim.point, "critical": critical}
 
     @property
     def setting(self) -> Setting:

@@ -37,12 +37,17 @@ class Declaration:
     columns: tuple[Column, ...] = ()  #: agent parameters that it reads; groups, files and events may set them
     memory: tuple[Column, ...] = ()  #: columns that only this layer writes, in every step, into `out.memory`
     periodic_space: bool = False  #: it is correct in periodic worlds, where neighbours may be beyond the seam
+    sets: tuple[str, ...] = ()  #: attributes of its members that it changes: parameters, `goal`, `goal_point`
 
     def __post_init__(self) -> None:
         for name in ("columns", "memory"):
             given = getattr(self, name)
             if not (isinstance(given, tuple) and all(isinstance(column, Column) for column in given)):
                 raise ParameterError(f"{type(self).__name__}: {name} must be a tuple of Column(…), not {given!r:.60}")
+        if not (isinstance(self.sets, tuple) and all(isinstance(name, str) for name in self.sets)):
+            raise ParameterError(
+                f'{type(self).__name__}: sets must be a tuple of names, such as ("desired_speed",), not {self.sets!r:.60}'
+            )
         both = {column.name for column in self.columns} & {column.name for column in self.memory}
         if both:
             raise ParameterError(f"{type(self).__name__}: '{min(both)}' is both a parameter and memory; choose one")
@@ -82,7 +87,7 @@ class ModelDeclaration(Declaration):
 
 #: Declarations that are easily mistaken for attributes of the layer, where they would silently do nothing.
 _NOT_ATTRIBUTES = {
-    "columns", "memory", "periodic_space", "solid_bodies", "bodies_may_overlap", "follows", "senses", "walk_on"
+    "columns", "memory", "periodic_space", "sets", "solid_bodies", "bodies_may_overlap", "follows", "senses", "walk_on"
 }  # fmt: skip
 
 

@@ -5,7 +5,7 @@ class NorthEast(Planner):
         out.directions[moment.members] = 0.6, 0.8
 
 A layer may have behaviours that can be switched off and on during a run (`Behaviours`, which comes first). `Layer` has
-what all kinds share; `Planner`, `Habit`, `Environment` and `Model` follow.
+what all kinds share; `Planner`, `Decision`, `Habit`, `Environment` and `Model` follow.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from tropel.agents.state import AgentState, Column, Floats, Steered
 from tropel.contracts.declarations import Declaration, EnvironmentDeclaration, ModelDeclaration
-from tropel.contracts.moment import Guidance, Moment
+from tropel.contracts.moment import Decided, Guidance, Moment
 from tropel.errors import CheckpointError, ParameterError, suggest
 from tropel.world.periodic import nearest_images
 
@@ -171,6 +171,19 @@ class Planner(Layer):
     def ground(self) -> Ground | None:
         """What it has published so far."""
         return None
+
+
+class Decision(Layer):
+    """Changes what agents are like while they run: slower when tired, bolder when it counts."""
+
+    method = "decide"
+
+    @abstractmethod
+    def decide(self, moment: Moment, out: Decided) -> None:
+        """Write `out.attributes[…]` of the members, for the names in `declares.sets`, and `out.memory[…]`.
+
+        Both start as copies of the state. Decisions come one after the other, each with what the one before decided.
+        """
 
 
 class Habit(Layer):

@@ -33,6 +33,15 @@ class Guidance:
     directions: Floats  #: (N, dim): a unit vector, shorter to go slower, zero to stand
     ground: Ground | None = None  #: for models that follow it
     memory: dict[str, NDArray[Any]] = field(default_factory=dict)  #: new columns of planners that have memory
+    attributes: dict[str, NDArray[Any]] = field(default_factory=dict)  #: new values of what a planner `sets`
+
+
+@dataclass(frozen=True, kw_only=True)
+class Decided:
+    """What a decision writes: copies of the columns that it declares, which are swapped in afterwards."""
+
+    attributes: dict[str, NDArray[Any]]  #: what it `sets`
+    memory: dict[str, NDArray[Any]]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -25,6 +25,7 @@ from tropel.agents.state import AgentState, Column
 from tropel.contact.bodies import Bodies
 from tropel.contact.wanted import HowTheyMove
 from tropel.contracts import (
+    Decision,
     Declaration,
     Environment,
     EnvironmentDeclaration,
@@ -41,6 +42,7 @@ from tropel.contracts.declarations import check_declared
 from tropel.contracts.layers import ValueMaps
 from tropel.errors import ParameterError, suggest
 from tropel.foundation.quantities import is_number
+from tropel.run.deciding import GOAL_COLUMNS, decisions_of
 from tropel.run.phases import Phase, follows_ground, in_order_of_preparing, phases_of, plannings
 from tropel.world import World
 from tropel.world.ground import Ground
@@ -61,6 +63,7 @@ class GroupLayers:
         environment: Environment,
         local: Model | Mapping[str, Model],
         habits: Mapping[str, Sequence[Habit]],
+        decisions: Sequence[Decision] | Mapping[str, Sequence[Decision]] = (),
         world: World,
     ) -> None:
         self.groups = groups
@@ -69,7 +72,9 @@ class GroupLayers:
         self.planners: list[Planner] = _per_group(groups, planning, Planner, "planning")
         self.models: list[Model] = _per_group(groups, local, Model, "local")
         self.habits: list[Sequence[Habit]] = [habits.get(name, ()) for name in groups] or [()]
+        self.decisions: list[tuple[Decision, tuple[int, ...]]] = decisions_of(groups, decisions)
         kinds = (
+            ("decisions", [decision for decision, _ in self.decisions], Declaration),
             ("planning", self.planners, Declaration),
             ("habits", [habit for own in self.habits for habit in own], Declaration),
             ("environment", [environment], EnvironmentDeclaration),
@@ -81,6 +86,7 @@ class GroupLayers:
                 _check_space(layer, world, what)
         _check_tracked(self.environment, groups, self.models)
         self.planner_memory, self.model_memory = _memory(self.planners), _memory(self.models)
+        self.planner_sets = sorted({name for planner in self.planners for name in planner.declares.sets})
         for name in set(self.planner_memory) & set(self.model_memory):
             raise ParameterError(f"a planner and a model both write the column '{name}'; give one of them another name")
         self.plannings = plannings(self.planners, self.models)
@@ -100,7 +106,9 @@ class GroupLayers:
     def all(self) -> list[Layer]:
         """Every layer once, in a fixed order."""
         habits = [habit for own in self.habits for habit in own]
-        return list({id(layer): layer for layer in (self.environment, *self.planners, *habits, *self.models)}.values())
+        decisions = [decision for decision, _ in self.decisions]
+        layers = (self.environment, *self.planners, *habits, *self.models, *decisions)
+        return list({id(layer): layer for layer in layers}.values())
 
     def prepare(self, moment: Moment, guidance: Guidance) -> None:
         """Prepare all layers; planners get the agents that they plan for, and models can read the published ground."""
@@ -110,6 +118,8 @@ class GroupLayers:
         guidance.ground = self.ground
         for habit in {id(habit): habit for own in self.habits for habit in own}.values():
             habit.prepare(moment)
+        for decision, _ in self.decisions:
+            decision.prepare(moment)
         for model in models:
             model.prepare(replace(moment, given=guidance))
 
@@ -156,6 +166,18 @@ class GroupLayers:
         if not self.somebody_walks_on:
             return goals, time
         return walked_out(state, world, goals, self._walk_on[state.group], time)
+
+    def check_sets(self, state: AgentState) -> None:
+        """Raise when a planner or decision sets an attribute that agents do not have, or that is not for it to set."""
+        for layer in (*self.planners, *(decision for decision, _ in self.decisions)):
+            known = [name for name, column in state.declared.items() if column.settable]
+            for name in layer.declares.sets:
+                if name not in known and name not in GOAL_COLUMNS:
+                    raise ParameterError(
+                        f"{type(layer).__name__} sets '{name}', which agents here do not have or which cannot be set; "
+                        f"{suggest(name, [*known, *GOAL_COLUMNS])} (traits such as courage belong to models that "
+                        f"use them, such as Dynamical)"
+                    )
 
     def placing(self) -> list[Placing]:
         """Where newcomers of each group may stand."""

@@ -24,6 +24,7 @@ from tropel.contact.integrate import integrate
 from tropel.contracts import Guidance, Model, Moment, Moves, Near, Rows
 from tropel.contracts.moment import NOBODY_WAITS
 from tropel.errors import ModelError
+from tropel.run.deciding import let_decide, swap_in
 from tropel.run.phases import Phase
 
 if TYPE_CHECKING:
@@ -154,8 +155,11 @@ class Stages:
         )
 
     def decide(self) -> None:
-        """Let others succeed leaders that are gone, and agents go on to the next of their stages."""
-        self._sim.population.decide(self.now())
+        """Let others succeed leaders that are gone, agents go on to their next stages, and decisions change them."""
+        sim = self._sim
+        sim.population.decide(self.now())
+        if sim.layers.decisions:
+            let_decide(sim.layers.decisions, self.moment(), sim.population.members)
 
     def plan(self) -> Moment:
         """Run the planners; the returned moment has their guidance."""
@@ -168,9 +172,11 @@ class Stages:
                 guidance.directions = np.zeros_like(sim.agents.position)
             clear(guidance.directions)
         guidance.memory = {name: sim.agents.columns[name].copy() for name in sim.layers.planner_memory}
+        guidance.attributes = {name: sim.agents.columns[name].copy() for name in sim.layers.planner_sets}
         for planning in sim.layers.plannings:
             planning.plan(self._for_groups(moment, planning.groups), guidance)
         sim.agents.columns |= guidance.memory
+        swap_in(guidance.attributes, "the planner", sim.agents, sim.world, moment.members)
         if sim.layers.somebody_is_directed and len(moment.waiting):
             guidance.directions[moment.waiting] = 0.0
         if sim.layers.somebody_walks_on:

@@ -20,7 +20,7 @@ from tropel.errors import ParameterError, ScenarioError, TropelError, suggest
 from tropel.events.queue import due_step, foreseen_problems
 from tropel.foundation.arguments import PathLike, checked_arguments
 from tropel.foundation.files import LARGEST_SCENARIO, read_text
-from tropel.registry import ENVIRONMENTS, HABITS, MODELS, PLANNERS, Kind
+from tropel.registry import DECISIONS, ENVIRONMENTS, HABITS, MODELS, PLANNERS, Kind
 from tropel.scenario import schema
 from tropel.scenario.locate import dotted, line_of
 from tropel.scenario.world_builder import WorldBuilder
@@ -230,7 +230,8 @@ class _Builder:
             planning=self._per_group("planning", PLANNERS, groups),
             environment=self._layer(spec.environment, ENVIRONMENTS, ("environment",)),
             local=self._per_group("local", MODELS, groups),
-            habits=self._habits(groups),
+            habits=self._lists("habits", HABITS, groups),
+            decisions=self._lists("decisions", DECISIONS, groups) or (),
             dt=spec.dt,
             seed=seed,
             threads=threads,
@@ -292,16 +293,16 @@ class _Builder:
         }
         return shared if not own else {name: own.get(name, shared) for name in groups}
 
-    def _habits(self, groups: list[str]) -> dict[str, list[Any]] | None:
-        """The habits of the groups that have any written down; None if there are none."""
-        written: dict[str, tuple[list[schema.HabitSpec], tuple[str | int, ...]]] = {}
-        if self.spec.habits is not None:
-            written = dict.fromkeys(groups, (self.spec.habits, ("habits",)))
+    def _lists(self, which: str, known: Kind, groups: list[str]) -> dict[str, list[Any]] | None:
+        """The habits, or decisions, of the groups that have any written down; None if there are none."""
+        written: dict[str, tuple[list[schema.LayerSpec], tuple[str | int, ...]]] = {}
+        if getattr(self.spec, which) is not None:
+            written = dict.fromkeys(groups, (getattr(self.spec, which), (which,)))
         for number, group in enumerate(self.spec.groups):
-            if group.habits is not None:
-                written[group.name] = (group.habits, ("groups", number, "habits"))
+            if getattr(group, which) is not None:
+                written[group.name] = (getattr(group, which), ("groups", number, which))
         return {
-            name: [self._layer(spec, HABITS, (*path, place)) for place, spec in enumerate(specs)]
+            name: [self._layer(spec, known, (*path, place)) for place, spec in enumerate(specs)]
             for name, (specs, path) in written.items()
         } or None
 

@@ -20,7 +20,7 @@ from tropel.foundation.field_types import (
     Time,
     WholeNumber,
 )
-from tropel.registry import ENVIRONMENTS, EVENTS, HABITS, MODELS, PLANNERS
+from tropel.registry import DECISIONS, ENVIRONMENTS, EVENTS, HABITS, MODELS, PLANNERS
 from tropel.run.budget import Budget
 from tropel.scenario.layer_tables import layer_tables
 from tropel.world.maps import FloorPlan, read_plan
@@ -240,6 +240,10 @@ class HabitSpec(LayerSpec):
     __get_pydantic_json_schema__ = layer_tables(HABITS)
 
 
+class DecisionSpec(LayerSpec):
+    __get_pydantic_json_schema__ = layer_tables(DECISIONS)
+
+
 class GroupSpec(PersonalFields):
     """Agents that exist from the start."""
 
@@ -251,6 +255,7 @@ class GroupSpec(PersonalFields):
     planning: PlannerSpec | None = None
     local: ModelSpec | None = None
     habits: list[HabitSpec] | None = None
+    decisions: list[DecisionSpec] | None = None
 
     @model_validator(mode="after")
     def _how_many(self) -> GroupSpec:
@@ -335,6 +340,9 @@ class ScenarioSpec(Model):
     planning: Annotated[PlannerSpec | None, Field(description="flow_field with walls, else direct")] = None
     habits: Annotated[
         list[HabitSpec] | None, Field(description="what agents do with planned directions before their model steers")
+    ] = None
+    decisions: Annotated[
+        list[DecisionSpec] | None, Field(description="rules that change what agents are like while they run")
     ] = None
     environment: EnvironmentSpec = EnvironmentSpec(model="grid")
     local: Annotated[ModelSpec | None, Field(description="walk with walls, else seek")] = None

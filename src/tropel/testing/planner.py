@@ -17,22 +17,19 @@ from tropel.foundation.arguments import checked_arguments
 from tropel.simulation import Simulation
 from tropel.testing.shared import (
     Subject,
+    check_attributes,
     check_finite,
     check_halves,
-    check_inputs,
-    check_members,
     check_order,
     check_purity,
     check_resumes,
-    check_returns_nothing,
-    check_strangers,
     check_threads,
-    foreign_marks,
+    check_written,
     most,
-    strangers,
+    named_arrays,
 )
 from tropel.testing.situations import CheckScene, Maker, Situation, maker, scenes
-from tropel.testing.violation import Case, copied, row_of
+from tropel.testing.violation import Case, row_of
 from tropel.world import World
 
 _DT = 0.05
@@ -51,7 +48,8 @@ def check_planner(
 ) -> None:
     """Raise `ContractViolation` unless a planner keeps the promises of `tropel.Planner`.
 
-    Directions are finite and no longer than one. Only rows of members are written, and nothing else is changed. The
+    Directions are finite and no longer than one. Only rows of members are written, and nothing else is changed but
+    the attributes that it declares to set (`declares.sets`), through `out.attributes`, to values that are allowed. The
     same call gives the same bits on any number of threads, in parts or at once, and after a resume. The order of agents
     does not matter.
 
@@ -120,29 +118,17 @@ def _direct(case: Case, layer: Planner, moment: Situation, members: Rows) -> dic
     out = Guidance(
         directions=np.zeros_like(moment.state.position),
         memory={name: moment.state.columns[name].copy() for name in layer.memory_names},
+        attributes={name: moment.state.columns[name].copy() for name in layer.declares.sets},
     )
-    buffers = {"out.directions": out.directions} | {f"out.memory['{name}']": each for name, each in out.memory.items()}
-    others = strangers(members, len(moment.state))
-    marks = {name: foreign_marks(array) for name, array in buffers.items()}
-    for name, array in buffers.items():
-        array[others] = marks[name][others]
-    given = copied(moment.inputs())
-    rows = members.copy()
-    asked = replace(moment.moment(rows), given=None, sensed=None)
-    with case.runs():
-        returned = layer.direct(asked, out)
-    check_returns_nothing(case, returned, "out.directions")
-    check_inputs(case, moment, given)
-    check_members(case, members, rows)
-    now = {"out.directions": out.directions} | {f"out.memory['{name}']": each for name, each in out.memory.items()}
-    for name in sorted(set(buffers) | set(now)):
-        if now.get(name) is not buffers.get(name):
-            case.broken(
-                "results are written into the arrays of out",
-                f"{name} is a different array than before",
-                f"write {name}[moment.members] = …, do not replace the array",
-            )
-    check_strangers(case, moment, others, marks=marks, now=buffers)
+
+    def written() -> dict[str, NDArray[Any]]:
+        return {"out.directions": out.directions} | named_arrays("memory", out.memory, "attributes", out.attributes)
+
+    def call(rows: Rows) -> Any:
+        return layer.direct(replace(moment.moment(rows), given=None, sensed=None), out)
+
+    check_written(case, moment, members, written=written, call=call, main="out.directions")
+    check_attributes(case, moment, members, out.attributes)
     directions = out.directions[members]
     check_finite(case, moment, members, "the direction", directions)
     length = np.linalg.norm(directions, axis=1)
@@ -153,5 +139,5 @@ def _direct(case: Case, layer: Planner, moment: Situation, members: Rows) -> dic
             f"that of {row_of(moment.state, int(members[worst]))} has length {length[worst]:.12g}",
             "divide by its length; shorter means slower, zero means standing still",
         )
-    remembered = {name: array[members] for name, array in buffers.items() if name != "out.directions"}
-    return {"direction": directions, **remembered}
+    others = {name: array[members] for name, array in written().items() if name != "out.directions"}
+    return {"direction": directions, **others}

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from tropel._kernels.compile import threads_restored
 from tropel.contracts import Layer, Rows
+from tropel.run.deciding import what_is_wrong
 from tropel.simulation import Simulation
 from tropel.testing.situations import Maker, Situation
 from tropel.testing.violation import (
@@ -24,6 +25,7 @@ from tropel.testing.violation import (
     bit_difference,
     copied,
     rounding_difference,
+    row_of,
 )
 
 #: A race condition may stay hidden once or twice.
@@ -124,6 +126,61 @@ def check_finite(case: Case, moment: Situation, members: Rows, name: str, rows: 
             f"{name} of row {row} (agent {int(moment.state.id[row])}) is {rows[bad[0]].tolist()}{more}",
             "look for a division by a distance, speed or length of zero",
         )
+
+
+def check_written(
+    case: Case,
+    moment: Situation,
+    members: Rows,
+    *,
+    written: Callable[[], dict[str, NDArray[Any]]],
+    call: Callable[[Rows], Any],
+    main: str,
+) -> None:
+    """Call a layer that writes into arrays by name: only rows of members, into the very arrays, and nothing else.
+
+    `written` returns the arrays as they are now, and `main` is the one that results belong into.
+    """
+    buffers = dict(written())
+    others = strangers(members, len(moment.state))
+    marks = {name: foreign_marks(array) for name, array in buffers.items()}
+    for name, array in buffers.items():
+        array[others] = marks[name][others]
+    given = copied(moment.inputs())
+    rows = members.copy()
+    with case.runs():
+        returned = call(rows)
+    check_returns_nothing(case, returned, main)
+    check_inputs(case, moment, given)
+    check_members(case, members, rows)
+    now = written()
+    for name in sorted(set(buffers) | set(now)):
+        if now.get(name) is not buffers.get(name):
+            case.broken(
+                "results are written into the arrays of out",
+                f"{name} is a different array than before" if name in buffers else f"{name} was added",
+                f"write {name}[moment.members] = …, and declare what it sets (sets=…) or remembers (memory=…)",
+            )
+    check_strangers(case, moment, others, marks=marks, now=buffers)
+
+
+def named_arrays(*told: Any) -> dict[str, NDArray[Any]]:
+    """The arrays of `out.memory` and others like it, by what a layer calls them: pairs of a name and a dict."""
+    return {f"out.{of}['{name}']": each for of, arrays in zip(told[::2], told[1::2], strict=True)
+            for name, each in arrays.items()}  # fmt: skip
+
+
+def check_attributes(case: Case, moment: Situation, members: Rows, attributes: Arrays) -> None:
+    """Check that attributes that a layer has set are allowed."""
+    for name, values in attributes.items():
+        wrong = what_is_wrong(name, values[members], moment.state, moment.world)
+        if wrong is not None:
+            row, why = wrong
+            case.broken(
+                "attributes that it sets are allowed",
+                f"{name} of {row_of(moment.state, int(members[row]))} is {why}",
+                "keep them within the limits of the column",
+            )
 
 
 def check_purity(subject: Subject, moment: Situation) -> None:
