@@ -17,6 +17,7 @@ from tropel.checks.hazards import check_hazards
 from tropel.checks.later import scheduled_changes
 from tropel.checks.numbers import check_numbers
 from tropel.checks.reach import check_reach
+from tropel.checks.stages import check_stages
 
 if TYPE_CHECKING:
     from tropel.simulation import Simulation
@@ -31,6 +32,7 @@ def check_simulation(sim: Simulation) -> list[Finding]:
     later = scheduled_changes(sim)
     found = [
         *check_goals(sim, later),
+        *check_stages(sim),
         *check_reach(sim, later),
         *check_area(sim),
         *check_regions(sim),

@@ -9,6 +9,7 @@ from tropel.events import kinds
 from tropel.events.base import Event
 from tropel.events.gradual import Alarm, Drift, Surge, Tire, UnderWay
 from tropel.events.queue import Repeated
+from tropel.events.stages import SetStages, Signal
 
 if TYPE_CHECKING:
     from tropel.simulation import Simulation
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 #: Events after which people that cannot move may be able to.
 _FREEING = (
     *(kinds.OpenDoor, kinds.OpenExit, kinds.MoveObstacle, kinds.RemoveObstacle, kinds.AddTarget, kinds.MoveTarget),
-    *(kinds.SetGoal, kinds.SetParameter, kinds.SetBehaviour, kinds.RemoveAgents, Drift, Surge, Tire, Alarm),
+    *(kinds.SetGoal, SetStages, Signal, kinds.SetParameter, kinds.SetBehaviour, kinds.RemoveAgents, Drift, Surge, Tire, Alarm),
 )
 
 
@@ -55,7 +56,7 @@ def scheduled_changes(sim: Simulation) -> Later:
             later.obstacles.setdefault(event.name, time)
         elif isinstance(event, kinds.AddTarget):
             later.targets.setdefault(event.name, time)
-        elif isinstance(event, kinds.SetGoal):
+        elif isinstance(event, kinds.SetGoal | SetStages):
             later.goals.setdefault(event.group, time)
         elif isinstance(event, kinds.SetParameter | Drift | Surge) and event.name == "desired_speed":
             later.speeds.setdefault(event.group, time)

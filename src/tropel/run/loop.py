@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tropel.checks.finding import Finding, tell
+from tropel.checks.stages import never_empty
 from tropel.errors import ParameterError, is_finite
 from tropel.events.queue import step_at
 from tropel.foundation.arguments import LATEST
@@ -223,6 +224,11 @@ class Run:
 
     def go(self) -> Summary:
         sim = self.sim
+        if self.stop_rule.until == "empty" and (why := never_empty(sim)):
+            raise ParameterError(
+                f"a run until 'empty' would never end: {why}; change the stages so that everybody gets to an exit, or "
+                f"run until a time"
+            )
         if sim.step_number == 0:
             self.found = tuple(sim.check())
             tell(self.found)

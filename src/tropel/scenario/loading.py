@@ -16,6 +16,7 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 from tropel.agents.groups import Group, Source
+from tropel.checks.stages import check_stages, never_empty
 from tropel.errors import ParameterError, ScenarioError, TropelError, suggest
 from tropel.events.queue import due_step, foreseen_problems
 from tropel.foundation.arguments import PathLike, checked_arguments
@@ -246,7 +247,29 @@ class _Builder:
             except ParameterError as error:
                 raise self.scenario.error(("watch_encounters",), str(error)) from error
         self._schedule(sim)
+        self._check_stages(sim)
         return sim
+
+    def _check_stages(self, sim: Simulation) -> None:
+        """A file has all events of its run, so that whoever waits for another one waits in vain."""
+        for finding in check_stages(sim):
+            raise self.scenario.error(self._stages_of(finding.group), f"{finding.message}; {finding.remedy}")
+        if self.spec.until == "empty" and (why := never_empty(sim)):
+            named = next((name for name in sim.groups if f"group '{name}'" in why), None)
+            raise self.scenario.error(
+                self._stages_of(named),
+                f'{why}, but the run lasts until = "empty"; end the list with a stage that goes to an exit, or let '
+                f"until be a time in seconds",
+            )
+
+    def _stages_of(self, name: str | None) -> tuple[str | int, ...]:
+        """The key of the stages, or goals, of a group."""
+        for kind, told in (("groups", self.spec.groups), ("sources", self.spec.sources)):
+            for number, each in enumerate(told):
+                own = each.name if isinstance(each, schema.GroupSpec) else each.group
+                if own == name and (each.stages is not None or each.then):
+                    return (kind, number, "then" if each.stages is None else "stages")
+        return ()
 
     def _schedule(self, sim: Simulation) -> None:
         """Schedule the events in the order in which they will happen, so that each check knows the earlier ones."""

@@ -122,7 +122,7 @@ class _AfterEvent(Condition):
         return np.asarray(now.state.stage_since[now.members] <= last * now.dt + 1e-9 * now.dt)
 
     def never(self, outlook: Outlook, aims: Aims) -> str:
-        return "" if outlook.event(*self.event()) else f"no event here is such that {self}"
+        return "" if outlook.event(*self.event()) else "this run has no such event"
 
 
 @readable_errors
