@@ -58,7 +58,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "figures": {*CORE, *FILES, "bench", "contracts", "environment", "local", "planning", "scenario", "simulation"},
     "testing": {*CORE, "broad_phase", "contracts", "run", "simulation"},
     "verification": {*BASE, "agents", "contracts", "defaults", "pictures", "registry", "scenario", "simulation"},
-    "bench": {*CORE, "analysis", "broad_phase", "contracts", "simulation", *LAYERS},
+    "bench": {*CORE, "analysis", "broad_phase", "contracts", "deciding", "simulation", *LAYERS},
     "warmup": {*CORE, "warmup_scenes"},
     "warmup_scenes": {*CORE, "analysis", "contracts", "events", "run", "simulation", *LAYERS},
     "cli": {

@@ -15,11 +15,12 @@ from __future__ import annotations
 
 import math
 
+import numba
 import numpy as np
 from numpy.typing import NDArray
 
 from tropel._kernels.cells import nearest_image
-from tropel._kernels.compile import inlined_kernel, kernel
+from tropel._kernels.compile import inlined_kernel, parallel_kernel
 from tropel._kernels.walls import chord_blocked, nearest_on_segment
 from tropel.agents.goals import Aim
 from tropel.agents.state import NEAREST_TARGET, POINT, AgentState
@@ -42,7 +43,7 @@ def _is_near(i, position, to, g, within, sight, goals, walls):
     return away <= within or (away <= sight and _sees(i, position, to[g, 0], to[g, 1], walls))
 
 
-@kernel
+@inlined_kernel
 def _is_at(i, g, position, radius, sight, goals, walls):
     """Whether agent i has arrived at goal g. `sight` is zero for agents that have to touch it."""
     if goals.is_target[g]:
@@ -69,9 +70,9 @@ def _is_at(i, g, position, radius, sight, goals, walls):
     return False
 
 
-@kernel
+@parallel_kernel
 def _note_arrivals(rows, position, radius, sight, goal, point, goals, walls, out):
-    for n in range(rows.size):
+    for n in numba.prange(rows.size):
         i = rows[n]
         out[n] = False
         if goal[i] == POINT:

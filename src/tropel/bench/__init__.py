@@ -21,6 +21,7 @@ _MODULES = {
     "kinetic": "tropel.bench.kinetic",
     "planning": "tropel.bench.planning",
     "roadmap": "tropel.bench.roadmap",
+    "stages": "tropel.bench.stages",
     "steering": "tropel.bench.steering",
 }
 

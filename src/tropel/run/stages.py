@@ -140,10 +140,12 @@ class Stages:
     def now(self) -> Now:
         """The crowd as stages of agents see it."""
         sim = self._sim
+        living = sim.population.members(range(len(sim.groups)))
         return Now(
             state=sim.agents,
             world=sim.world,
-            members=sim.population.members(range(len(sim.groups))),
+            members=living,
+            living=living,
             time=sim.time,
             dt=sim.dt,
             step=sim.step_number,

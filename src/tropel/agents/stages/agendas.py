@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -66,7 +66,7 @@ class _Lists(NamedTuple):
     start: Ints  #: (A + 1,): where each list begins; the last is for agents without one
     length: Ints  #: (A + 1,)
     repeat: NDArray[np.bool_]  #: (A + 1,)
-    kind: Ints  #: (S,): stages of one kind are asked together
+    kind: NDArray[np.int16] | NDArray[np.int32]  #: (S,): stages of one kind are asked together
     goes_on: NDArray[np.bool_]  #: (S,): whether another stage follows
     critical: NDArray[np.uint8]  #: (S,)
     kinds: list[int]  #: one stage of each kind
@@ -136,7 +136,7 @@ class Agendas:
             repeat = np.array([*(agenda.repeat for agenda in self._known), False])
             goes_on[(start + length - 1)[:-1][~repeat[:-1]]] = False
             self._lists = _Lists(
-                start, length, repeat, np.array(kind, dtype=np.int64), goes_on,
+                start, length, repeat, np.array(kind, dtype=np.int16 if len(kinds) < 1 << 15 else np.int32), goes_on,
                 np.array([each.stage.critical for each in planned], dtype=np.uint8), kinds, planned, numbers,
             )  # fmt: skip
         return self._lists
@@ -162,28 +162,30 @@ class Agendas:
 
     def _place_in_all(self, state: AgentState, rows: Ints, lists: _Lists) -> Ints:
         """Where the present stage of each agent is among the stages of all lists."""
-        stage = state.stage[rows].astype(np.int64)
-        return np.where(stage == NOT_BEGUN, 0, lists.start[state.agenda[rows]] + stage)
+        # In the order of most crowds, all rows are meant: their columns need not be copied.
+        everybody = len(rows) == len(state)
+        stage, agenda = (state.stage, state.agenda) if everybody else (state.stage[rows], state.agenda[rows])
+        return np.where(stage == NOT_BEGUN, 0, lists.start[agenda] + stage)
 
     def move_on(self, now: Now) -> Ints:
         """Let agents whose stage is over begin the next one; returns their rows, ascending."""
-        state, lists = now.state, self._arrays()
-        busy = (state.stage == NOT_BEGUN) | (state.agenda != NOTHING)
-        busy &= state.dead == 0
-        busy[state.owned :] = False
-        rows = np.flatnonzero(busy).astype(np.int64)
-        # Conditions that count others ask all processes, also those where nobody is in the stage.
-        if not now.reduce.any(len(rows) > 0):
-            return rows
+        state, lists, rows = now.state, self._arrays(), now.living
         places = self._place_in_all(state, rows, lists)
-        follows = lists.goes_on[places]
-        rows, places = rows[follows], places[follows]
-        kinds = lists.kind[places]
-        there = now.reduce.counts(np.bincount(kinds, minlength=len(lists.kinds)).astype(np.int64))
+        # Agents without a list have the place of the delay, unless they are beyond it.
+        follows = np.flatnonzero(lists.goes_on[places] & ((places > 0) | (state.stage[rows] == NOT_BEGUN)))
+        # Conditions that count others ask all processes, also those where nobody is in the stage.
+        if not now.reduce.any(len(follows) > 0):
+            return rows[:0]
+        rows = rows[follows]
+        kinds = lists.kind[places[follows]]
+        counts = np.bincount(kinds, minlength=len(lists.kinds))
+        there = now.reduce.counts(counts.astype(np.int64))
+        by_kind = np.argsort(kinds, kind="stable")
+        ends = np.cumsum(counts)
         over = np.zeros(len(rows), dtype=np.bool_)
         for kind in np.flatnonzero(there).tolist():
-            asked = np.flatnonzero(kinds == kind) if np.count_nonzero(there) > 1 else slice(None)
-            over[asked] = self._is_over(replace(now, members=rows[asked]), lists, lists.kinds[kind])
+            asked = by_kind[ends[kind] - counts[kind] : ends[kind]]
+            over[asked] = self._is_over(now.of(rows[asked]), lists, lists.kinds[kind])
         rows = rows[over]
         self._begin(rows, (state.stage[rows] + 1).astype(np.int64), now, lists)
         return rows
@@ -195,7 +197,7 @@ class Agendas:
         if planned.stage.until is not None:
             agenda = lists.agenda[place]
             within = {"agenda": agenda, "place": place - int(lists.start[agenda]), "repeats": bool(lists.repeat[agenda])}
-            over = over | planned.stage.until.holds(replace(now, **within), planned.condition_aims)
+            over = over | planned.stage.until.holds(now.of(now.members, **within), planned.condition_aims)
         return over
 
     def _begin(self, rows: Ints, stage: Ints, now: Now, lists: _Lists) -> None:
@@ -210,7 +212,7 @@ class Agendas:
         state.critical[rows] = lists.critical[places]
         for place in np.unique(places).tolist():
             planned, first = lists.planned[place], int(lists.start[lists.agenda[place]])
-            planned.stage.begin(replace(now, members=rows[places == place]), planned.aims, place=place - first)
+            planned.stage.begin(now.of(rows[places == place]), planned.aims, place=place - first)
 
     def skip(self, rows: Ints, now: Now) -> Ints:
         """Let agents begin the next stage of their list, whatever they are doing; returns those that have none."""

@@ -67,16 +67,15 @@ class Come(Condition):
             raise ParameterError(f"{who}: there is no group '{self.group}'; {suggest(self.group, setting.groups)}")
 
     def holds(self, now: Now, aims: Aims) -> Mask:
-        groups = len(now.state.group_names)
-        living = now.living
-        group = now.state.group[living]
+        groups, living = len(now.state.group_names), now.living
+        group = now.state.group[living] if aims or not isinstance(self.come, int) else None
         if aims:
             there = living[at_aim(now.state, now.world, living, aims[0], seen_within=now.seen_within[group])]
         else:
             there = now.members
         counts = np.bincount(now.state.group[there], minlength=groups)
         wanted = np.full(groups, self.come) if isinstance(self.come, int) else np.bincount(group, minlength=groups)
-        if not aims and not isinstance(self.come, int):
+        if not aims and self.come == "all":
             # Of the own list alone; somebody who is further in it has been here already.
             own = living[now.state.agenda[living] == now.agenda]
             wanted = np.bincount(now.state.group[own], minlength=groups)

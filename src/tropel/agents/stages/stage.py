@@ -41,6 +41,7 @@ class Now:
     state: AgentState
     world: World
     members: Rows  #: rows of the agents that are in the stage, or begin it; all alive
+    living: Rows  #: rows of all living agents that this process moves
     time: float  #: step · dt [s]
     dt: float  #: [s]
     step: int
@@ -53,12 +54,11 @@ class Now:
     place: int = 0  #: of the stage in that list
     repeats: bool = False  #: whether that list begins again after its last stage
 
-    @property
-    def living(self) -> Rows:
-        """Rows of all living agents that this process moves."""
-        alive = self.state.dead == 0
-        alive[self.state.owned :] = False
-        return np.flatnonzero(alive).astype(np.int64)
+    def of(self, members: Rows, **more: Any) -> Now:
+        """The same moment for other members."""
+        other = object.__new__(Now)
+        other.__dict__.update(self.__dict__, members=members, **more)
+        return other
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,7 +8,6 @@ what a model makes of that (it is pushed, it steps aside) is up to the model.
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import replace
 from typing import Annotated, Any
 
 import numpy as np
@@ -212,7 +211,7 @@ def stand_aside(now: Now) -> None:
     to_spot = rows[inside & ~on_cells]
     state.goal[rows[~inside]], state.goal_point[rows[~inside]] = NO_GOAL, 0.0
     if len(to_spot):
-        state.goal_point[to_spot] = waiting_spots(replace(now, members=to_spot))
+        state.goal_point[to_spot] = waiting_spots(now.of(to_spot))
         state.goal[to_spot] = POINT
 
 
