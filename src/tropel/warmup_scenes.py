@@ -369,6 +369,16 @@ def _influence_of_hazards() -> None:
     influence_filter(lattice_cells(World(shapely.box(0, 0, 4, 4))), (2.0, 2.0), 0.5, 2.0, 1.0)
 
 
+def _stages() -> None:
+    from tropel import Go, Group, Simulation, Tired, Wait, World
+
+    world = World(shapely.box(0, 0, 10, 10), regions={"lounge": shapely.box(1, 1, 6, 6)}, targets={"stall": (8, 8)})
+    told = [Go("lounge"), Wait(0.1), Go("stall")]
+    _use(Simulation(world, Group("a", count=4, region=shapely.box(2, 2, 5, 5), stages=told), decisions=[Tired()]))
+    box = World.box((0.0,) * 3, (9.0,) * 3, regions={"lounge": ((1.0,) * 3, (8.0,) * 3)})
+    _use(Simulation(box, Group("a", count=4, region=((2.0,) * 3, (6.0,) * 3), stages=told[:2])))
+
+
 def _ask(planner: Any) -> None:
     """What pictures and reports ask of a planner that has been used in the room."""
     from tropel import World
@@ -408,6 +418,7 @@ PARTS: dict[str, Callable[[], None]] = {
     "a crowd on a torus": _crowd_on_a_torus,
     "straight to the goal": _straight_to_the_goal,
     "habits": _habits,
+    "stages": _stages,
     "kinetic neighbourhoods": _kinetic_neighbourhoods,
     "encounters": _encounters,
     "influence of hazards": _influence_of_hazards,

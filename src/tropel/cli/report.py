@@ -30,7 +30,8 @@ def report(
 ) -> None:
     """Report on an evacuation: who left when and where, times, exits, density and flow, as tables and pictures.
 
-    Writes people, evacuated, exits, crowding, density, flow and Voronoi densities as tables, report.png and maps.png.
+    Writes people, evacuated, exits, crowding, density, flow and Voronoi densities as tables, report.png and maps.png,
+    and who began which stage when (stages), if people had any.
     """
     write_report(run, out=out, table_format=table_format, cell=cell, cut_off=cut_off, pictures=pictures, quiet=quiet)
 
@@ -47,7 +48,7 @@ def write_report(
     quiet: bool = False,
 ) -> None:
     """The implementation of the command; `with_table` also shows the numbers in the terminal."""
-    from tropel.analysis import evacuation_report, write_tables
+    from tropel.analysis import evacuation_report, write_columns, write_tables
     from tropel.analysis.tables import FORMATS
     from tropel.pictures import draw_crowd_maps, draw_report
     from tropel.recording import read_trajectory
@@ -72,6 +73,8 @@ def write_report(
             note = "the run did not record who left when; times and exits come from its frames, accurate to one frame"
             Console(stderr=True).print(f"[yellow]note:[/] {note}", soft_wrap=True, highlight=False)
         written = write_tables(found, folder, format=table_format)
+        if len((stages := recorded.stages())["id"]):
+            written += write_columns({"stages": stages}, folder, format=table_format)
         if pictures:
             written += [draw_report(found, folder / "report.png")]
             written += [draw_crowd_maps(found, recorded, folder / "maps.png")]

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tropel.errors import GeometryError, RecordingError, is_finite
-from tropel.recording.frames import AXES, DEATHS, HAZARDS, Ints, RecordedEvent
+from tropel.recording.frames import AXES, DEATHS, HAZARDS, STAGES, Ints, RecordedEvent
 
 #: Frames and steps have numbers up to this one, and runs last at most so long [s]: three years.
 LAST_NUMBER = 1 << 50
@@ -211,6 +211,10 @@ def checked_event(frame: Any, step: Any, event: Any) -> RecordedEvent:
         what = f"the event of step {step}"
         if kind == DEATHS:
             _check_ids(event.get("ids"), what)
+        elif kind == STAGES:
+            for text, ids in table_of(event.get("begun"), what).items():
+                check_text(text, what)
+                _check_ids(ids, what)
         elif kind == HAZARDS:
             for name, entry in table_of(event.get("hazards"), what).items():
                 _check_hazard(table_of(entry, f"{what}: {name}"), f"{what}: {name}")
@@ -221,7 +225,7 @@ def checked_event(frame: Any, step: Any, event: Any) -> RecordedEvent:
 
 def _check_ids(ids: Any, what: str) -> None:
     if not isinstance(ids, list) or not all(type(number) is int and 0 <= number <= LAST_NUMBER for number in ids):
-        raise RecordingError(f"{what} names the dead as {ids!r:.40}, not as ids: {_DAMAGED}")
+        raise RecordingError(f"{what} names agents as {ids!r:.40}, not as ids: {_DAMAGED}")
 
 
 def _check_hazard(entry: dict[str, Any], what: str) -> None:

@@ -1,6 +1,6 @@
 """What is written and read per frame, and the notes that the engine adds during a run.
 
-Notes record deaths and where hazards were. They are stored among the events of a file, so that cutting a run back and
+Notes record deaths, where hazards were and who began which stage. They are stored among the events of a file, so that cutting a run back and
 resuming it treats both alike.
 """
 
@@ -76,6 +76,7 @@ class RecordedFrame:
 
 DEATHS = "noted_deaths"
 HAZARDS = "noted_hazards"
+STAGES = "noted_stages"
 
 
 def deaths_note(ids: Sequence[int]) -> str:
@@ -88,8 +89,13 @@ def hazards_note(hazards: Mapping[str, Mapping[str, Any]]) -> str:
     return json.dumps({"kind": HAZARDS, "hazards": hazards}, ensure_ascii=False)
 
 
+def stages_note(begun: Mapping[str, Sequence[int]]) -> str:
+    """A note of the agents that began a stage in its step: what they do → ids."""
+    return json.dumps({"kind": STAGES, "begun": begun}, ensure_ascii=False)
+
+
 def is_note(entry: RecordedEvent) -> bool:
-    return _kind(entry) in (DEATHS, HAZARDS)
+    return _kind(entry) in (DEATHS, HAZARDS, STAGES)
 
 
 def _kind(entry: RecordedEvent) -> Any:
@@ -105,6 +111,18 @@ class Notes:
             "id": np.array([number for number, _ in died], dtype=np.int64),
             "time": np.array([entry.step * dt for _, entry in died], dtype=np.float64),
             "frame": np.array([entry.frame for _, entry in died], dtype=np.int64),
+        }
+        began = [
+            (text, number, entry.step * dt)
+            for entry in entries
+            if _kind(entry) == STAGES
+            for text, numbers in entry.event["begun"].items()
+            for number in numbers
+        ]
+        self.stages: dict[str, NDArray[Any] | list[str]] = {
+            "time": np.array([time for _, _, time in began], dtype=np.float64),
+            "id": np.array([number for _, number, _ in began], dtype=np.int64),
+            "stage": [text for text, _, _ in began],
         }
         seen = [entry for entry in entries if _kind(entry) == HAZARDS]
         self._frames = [entry.frame for entry in seen]

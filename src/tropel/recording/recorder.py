@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from tropel.foundation.arguments import checked_arguments
 from tropel.foundation.quantities import Quantity
-from tropel.recording.frames import deaths_note, hazards_note
+from tropel.recording.frames import deaths_note, hazards_note, stages_note
 from tropel.recording.people import DIED, LEFT, NOWHERE, REMOVED, THERE, People
 from tropel.recording.scene import Scene
 from tropel.recording.writing import TrajectoryWriter, open_trajectory
@@ -119,6 +119,14 @@ class Recorder(Observer):
     def deaths(self, sim: Simulation, ids: NDArray[np.int64]) -> None:
         """Store the agents that died at the beginning of a step."""
         self.store_event(sim.step_number, deaths_note(ids.tolist()))
+
+    def stages_begun(self, sim: Simulation, rows: NDArray[np.int64]) -> None:
+        """Store who began which stage in this step."""
+        begun: dict[str, list[int]] = {}
+        for row in rows.tolist():
+            text = str(sim.population.agendas.present(sim.agents, row))
+            begun.setdefault(text, []).append(int(sim.agents.id[row]))
+        self.store_event(sim.step_number, stages_note(begun))
 
     def store_event(self, step: int, text: str) -> None:
         """Store what happened at the beginning of a step, which may be in the past."""

@@ -61,6 +61,10 @@ class Trajectory(ABC):
         """The agents that died: `id`, `time` [s] and `frame` (the first in which they are dead), in order of death."""
         return {name: column.copy() for name, column in self._notes.deaths.items()}
 
+    def stages(self) -> dict[str, NDArray[Any] | list[str]]:
+        """Who began which stage of a list, and when: `time` [s], `id` and `stage` (a text), by time."""
+        return {name: column.copy() for name, column in self._notes.stages.items()}
+
     def hazards(self, k: int) -> dict[str, dict[str, Any]]:
         """The hazards in frame k: {"kind": …, "position": […], "inner": …, "outer": …} [m]."""
         self._index_of(k)

@@ -92,6 +92,10 @@ def _checked(sim: Simulation, until: Any, limit: float | None) -> tuple[Any, flo
     return until, last
 
 
+#: So many stages are listed in the table of a run.
+_MOST_STAGES = 12
+
+
 @dataclass(frozen=True, kw_only=True)
 class Summary:
     """What a run was: how many agents, how long, how fast."""
@@ -121,6 +125,7 @@ class Summary:
     collisions: CollisionReport | None = None  #: of bodies; None if they were not watched
     encounters: EncounterReport | None = None  #: None if they were not watched
     environment: dict[str, int] = field(default_factory=dict)  #: what the environment has done so far, if it counts
+    doing: dict[str, int] = field(default_factory=dict)  #: how many of those still there were in which stage
     findings: tuple[Finding, ...] = ()  #: what looked wrong before the run and during it
 
     @property
@@ -141,6 +146,8 @@ class Summary:
         table.add_row("agents", f"{self.agents:,}")
         table.add_row("simulated time", f"{self.simulated_time:.1f} s ({self.steps:,} steps)")
         table.add_row("evacuated", f"{self.evacuated:,}" + (f" ({self.remaining:,} remain)" if self.remaining else ""))
+        for stage, count in list(self.doing.items())[:_MOST_STAGES]:
+            table.add_row(f"  in the stage: {stage}", f"{count:,}")
         if self.deaths:
             table.add_row("died", f"{self.deaths:,}")
         for name, count in self.exits.items():
@@ -340,6 +347,7 @@ class Run:
             collisions=None if sim.collision_watch is None else sim.collision_watch.report(),
             encounters=None if sim.encounter_watch is None else sim.encounter_watch.report(),
             environment=sim.environment.tally(),
+            doing=sim.population.agendas.doing(sim.agents),
             findings=self.findings,
         )
 

@@ -96,6 +96,9 @@ class Observer:
     def deaths(self, sim: Simulation, ids: NDArray[np.int64]) -> None:
         """These agents died at the beginning of this step."""
 
+    def stages_begun(self, sim: Simulation, rows: NDArray[np.int64]) -> None:
+        """The agents in these rows began a stage of their lists in this step."""
+
     def step_done(self, sim: Simulation) -> None:
         """A step selected by the trigger is over; `sim.step_number` counts it already."""
 
@@ -153,6 +156,10 @@ class Observers(Observer):
     def deaths(self, sim: Simulation, ids: NDArray[np.int64]) -> None:
         for observer in self:
             observer.deaths(sim, ids)
+
+    def stages_begun(self, sim: Simulation, rows: NDArray[np.int64]) -> None:
+        for observer in self:
+            observer.stages_begun(sim, rows)
 
     def step_done(self, sim: Simulation) -> None:
         for observer in self:

@@ -159,7 +159,10 @@ class Stages:
     def decide(self) -> None:
         """Let others succeed leaders that are gone, agents go on to their next stages, and decisions change them."""
         sim = self._sim
-        sim.population.decide(self.now())
+        now = self.now()
+        sim.population.decide(now)
+        if sim.observers and len(begun := sim.population.agendas.begun(now)):
+            sim.observers.stages_begun(sim, begun)
         if sim.layers.decisions:
             let_decide(sim.layers.decisions, self.moment(), sim.population.members)
 

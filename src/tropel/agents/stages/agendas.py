@@ -229,9 +229,25 @@ class Agendas:
         number = int(state.agenda[row])
         return None if number == NOTHING else self._known[number].stages[int(state.stage[row])]
 
-    def in_use(self, state: AgentState) -> list[int]:
-        """The numbers of the lists that living agents have, ascending."""
-        return np.unique(state.agenda[(state.dead == 0) & (state.agenda != NOTHING)]).tolist()
+    def begun(self, now: Now) -> Ints:
+        """Rows of the agents that began a stage in this step, by id; newcomers and others with a new list, too."""
+        if not self._known:
+            return now.living[:0]
+        state, rows = now.state, now.living
+        fresh = (state.stage_since[rows] == now.time) & (state.agenda[rows] != NOTHING) & (state.stage[rows] >= 0)
+        rows = rows[fresh]
+        return rows[np.argsort(state.id[rows], kind="stable")]
+
+    def doing(self, state: AgentState) -> dict[str, int]:
+        """How many living agents are in which stage, most first; agents without a list are left out."""
+        found: dict[str, int] = {}
+        rows = np.flatnonzero((state.dead == 0) & ((state.agenda != NOTHING) | (state.stage == NOT_BEGUN)))
+        lists = self._arrays()
+        places, counts = np.unique(self._place_in_all(state, rows, lists), return_counts=True)
+        for place, count in zip(places.tolist(), counts.tolist(), strict=True):
+            text = str(lists.planned[place].stage)
+            found[text] = found.get(text, 0) + count
+        return dict(sorted(found.items(), key=lambda each: (-each[1], each[0])))
 
     # Checkpoints ------------------------------------------------------------------------------------------------
 
