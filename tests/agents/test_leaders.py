@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from tropel import (
     Direct,
+    Door,
     Dynamical,
     Flocking,
     FlowField,
@@ -381,6 +382,69 @@ def test_a_leader_whose_party_would_split_waits_or_goes_back(split: str | None) 
         assert max(spread) < 5.5
         assert sim.agents.position[:4, 0].min() > 6.0  # they still get on
     assert (lowest < -0.05) == (split == "regroup")
+
+
+def walled_off(habits: list[Any]) -> Simulation:
+    """Four of six followers are in a room whose door is shut, and the leader sees its goal."""
+    people = [(2.0 + 0.6 * k, 2.0) for k in range(4)] + [(2.0, 6.0), (2.6, 6.0), (4.0, 6.0)]
+    party = Group("party", positions=people, goal="end", leader=6)
+    world = field(walls=[[(0, 4), (6, 4)], [(6, 3), (6, 0)]], doors={"hatch": Door([(6, 3), (6, 4)])})
+    return Simulation(world, party, planning=Direct(), local=Seek(), habits=[FollowLeader(), *habits], dt=0.1, seed=3)
+
+
+@pytest.mark.filterwarnings("ignore::tropel.checks.FindingWarning")
+@pytest.mark.parametrize("split", ["wait", "regroup"])
+def test_a_leader_does_not_wait_for_ever_for_followers_that_cannot_come(split: str) -> None:
+    sim = walled_off([WaitForFollowers(within=5.0, split=split, patience=12.0)])
+    sim.run(until=10.0)
+    waits_at = sim.agents.position[6, 0]
+    sim.run(until=13.0)
+    assert sim.agents.position[6, 0] == pytest.approx(waits_at, abs=1.0)
+    assert waits_at < 12.0
+    sim.run(until=45.0)
+    # It has gone on with the two others.
+    assert (sim.agents.position[4:, 0] > 25.0).all()
+    assert (sim.agents.position[:4, 0] < 6.0).all()
+    patient = walled_off([WaitForFollowers(within=5.0, split=split, patience=1000.0)])
+    patient.run(until=45.0)
+    assert patient.agents.position[6, 0] < 12.0
+
+
+def test_a_leader_that_has_gone_on_waits_for_those_that_still_follow() -> None:
+    sim = walled_off([WaitForFollowers(within=5.0, patience=5.0)])
+    sim.set_parameter("desired_speed", 1.4)
+    sim.agents.desired_speed[4:6] = 0.3  # the two others are slow
+    farthest = 0.0
+    while sim.time < 40.0:
+        sim.step()
+        farthest = max(farthest, float(sim.agents.position[6, 0] - sim.agents.position[4:6, 0].max()))
+    assert sim.agents.position[6, 0] > 11.0
+    assert farthest < 6.0
+
+
+@pytest.mark.filterwarnings("ignore::tropel.checks.FindingWarning")
+def test_followers_that_catch_up_are_waited_for_again() -> None:
+    habit = WaitForFollowers(within=5.0, patience=5.0)
+    sim = walled_off([habit])
+    sim.run(until=25.0)
+    assert habit.state()["resigned"].tolist() == [4]
+    sim.world.set_door("hatch", open=True)
+    sim.set_goal((9.0, 3.5), ids=[6])
+    sim.run(until=80.0)
+    assert habit.state()["resigned"].tolist() == [0]
+
+
+def test_waiting_survives_a_checkpoint(tmp_path: Path) -> None:
+    def fresh() -> Simulation:
+        return walled_off([WaitForFollowers(within=5.0, patience=12.0)])
+
+    through, first, then = fresh(), fresh(), fresh()
+    through.run(until=25.0)
+    first.run(until=9.0)
+    first.save(tmp_path / "waiting.npz")
+    then.restore(tmp_path / "waiting.npz")
+    then.run(until=25.0)
+    assert then.state_hash() == through.state_hash()
 
 
 # Determinism ---------------------------------------------------------------------------------------------------------

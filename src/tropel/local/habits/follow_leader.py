@@ -47,7 +47,7 @@ def _adjust(rows, leader, on_trail, position, pursued, radius, period, pull, gap
         if away == 0.0:
             continue
         # On the way to a point of the trail nobody is in the way.
-        free = math.inf if on_trail[n] else min(away, math.sqrt(between2)) - radius[i] - radius[j]
+        free = math.inf if on_trail[i] else min(away, math.sqrt(between2)) - radius[i] - radius[j]
         share = pull * min(max(free - gap, 0.0) / reach, 1.0)
         length2 = 0.0
         for axis in range(dim):
@@ -87,9 +87,9 @@ class FollowLeader(Habit):
         if not len(rows):
             return
         pursued = pursued_places(state, world, led_by, moment.trails)
-        place, on_trail = pursued.place, pursued.on_trail[rows]
+        place, on_trail = pursued
         if not len(place):
-            place = np.zeros_like(state.position)
-            place[rows], on_trail = state.position[led_by[rows]], np.zeros(len(rows), dtype=np.bool_)
+            place, on_trail = np.zeros_like(state.position), np.zeros(len(state), dtype=np.bool_)
+            place[rows] = state.position[led_by[rows]]
         _adjust(rows, led_by, on_trail, state.position, place, state.radius, world.period, self._pull, self._gap,
                 self._reach, directions)  # fmt: skip
