@@ -1,8 +1,8 @@
 """Trails: the paths that leaders have walked lately, and the places that their followers pursue.
 
 A follower pursues its leader. Where a wall hides the leader, it pursues the newest point of the leader's trail that it
-sees, so it comes around corners and through doors as the leader did. Where it sees none of them, it goes straight. Points
-that its whole body can walk to come first: whoever heads for a point seen past a doorpost by a hair ends at the post.
+sees, so it comes around corners and through doors as the leader did. Points that its whole body can walk to come first:
+whoever heads for a point seen past a doorpost by a hair ends at the post. Where it sees no point, it goes straight.
 
 A leader that comes by a point of its trail again makes that point the newest one and adds none. So a leader that
 circles at its goal, or walks to and fro while it waits, does not wear out the trail that leads stragglers to it. From

@@ -193,7 +193,10 @@ class SetGoal(Event):
 
 
 class SetLeader(Event):
-    """Let one agent of a group lead all others; it takes over the goal of the leader before."""
+    """Let one agent of a group lead all others; it takes over the goal of the leader before.
+
+    Nothing happens if that agent, or the whole group, is gone by then.
+    """
 
     kind: Literal["set_leader"] = "set_leader"
     group: Annotated[str, Named("group")]
@@ -210,7 +213,8 @@ class SetLeader(Event):
             raise ParameterError("nobody here can follow a leader; declare the group with leader or follow")
 
     def apply(self, sim: Simulation) -> None:
-        sim.set_leader(self.group, self.leader, id=self.id)
+        if sim.population.somebody_is_left(self.group, self.id):
+            sim.set_leader(self.group, self.leader, id=self.id)
 
 
 class SetParameter(Event):

@@ -23,8 +23,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tropel._kernels.walls import chord_blocked
-from tropel.agents.leaders import LEADER, STEPS_PER_METRE
+from tropel.agents.leaders import LEADER
 from tropel.agents.state import AgentState, Floats
+from tropel.agents.whole_crowd import STEPS_PER_METRE
 from tropel.contracts import Declaration, Habit, Moment
 from tropel.errors import CheckpointError
 from tropel.foundation.arguments import checked_arguments
@@ -47,7 +48,7 @@ PATIENCE = Quantity(
 class _Party(NamedTuple):
     """The followers of each leader, a row for each leader."""
 
-    count: Ints
+    size: Ints
     behind: Ints  #: how many are left behind
     middle: Floats  #: of all followers [m]
     middle_behind: Floats  #: of those left behind [m]
@@ -114,7 +115,7 @@ class WaitForFollowers(Habit):
     def _keeps(self, party: _Party) -> Floats:
         """How much of its planned direction each leader keeps: 1 while its party is together, 0 when it waits."""
         resigned = np.minimum(self._resigned, party.behind)
-        left = (party.behind - resigned) / np.maximum(party.count - resigned, 1)
+        left = (party.behind - resigned) / np.maximum(party.size - resigned, 1)
         return np.clip(2.0 * (1.0 - left / self._share), 0.0, 1.0)
 
     def _keep_up(self, moment: Moment, ids: Ints, party: _Party) -> None:
