@@ -171,8 +171,8 @@ class Bonds:
         """Group newcomers of a group into families and give them leaders.
 
         `led_by` are the rows of the living of the group that they follow; `aim` and `route` are where that group was
-        declared to go. If nobody of it is left, they follow the nearest of their own group that has a goal. If there is
-        none, one of them leads the others to that aim.
+        declared to go. If nobody of it is left, they join a party of their own group; without one, they go to their own
+        goal, and if they have none, one of them leads the others to that aim.
         """
         if told.leader is not None:
             self._set_rule(number, told.leader)
@@ -188,11 +188,10 @@ class Bonds:
             leading = ids_of(led_by, state, reduce)
             if len(leading) and told.leader is not None and told.families is None:
                 self._lead(state, rows, self._designated(how, state, led_by, leading, who, reduce))
-            elif len(leading) or len(leading := self._leading_in(number, state, ids, reduce)):
-                place = values_of(leading, "position", state, reduce)
-                state.columns["leader"][rows] = nearest_of(state.position[rows], place, leading)
+            elif len(leading):
+                self._follow_nearest(state, rows, leading, reduce)
             else:
-                self._lead_to(aim, route, state, rows, reduce)
+                self._bind_to_party(state, number, rows, aim, route, reduce)
         if told.follow is not None or told.leader is not None or LEADER.name in told.parameters:
             check_follows(state, reduce)
             self.leaders.look(state, self.world, reduce)
@@ -219,18 +218,38 @@ class Bonds:
         self._lead(state, rows, chosen)
         self._only_the_leader_has_a_goal(state, rows, chosen)
 
-    def _leading_in(self, number: int, state: AgentState, newcomers: Ints, reduce: Reductions) -> Ints:
-        """The ids of the agents of a group that follow nobody and have a goal: others can follow them."""
-        free = (state.group == number) & (state.dead == 0) & (state.columns["leader"] == NOBODY)
-        return np.setdiff1d(ids_of(np.flatnonzero(free & (state.goal != NO_GOAL)), state, reduce), newcomers)
+    def _follow_nearest(self, state: AgentState, rows: Ints, leading: Ints, reduce: Reductions) -> None:
+        place = values_of(leading, "position", state, reduce)
+        state.columns["leader"][rows] = nearest_of(state.position[rows], place, leading)
+
+    def _bind_to_party(
+        self, state: AgentState, number: int, rows: Ints, aim: Aim, route: int, reduce: Reductions
+    ) -> None:
+        """Let newcomers follow whoever leads in their group, since nobody is left of the group that they follow."""
+        own = (state.group == number) & (state.dead == 0)
+        own[rows] = False
+        leader = state.columns["leader"]
+        led = own & (leader >= 0)
+        led[state.owned :] = False
+        followed = reduce.union(leader[led])
+        gone = followed[~are_there(followed, state, reduce)]
+        if len(gone):
+            # A leader that is gone has a party until the next decision. They get the same successor.
+            leader[rows] = gone[0]
+            return
+        aimless = not reduce.any(bool((state.goal[rows] != NO_GOAL).any()))
+        free = own & (leader == NOBODY) & (np.isin(state.id, followed) | (aimless & (state.goal != NO_GOAL)))
+        if len(leading := ids_of(np.flatnonzero(free), state, reduce)):
+            self._follow_nearest(state, rows, leading, reduce)
+        elif aimless:
+            self._lead_to(aim, route, state, rows, reduce)
 
     def _lead_to(self, aim: Aim, route: int, state: AgentState, rows: Ints, reduce: Reductions) -> None:
-        """Let one of the newcomers lead the others to an aim, unless it has one of its own."""
+        """Let one of the newcomers, which have no goal, lead the others to an aim."""
         goal, point = aim.number, np.array(aim.point or (0.0,) * state.dim)
         choice = Choice(state=state, world=self.world, goal=goal, point=point, reduce=reduce)
         chosen = choice.designate("nearest", rows)
         mine = state.rows_of([chosen])
-        mine = mine[state.goal[mine] == NO_GOAL]
         state.goal[mine], state.goal_point[mine], state.route[mine], state.leg[mine] = goal, point, route, 0
         self._lead(state, rows, chosen)
 
