@@ -23,6 +23,7 @@ from tropel.agents.leaders import (
     Leaders,
     check_designation,
     check_follows,
+    check_leaders_exist,
     numbered,
 )
 from tropel.agents.state import NO_GOAL, AgentState
@@ -166,7 +167,8 @@ class Bonds:
 
     def bind(
         self, told: Personal, state: AgentState, number: int, rows: Ints, *, who: str, led_by: Ints | None = None,
-        aim: Aim = NOWHERE, route: int = -1, reduce: Reductions = ONE_PROCESS,
+        aim: Aim = NOWHERE, route: int = -1, at_start: bool = False,
+        reduce: Reductions = ONE_PROCESS,
     ) -> None:  # fmt: skip
         """Group newcomers of a group into families and give them leaders.
 
@@ -178,6 +180,10 @@ class Bonds:
             self._set_rule(number, told.leader)
         ids = ids_of(rows, state, reduce)
         if len(ids) == 0:
+            if told.leads_itself:
+                raise ParameterError(
+                    f"{who} has no agents, so none of them can lead: give it some, or leave leader out"
+                )
             return
         how = "nearest" if told.leader is None else told.leader
         if told.families is not None:
@@ -186,7 +192,9 @@ class Bonds:
             self._bind_to_own(how, state, number, rows, ids, who, reduce)
         if led_by is not None and not told.leads_itself:
             leading = ids_of(led_by, state, reduce)
-            if len(leading) and told.leader is not None and told.families is None:
+            # The number of one of a group that has become smaller designates the nearest, as if it were left out.
+            told_off = told.leader is not None and (isinstance(how, str) or how < len(leading) or at_start)
+            if len(leading) and told_off and told.families is None:
                 self._lead(state, rows, self._designated(how, state, led_by, leading, who, reduce))
             elif len(leading):
                 self._follow_nearest(state, rows, leading, reduce)
@@ -194,6 +202,7 @@ class Bonds:
                 self._bind_to_party(state, number, rows, aim, route, reduce)
         if told.follow is not None or told.leader is not None or LEADER.name in told.parameters:
             check_follows(state, reduce)
+            check_leaders_exist(state)
             self.leaders.look(state, self.world, reduce)
 
     def _bind_families(self, told: Personal, state: AgentState, rows: Ints, ids: Ints, reduce: Reductions) -> None:

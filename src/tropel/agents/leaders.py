@@ -95,6 +95,18 @@ def check_follows(state: AgentState, reduce: Reductions = ONE_PROCESS) -> None:
         raise ParameterError(f"agent {said}: one of them must lead")
 
 
+def check_leaders_exist(state: AgentState) -> None:
+    """Raise if an agent follows one that has never been there."""
+    leader = state.columns["leader"]
+    beyond = np.flatnonzero(leader >= state.next_id)
+    if len(beyond):
+        row = beyond[np.argmin(state.id[beyond])]
+        raise ParameterError(
+            f"agent {state.id[row]} would follow agent {leader[row]}, but ids so far are 0 to {state.next_id - 1}; "
+            f"name one of those, or designate a leader with leader or follow"
+        )
+
+
 # Designation ----------------------------------------------------------------------------------------------------------
 
 

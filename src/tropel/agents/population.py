@@ -70,8 +70,11 @@ class Population:
         # A group may follow one that is declared after it.
         for group, ids in placed:
             if group.follow not in (None, group.name) and not len(self._rows(group.follow)):
-                raise ParameterError(f"group '{group.name}' follows '{group.follow}', which has no agents at the start")
-            self._bind(group, group.name, ids, reduce)
+                raise ParameterError(
+                    f"group '{group.name}' follows '{group.follow}', which has no agents at the start; give it some, "
+                    f"or leave follow out"
+                )
+            self._bind(group, group.name, ids, reduce, at_start=True)
 
     def _check_source(self, source: Source) -> None:
         """Report errors in a source at the start, not when its first agent comes."""
@@ -186,11 +189,15 @@ class Population:
         self._face_goals(np.arange(first, len(self.state)))
         return ids
 
-    def _bind(self, told: Personal, group: str, ids: NDArray[np.int64], reduce: Reductions) -> None:
+    def _bind(
+        self, told: Personal, group: str, ids: NDArray[np.int64], reduce: Reductions, *, at_start: bool = False
+    ) -> None:
         """Group newcomers into families, and give them leaders."""
         number, rows, who = self._told.number(group), self.state.rows_of(ids), f"group '{group}'"
         led_by = None if told.follow is None else self._living(told.follow)
-        bind = functools.partial(self.bonds.bind, told, self.state, number, rows, who=who, led_by=led_by, reduce=reduce)
+        bind = functools.partial(
+            self.bonds.bind, told, self.state, number, rows, who=who, led_by=led_by, at_start=at_start, reduce=reduce
+        )
         if told.follow is None or led_by is None or len(led_by):
             bind()
             return
