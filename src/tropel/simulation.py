@@ -121,7 +121,7 @@ class Simulation(CurrentState):
         )
         for item in declared:
             self.layers.check_newcomers(item, group=item.name if isinstance(item, Group) else item.group)
-        self.population.spawn_all(self.layers.columns(), self.layers.placing())
+        self.population.spawn_all(self.layers.columns(), self.layers.placing(), reduce=self.reduce)
         self.layers.check_sets(self.agents)
         self.events = EventQueue()
         self.replayed: Replay | None = None
@@ -178,7 +178,7 @@ class Simulation(CurrentState):
             note_event(event, self)
             if self.observers and is_news(event):
                 self.observers.event(self, event_json(event))
-        self.population.let_in(self.step_number, self.dt)
+        self.population.let_in(self.step_number, self.dt, reduce=self.reduce)
         self._let_die()
 
     def _let_die(self) -> None:
@@ -233,7 +233,7 @@ class Simulation(CurrentState):
         """Add agents of a group now (the fields of `Group`); returns their ids."""
         newcomers = Group(group, **what)
         self.check_newcomers(newcomers, group=group)
-        return self.population.add(newcomers, time=self.time, step=self.step_number)
+        return self.population.add(newcomers, time=self.time, step=self.step_number, reduce=self.reduce)
 
     @checked_arguments
     def remove_agents(
@@ -308,7 +308,7 @@ class Simulation(CurrentState):
 
         It takes over the goal of the leader before, and the followers turn to it within a few seconds.
         """
-        self.population.set_leader(group, leader, id=id)
+        self.population.set_leader(group, leader, id=id, reduce=self.reduce)
 
     @checked_arguments
     def set_parameter(self, name: str, value: Any, *, group: str | None = None) -> None:

@@ -82,7 +82,11 @@ def test_newcomers_form_families_and_find_leaders_too() -> None:
     assert sorted(np.unique(state.columns["family"], return_counts=True)[1].tolist()) == [3, 3, 6]
     sim.remove_agents(group="guides")
     late = sim.add_agents("visitors", count=1, follow="guides")
-    assert state.columns["leader"][state.rows_of(late)].tolist() == [-1]
+    sim.step()
+    leader = state.columns["leader"]
+    heir = int(leader[state.rows_of(late)][0])
+    assert heir in state.id[state.group == 1]
+    assert (leader[(state.id > 2) & (state.id != heir)] == heir).all()  # those who followed the guide
 
 
 @pytest.mark.parametrize("families", [1, 0, -4])

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from tropel import (
     Direct,
+    Door,
     Dynamical,
     Flocking,
     FlowField,
@@ -31,7 +32,7 @@ from tropel import (
 )
 from tropel.agents.leaders import Choice, Leaders, check_follows, first_of_each
 from tropel.agents.state import NO_GOAL, AgentState
-from tropel.errors import CheckpointError, ParameterError
+from tropel.errors import CheckpointError, EventError, ParameterError
 from tropel.local.habits.wait_for_followers import WaitForFollowers
 from tropel.world import Target
 from two_threads import needs_two_threads
@@ -381,6 +382,146 @@ def test_a_leader_whose_party_would_split_waits_or_goes_back(split: str | None) 
         assert max(spread) < 5.5
         assert sim.agents.position[:4, 0].min() > 6.0  # they still get on
     assert (lowest < -0.05) == (split == "regroup")
+
+
+# Newcomers -----------------------------------------------------------------------------------------------------------
+
+
+def guided(**told: Any) -> Simulation:
+    """A group that follows guides, which soon are gone."""
+    groups = [
+        Group("guides", positions=[(4.0, 4.0)], goal=(10.0, 6.0), then=["end"]),
+        Group("guests", positions=LINE[:3], goal="none", follow="guides"),
+    ]
+    return Simulation(field(), groups, planning=Direct(), local=Seek(), dt=0.05, seed=1, **told)
+
+
+def test_newcomers_join_the_party_of_their_group_if_those_they_should_follow_have_died_out() -> None:
+    sim = guided()
+    sim.remove_agents(group="guides")
+    sim.run(until=0.5)
+    new = sim.add_agents("guests", positions=[(8.0, 2.0), (8.0, 6.0)], goal="none", follow="guides")
+    leader = sim.agents.leader
+    heir = int(leader[leader >= 0][0])
+    assert heir in range(1, 4)
+    assert sim.agents.leader[sim.agents.rows_of(new)].tolist() == [heir, heir]
+
+
+def test_newcomers_lead_themselves_to_the_goal_of_a_group_that_has_died_out() -> None:
+    sim = guided()
+    sim.remove_agents()
+    new = sim.add_agents("guests", positions=[(3.0, 4.0), (5.0, 4.0), (6.0, 4.0)], goal="none", follow="guides")
+    assert sim.agents.leader.tolist() == [int(new[2]), int(new[2]), -1]
+    assert sim.agents.goal_point[2].tolist() == [10.0, 6.0]
+    # They go the whole route of the guides.
+    sim.run(until=40.0)
+    assert (np.linalg.norm(sim.agents.position - (28, 4), axis=1) < 2.5).all()
+
+
+def test_guests_that_come_before_their_guides_have_a_goal() -> None:
+    groups = [
+        Source("guides", rate=1.0, region=shapely.box(1, 1, 3, 3), begin=30.0, total=1, goal="end"),
+        Source("guests", rate=1.0, region=shapely.box(1, 5, 3, 7), total=4, goal="none", follow="guides"),
+    ]
+    sim = Simulation(field(), groups, planning=Direct(), local=Seek(), dt=0.05, seed=1)
+    sim.run(until=29.0)
+    assert sorted(sim.agents.leader.tolist()) == [-1, 0, 0, 0]
+    assert (sim.agents.position[:, 0] > 20.0).all()
+
+
+def test_newcomers_that_come_when_their_leader_is_removed_get_the_successor_of_the_others() -> None:
+    sim = led("nearest", positions=LINE[:4])
+    sim.run(until=1.0)
+    sim.remove_agents(ids=[leader_of(sim)])
+    new = sim.add_agents("party", positions=[(12.0, 4.0), (1.0, 7.0)], goal="end", leader="nearest")
+    sim.step()
+    heir = leader_of(sim)
+    assert heir == new[0]  # the nearest to the goal of them all
+    assert sim.agents.leader.tolist() == [-1 if who == heir else heir for who in sim.agents.id.tolist()]
+    assert (sim.agents.goal != NO_GOAL).tolist() == [who == heir for who in sim.agents.id.tolist()]
+
+
+def test_an_event_that_designates_somebody_who_is_gone_does_nothing() -> None:
+    sim = led("nearest")
+    sim.at(0.5, lambda sim: sim.remove_agents(ids=[2]))
+    sim.at(1.0, events.SetLeader(group="party", id=2))
+    sim.at(1.5, events.RemoveAgents(group="party"))
+    sim.at(2.0, events.SetLeader(group="party", leader="central"))
+    before = leader_of(sim)
+    sim.run(until=1.4)
+    assert leader_of(sim) == before
+    sim.run(until=3.0)
+    assert len(sim.agents) == 0
+    again = led("nearest")
+    again.at(0.5, events.SetLeader(group="party", id=77))
+    with pytest.raises(EventError, match="no living agent of it has the id 77"):
+        again.run(until=1.0)
+
+
+# Waiting -------------------------------------------------------------------------------------------------------------
+
+
+def walled_off(habits: list[Any]) -> Simulation:
+    """Four of six followers are in a room whose door is shut, and the leader sees its goal."""
+    people = [(2.0 + 0.6 * k, 2.0) for k in range(4)] + [(2.0, 6.0), (2.6, 6.0), (4.0, 6.0)]
+    party = Group("party", positions=people, goal="end", leader=6)
+    world = field(walls=[[(0, 4), (6, 4)], [(6, 3), (6, 0)]], doors={"hatch": Door([(6, 3), (6, 4)])})
+    return Simulation(world, party, planning=Direct(), local=Seek(), habits=[FollowLeader(), *habits], dt=0.1, seed=3)
+
+
+@pytest.mark.filterwarnings("ignore::tropel.checks.FindingWarning")
+@pytest.mark.parametrize("split", ["wait", "regroup"])
+def test_a_leader_does_not_wait_for_ever_for_followers_that_cannot_come(split: str) -> None:
+    sim = walled_off([WaitForFollowers(within=5.0, split=split, patience=12.0)])
+    sim.run(until=10.0)
+    waits_at = sim.agents.position[6, 0]
+    sim.run(until=13.0)
+    assert sim.agents.position[6, 0] == pytest.approx(waits_at, abs=1.0)
+    assert waits_at < 12.0
+    sim.run(until=45.0)
+    # It has gone on with the two others.
+    assert (sim.agents.position[4:, 0] > 25.0).all()
+    assert (sim.agents.position[:4, 0] < 6.0).all()
+    patient = walled_off([WaitForFollowers(within=5.0, split=split, patience=1000.0)])
+    patient.run(until=45.0)
+    assert patient.agents.position[6, 0] < 12.0
+
+
+def test_a_leader_that_has_gone_on_waits_for_those_that_still_follow() -> None:
+    sim = walled_off([WaitForFollowers(within=5.0, patience=5.0)])
+    sim.set_parameter("desired_speed", 1.4)
+    sim.agents.desired_speed[4:6] = 0.3  # the two others are slow
+    farthest = 0.0
+    while sim.time < 40.0:
+        sim.step()
+        farthest = max(farthest, float(sim.agents.position[6, 0] - sim.agents.position[4:6, 0].max()))
+    assert sim.agents.position[6, 0] > 11.0
+    assert farthest < 6.0
+
+
+@pytest.mark.filterwarnings("ignore::tropel.checks.FindingWarning")
+def test_followers_that_catch_up_are_waited_for_again() -> None:
+    habit = WaitForFollowers(within=5.0, patience=5.0)
+    sim = walled_off([habit])
+    sim.run(until=25.0)
+    assert habit.state()["resigned"].tolist() == [4]
+    sim.world.set_door("hatch", open=True)
+    sim.set_goal((9.0, 3.5), ids=[6])
+    sim.run(until=80.0)
+    assert habit.state()["resigned"].tolist() == [0]
+
+
+def test_waiting_survives_a_checkpoint(tmp_path: Path) -> None:
+    def fresh() -> Simulation:
+        return walled_off([WaitForFollowers(within=5.0, patience=12.0)])
+
+    through, first, then = fresh(), fresh(), fresh()
+    through.run(until=25.0)
+    first.run(until=9.0)
+    first.save(tmp_path / "waiting.npz")
+    then.restore(tmp_path / "waiting.npz")
+    then.run(until=25.0)
+    assert then.state_hash() == through.state_hash()
 
 
 # Determinism ---------------------------------------------------------------------------------------------------------

@@ -106,7 +106,9 @@ def test_a_wait_lasts_as_long_as_it_says_and_the_agent_stands() -> None:
 
 
 def test_waits_are_drawn_by_each_and_again_in_every_round() -> None:
-    group = Group("a", count=200, region=shapely.box(0, 0, 20, 10), stages=[Wait(Uniform(2.0, 4.0)), Wait(1.0)], repeat=True)
+    group = Group(
+        "a", count=200, region=shapely.box(0, 0, 20, 10), stages=[Wait(Uniform(2.0, 4.0)), Wait(1.0)], repeat=True
+    )
     sim = Simulation(hall(), group, dt=0.1, seed=3)
     sim.step()
     first = sim.agents.stage_until.copy()
@@ -196,8 +198,12 @@ def test_those_beyond_the_stage_have_come() -> None:
 
 
 def test_some_of_another_group_are_waited_for_at_a_place() -> None:
-    hosts = Group("hosts", positions=[(14, 5)], stages=[WaitFor({"come": 2, "to": "lounge", "group": "guests"}), Go("out")])
-    guests = Group("guests", positions=[(9, 4), (4, 6), (2, 5)], stages=[Go("lounge"), WaitFor({"after": 30.0}), Go("out")])
+    hosts = Group(
+        "hosts", positions=[(14, 5)], stages=[WaitFor({"come": 2, "to": "lounge", "group": "guests"}), Go("out")]
+    )
+    guests = Group(
+        "guests", positions=[(9, 4), (4, 6), (2, 5)], stages=[Go("lounge"), WaitFor({"after": 30.0}), Go("out")]
+    )
     sim = Simulation(hall(), [hosts, guests], dt=0.1)
     sim.run(until=lambda sim: sim.agents.stage[0] == 1, limit=20.0)
     there = shapely.contains_xy(hall().regions["lounge"], *sim.agents.position[1:].T)
@@ -378,7 +384,7 @@ def test_every_verb_and_condition_is_a_table_and_back() -> None:
     ("old", "new", "said"),
     [
         ('go = "kiosk"', 'go = "kisk"', "did you mean 'kiosk'"),
-        ("{ go = \"kiosk\", within = 1.0 }", "{ goo = \"kiosk\" }", "did you mean 'go'"),
+        ('{ go = "kiosk", within = 1.0 }', '{ goo = "kiosk" }', "did you mean 'go'"),
         ("within = 1.0", "wihtin = 1.0", "did you mean 'within'"),
         ("low = 1.0", "low = -1.0", "must be a number from 0"),
         ('{ kind = "uniform", low = 1.0, high = 4.0 }', "nan", "finite"),
@@ -389,7 +395,7 @@ def test_every_verb_and_condition_is_a_table_and_back() -> None:
         ("at = 25.0", "at = 25.0\nids = [1]", "unknown key"),
         ('kind = "open_door"', 'kind = "close_door"', "is closed, and no event opens it"),
         ('  { go = "out" },\n', "", "none by which people leave"),
-        ('  { go = "out" },\n]', ']\nrepeat = true', "begin again and again"),
+        ('  { go = "out" },\n]', "]\nrepeat = true", "begin again and again"),
     ],
 )
 def test_wrong_stages_in_files_are_refused_with_the_place(tmp_path: Path, old: str, new: str, said: str) -> None:
@@ -412,10 +418,14 @@ def test_an_empty_list_in_a_file_is_refused(tmp_path: Path) -> None:
 def waiting_for_each_other() -> list[Group]:
     meet = [("a", "b", "lounge", "corner"), ("b", "a", "corner", "lounge")]
     return [
-        Group(own, count=3, region=shapely.box(1, 1, 6, 6),
-              stages=[WaitFor({"come": 2, "to": theirs, "group": other}), Go(mine), WaitFor({"after": 20.0}), Go("out")])
+        Group(
+            own,
+            count=3,
+            region=shapely.box(1, 1, 6, 6),
+            stages=[WaitFor({"come": 2, "to": theirs, "group": other}), Go(mine), WaitFor({"after": 20.0}), Go("out")],
+        )
         for own, other, theirs, mine in meet
-    ]  # fmt: skip
+    ]
 
 
 def test_groups_that_wait_for_each_other_are_refused() -> None:

@@ -69,11 +69,15 @@ def test_a_function_sets_what_it_declares_and_nothing_else() -> None:
     sim = Simulation(lane(), walker(), decisions=[Decide(late, sets=["desired_speed"])])
     sim.run(until=20.0)
     assert sim.agents.desired_speed.tolist() == [0.5]
-    undeclared = Simulation(lane(), walker(), decisions=[Decide(lambda moment: {"radius": 0.1}, sets=["desired_speed"])])
+    undeclared = Simulation(
+        lane(), walker(), decisions=[Decide(lambda moment: {"radius": 0.1}, sets=["desired_speed"])]
+    )
     with pytest.raises(ModelError, match="without having declared"):
         undeclared.run(until=1.0)
-    wrong = Simulation(lane(), walker(), decisions=[Decide(lambda moment: {"desired_speed": -1.0}, sets=["desired_speed"])])
-    with pytest.raises(ModelError, match="desired_speed of agent 0 to -1.0; it must be"):
+    wrong = Simulation(
+        lane(), walker(), decisions=[Decide(lambda moment: {"desired_speed": -1.0}, sets=["desired_speed"])]
+    )
+    with pytest.raises(ModelError, match=r"desired_speed of agent 0 to -1\.0; it must be"):
         wrong.run(until=1.0)
 
 

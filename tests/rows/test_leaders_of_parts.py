@@ -1,4 +1,4 @@
-"""Succession in a crowd that two processes share: both decide the same as one that has everybody."""
+"""Leaders of a crowd that two processes share: both decide the same as one that has everybody."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ import shapely
 from numpy.typing import NDArray
 
 import tropel
+from tropel.agents.goals import aim_of
+from tropel.agents.leaders import check_follows
 from tropel.agents.state import AgentState
+from tropel.errors import ParameterError
 from tropel.foundation.reductions import Reductions
 from tropel.world import Target
 
@@ -76,9 +79,7 @@ def outcome(bonds: Any, states: Sequence[AgentState]) -> dict[str, Any]:
     return told | {name: array.tolist() for name, array in bonds.state().items()}
 
 
-@pytest.mark.parametrize("how", ["nearest", "central"])
-@pytest.mark.parametrize("seed", range(4))
-def test_two_processes_find_the_successors_that_one_finds(how: str, seed: int) -> None:
+def crowd(how: str, seed: int) -> tropel.Simulation:
     world = tropel.World(
         shapely.box(0, 0, 20, 8), walls=[[(9, 0), (9, 5)]], targets={"end": Target(position=(18, 4), radius=0.5)}
     )
@@ -90,10 +91,12 @@ def test_two_processes_find_the_successors_that_one_finds(how: str, seed: int) -
     sim = tropel.Simulation(world, groups, local=tropel.Flocking(), dt=0.05, seed=seed, threads=1)
     for _ in range(5):
         sim.step()
-    led = sim.agents.columns["leader"]
-    sim.agents.dead[sim.agents.row_of(np.unique(led[led >= 0])[:3])] = 1
-    rng = np.random.default_rng(seed)
-    order = rng.permutation(len(sim.agents))
+    return sim
+
+
+def check_alike(sim: tropel.Simulation, seed: int, act: Callable[[Any, AgentState, Reductions], None]) -> None:
+    """Two processes that act, each with a part of the crowd, come to what one comes to."""
+    order = np.random.default_rng(seed).permutation(len(sim.agents))
     cut = len(order) // 2
     halves = order[:cut], order[cut:]
     # Each part sees some of the other's agents as ghosts.
@@ -102,7 +105,7 @@ def test_two_processes_find_the_successors_that_one_finds(how: str, seed: int) -
     meeting = Meeting()
 
     def decide(rank: int) -> None:
-        bonds[rank].keep_up(parts[rank], dt=0.05, reduce=Shared(meeting, rank))
+        act(bonds[rank], parts[rank], Shared(meeting, rank))
 
     threads = [threading.Thread(target=decide, args=(rank,)) for rank in range(2)]
     for thread in threads:
@@ -110,7 +113,82 @@ def test_two_processes_find_the_successors_that_one_finds(how: str, seed: int) -
     for thread in threads:
         thread.join(60.0)
         assert not thread.is_alive()
-    sim.population.bonds.keep_up(sim.agents, dt=0.05, reduce=sim.reduce)
+    act(sim.population.bonds, sim.agents, sim.reduce)
     whole = outcome(sim.population.bonds, [sim.agents])
     assert outcome(bonds[0], parts) == whole
     assert outcome(bonds[1], parts) == whole
+
+
+@pytest.mark.parametrize("how", ["nearest", "central"])
+@pytest.mark.parametrize("seed", range(4))
+def test_two_processes_find_the_successors_that_one_finds(how: str, seed: int) -> None:
+    sim = crowd(how, seed)
+    led = sim.agents.columns["leader"]
+    sim.agents.dead[sim.agents.row_of(np.unique(led[led >= 0])[:3])] = 1
+    check_alike(sim, seed, lambda bonds, state, reduce: bonds.keep_up(state, dt=0.05, reduce=reduce))
+
+
+@pytest.mark.parametrize("old_is_there", [True, False])
+@pytest.mark.parametrize("how", ["nearest", "central", 5, None])
+def test_two_processes_set_the_leader_that_one_sets(how: str | int | None, old_is_there: bool) -> None:
+    for seed in range(3):
+        sim = crowd("nearest", seed)
+        if not old_is_there:
+            sim.agents.dead[sim.agents.rows_of([int(sim.population.bonds.own_leader[0])])] = 1
+        agent = int(sim.agents.id[(sim.agents.group == 0) & (sim.agents.dead == 0)][-1]) if how is None else None
+
+        def act(bonds: Any, state: AgentState, reduce: Reductions, agent: int | None = agent) -> None:
+            living = np.flatnonzero((state.group == 0) & (state.dead == 0))
+            bonds.set_leader(state, 0, living, how, agent, "group 'a'", reduce=reduce)
+
+        check_alike(sim, seed, act)
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        {"leader": "nearest"}, {"leader": "central"}, {"leader": 1}, {"leader": "nearest", "goal": (3.0, 6.0)},
+        {"follow": "guides"}, {"follow": "guides", "leader": "central"}, {"follow": "guides", "leader": 2},
+        {"follow": "nobody left"},
+    ],
+)  # fmt: skip
+def test_two_processes_bind_newcomers_as_one_does(told: dict[str, Any]) -> None:
+    """The agents of group 'b' come again, as it were: whatever they followed is forgotten."""
+    for seed in range(3):
+        sim = crowd("nearest", seed)
+        newcomers = tropel.Group("b", count=12, **{"goal": "none", **told})
+        goal, end = aim_of(sim.world, newcomers.goal, "b"), aim_of(sim.world, "end", "b")
+        sim.agents.goal[sim.agents.group == 2] = goal.number
+        sim.agents.goal_point[sim.agents.group == 2] = goal.point
+
+        def act(bonds: Any, state: AgentState, reduce: Reductions, told: Any = (newcomers, end)) -> None:
+            newcomers, end = told
+            rows = np.flatnonzero(state.group == 2)
+            state.columns["leader"][rows] = -1
+            led_by = np.flatnonzero(state.group == 1) if newcomers.follow == "guides" else np.empty(0, dtype=np.int64)
+            bonds.bind(newcomers, state, 2, rows, who="group 'b'", led_by=None if newcomers.follow is None else led_by,
+                       aim=end, reduce=reduce)  # fmt: skip
+
+        check_alike(sim, seed, act)
+        leader = sim.agents.columns["leader"][sim.agents.group == 2]
+        assert (leader >= 0).sum() == (12 if newcomers.follow == "guides" else 11)
+
+
+def test_two_processes_find_the_circle_that_one_finds() -> None:
+    sim = crowd("nearest", 0)
+    leader = sim.agents.columns["leader"]
+    leader[:3] = [1, 2, 0]
+    said: list[str] = []
+
+    def act(bonds: Any, state: AgentState, reduce: Reductions) -> None:
+        with pytest.raises(ParameterError, match="which follows") as error:
+            check_follows(state, reduce)
+        said.append(str(error.value))
+
+    check_alike(sim, 0, act)
+    assert (
+        said[0]
+        == said[1]
+        == said[2]
+        == "agent 0, which follows 1, which follows 2, which follows 0: one of them must lead"
+    )

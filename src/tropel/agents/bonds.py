@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tropel.agents.goals import Aim
 from tropel.agents.leaders import (
     DESIGNATIONS,
     LEADER,
@@ -22,12 +23,14 @@ from tropel.agents.leaders import (
     Leaders,
     check_designation,
     check_follows,
+    check_leaders_exist,
     numbered,
 )
 from tropel.agents.state import NO_GOAL, AgentState
+from tropel.agents.whole_crowd import are_there, ids_of, values_of
 from tropel.errors import CheckpointError, ParameterError
 from tropel.foundation.arguments import is_whole_number
-from tropel.foundation.reductions import Reductions
+from tropel.foundation.reductions import ONE_PROCESS, Reductions
 from tropel.foundation.stored_arrays import taken
 from tropel.registry import HABITS, MODELS, Entry
 from tropel.world import World
@@ -136,6 +139,8 @@ def nearest_of(
 
 # The bonds of a crowd ------------------------------------------------------------------------------------------------
 
+#: No goal.
+NOWHERE = Aim(NO_GOAL, ())
 #: In the place of a designation: none was given.
 _UNTOLD = -3
 
@@ -160,41 +165,104 @@ class Bonds:
 
     # Newcomers --------------------------------------------------------------------------------------------------
 
-    def bind(self, told: Personal, state: AgentState, rows: Ints, led_by: Ints | None, who: str) -> None:
-        """Group newcomers into families and give them leaders; `led_by` are the living of the group they follow."""
-        if told.leader is not None and len(rows):
-            self._set_rule(int(state.group[rows[0]]), told.leader)
-        if told.families is not None:
-            ids = state.id[rows]
-            first = cut_into_families(state.position[rows], told.families)
-            state.columns["family"][rows] = FIRST_NUMBER + ids[first]
-            if told.leader is not None:
-                for head in np.unique(first):
-                    members = rows[first == head]
-                    self._lead(state, members, self._designated(told.leader, state, members, who))
-        elif told.leads_itself:
-            self._bind_to_own(told, state, rows, who)
-        if led_by is not None and len(led_by) and not told.leads_itself:
-            if told.leader is not None and told.families is None:
-                self._lead(state, rows, self._designated(told.leader, state, led_by, who))
-            else:
-                place = state.position
-                state.columns["leader"][rows] = nearest_of(place[rows], place[led_by], state.id[led_by])
-        if told.follow is not None or told.leader is not None or LEADER.name in told.parameters:
-            check_follows(state)
+    def bind(
+        self, told: Personal, state: AgentState, number: int, rows: Ints, *, who: str, led_by: Ints | None = None,
+        aim: Aim = NOWHERE, agenda: int = -1, at_start: bool = False,
+        reduce: Reductions = ONE_PROCESS,
+    ) -> None:  # fmt: skip
+        """Group newcomers of a group into families and give them leaders.
 
-    def _bind_to_own(self, told: Personal, state: AgentState, rows: Ints, who: str) -> None:
-        """Let newcomers follow the leader of their group, or one of them if it has none; only that one has a goal."""
-        if not len(rows):
+        `led_by` are the rows of the living of the group that they follow; `aim` and `agenda` are what that group was
+        declared to do. If nobody of it is left, they join a party of their own group; without one, they go to their own
+        goal, and if they have none, one of them leads the others to that aim.
+        """
+        if told.leader is not None:
+            self._set_rule(number, told.leader)
+        ids = ids_of(rows, state, reduce)
+        if len(ids) == 0:
+            if told.leads_itself:
+                raise ParameterError(
+                    f"{who} has no agents, so none of them can lead: give it some, or leave leader out"
+                )
             return
-        number = int(state.group[rows[0]])
         how = "nearest" if told.leader is None else told.leader
+        if told.families is not None:
+            self._bind_families(told, state, rows, ids, reduce)
+        elif told.leads_itself:
+            self._bind_to_own(how, state, number, rows, ids, who, reduce)
+        if led_by is not None and not told.leads_itself:
+            leading = ids_of(led_by, state, reduce)
+            # The number of one of a group that has become smaller designates the nearest, as if it were left out.
+            told_off = told.leader is not None and (isinstance(how, str) or how < len(leading) or at_start)
+            if len(leading) and told_off and told.families is None:
+                self._lead(state, rows, self._designated(how, state, led_by, leading, who, reduce))
+            elif len(leading):
+                self._follow_nearest(state, rows, leading, reduce)
+            else:
+                self._bind_to_party(state, number, rows, aim, agenda, reduce)
+        if told.follow is not None or told.leader is not None or LEADER.name in told.parameters:
+            check_follows(state, reduce)
+            check_leaders_exist(state)
+            self.leaders.look(state, self.world, reduce)
+
+    def _bind_families(self, told: Personal, state: AgentState, rows: Ints, ids: Ints, reduce: Reductions) -> None:
+        first = cut_into_families(values_of(ids, "position", state, reduce), told.families or 2)
+        family = first[np.searchsorted(ids, state.id[rows])]
+        state.columns["family"][rows] = FIRST_NUMBER + ids[family]
+        if isinstance(told.leader, str):
+            for head in np.unique(first).tolist():
+                members, those = rows[family == head], ids[first == head]
+                self._lead(state, members, self._choice(state, int(those[0]), reduce).designate(told.leader, members))
+
+    def _bind_to_own(
+        self, how: str | int, state: AgentState, number: int, rows: Ints, ids: Ints, who: str, reduce: Reductions
+    ) -> None:
+        """Let newcomers follow the leader of their group, or one of them if it has none; only that one has a goal."""
         self._set_rule(number, how)
-        if not self._is_there(int(self.own_leader[number]), state):
-            self.own_leader[number] = self._designated(how, state, rows, who)
         chosen = int(self.own_leader[number])
+        # A leader that is gone has a party until the next decision: the newcomers join it and get the same successor.
+        if not self._is_there(chosen, state, reduce) and chosen not in self.leaders.followed(state, reduce):
+            chosen = self._designated(how, state, rows, ids, who, reduce)
+            self.own_leader[number] = chosen
         self._lead(state, rows, chosen)
         self._only_the_leader_has_a_goal(state, rows, chosen)
+
+    def _follow_nearest(self, state: AgentState, rows: Ints, leading: Ints, reduce: Reductions) -> None:
+        place = values_of(leading, "position", state, reduce)
+        state.columns["leader"][rows] = nearest_of(state.position[rows], place, leading)
+
+    def _bind_to_party(
+        self, state: AgentState, number: int, rows: Ints, aim: Aim, agenda: int, reduce: Reductions
+    ) -> None:
+        """Let newcomers follow whoever leads in their group, since nobody is left of the group that they follow."""
+        own = (state.group == number) & (state.dead == 0)
+        own[rows] = False
+        leader = state.columns["leader"]
+        led = own & (leader >= 0)
+        led[state.owned :] = False
+        followed = reduce.union(leader[led])
+        gone = followed[~are_there(followed, state, reduce)]
+        if len(gone):
+            # A leader that is gone has a party until the next decision. They get the same successor.
+            leader[rows] = gone[0]
+            return
+        aimless = not reduce.any(bool((state.goal[rows] != NO_GOAL).any()))
+        free = own & (leader == NOBODY) & (np.isin(state.id, followed) | (aimless & (state.goal != NO_GOAL)))
+        if len(leading := ids_of(np.flatnonzero(free), state, reduce)):
+            self._follow_nearest(state, rows, leading, reduce)
+        elif aimless:
+            self._lead_to(aim, agenda, state, rows, reduce)
+
+    def _lead_to(self, aim: Aim, agenda: int, state: AgentState, rows: Ints, reduce: Reductions) -> None:
+        """Let one of the newcomers, which have no goal, lead the others to an aim."""
+        goal, point = aim.number, np.array(aim.point or (0.0,) * state.dim)
+        choice = Choice(state=state, world=self.world, goal=goal, point=point, reduce=reduce)
+        chosen = choice.designate("nearest", rows)
+        mine = state.rows_of([chosen])
+        state.goal[mine], state.goal_point[mine], state.agenda[mine] = goal, point, agenda
+        # A list begins with the next decision.
+        state.stage[mine] = np.minimum(state.stage[mine], -1 if agenda >= 0 else 0)
+        self._lead(state, rows, chosen)
 
     @staticmethod
     def _only_the_leader_has_a_goal(state: AgentState, rows: Ints, leader: int) -> None:
@@ -204,18 +272,22 @@ class Bonds:
         state.agenda[followers], state.stage[followers] = -1, np.minimum(state.stage[followers], 0)
 
     @staticmethod
-    def _is_there(agent: int, state: AgentState) -> bool:
-        rows = state.rows_of([agent])
-        return len(rows) > 0 and not state.dead[rows[0]]
+    def _is_there(agent: int, state: AgentState, reduce: Reductions) -> bool:
+        return bool(are_there(np.array([agent]), state, reduce)[0])
 
-    def _designated(self, how: str | int, state: AgentState, rows: Ints, who: str) -> int:
-        """The id of the agent among these rows that leads."""
+    def _designated(
+        self, how: str | int, state: AgentState, rows: Ints, ids: Ints, who: str, reduce: Reductions
+    ) -> int:
+        """The id of the agent among these rows that leads; `ids` are those of all processes."""
         if not isinstance(how, str):
-            return numbered(how, state.id[rows], who)
-        return self._choice(state, int(rows[0])).designate(how, rows)
+            return numbered(how, ids, who)
+        return self._choice(state, int(ids[0]), reduce).designate(how, rows)
 
-    def _choice(self, state: AgentState, row: int) -> Choice:
-        return Choice(state=state, world=self.world, goal=int(state.goal[row]), point=state.goal_point[row])
+    def _choice(self, state: AgentState, agent: int, reduce: Reductions) -> Choice:
+        """What is needed to choose one that leads to the goal of an agent."""
+        one = np.array([agent])
+        goal, point = values_of(one, "goal", state, reduce)[0], values_of(one, "goal_point", state, reduce)[0]
+        return Choice(state=state, world=self.world, goal=int(goal), point=point, reduce=reduce)
 
     @staticmethod
     def _lead(state: AgentState, rows: Ints, leader: int) -> None:
@@ -233,40 +305,41 @@ class Bonds:
                 led[state.owned :] = False
                 followed = reduce.union(state.columns["leader"][led])
                 followed = followed[followed >= 0]
-                rows = state.row_of(followed)
-                own = (rows >= 0) & (rows < state.owned)
-                own[own] = state.group[rows[own]] == number
-                found = followed[reduce.counts(own.astype(np.int64)) > 0]
+                own = values_of(followed, "group", state, reduce) == number
+                found = followed[own & are_there(followed, state, reduce)]
                 self.own_leader[number] = found[0] if len(found) else self.own_leader[number]
 
-    def set_leader(self, state: AgentState, number: int, living: Ints, how: str | int | None, agent: int | None,
-                   who: str) -> None:  # fmt: skip
+    def set_leader(
+        self, state: AgentState, number: int, living: Ints, how: str | int | None, agent: int | None, who: str, *,
+        reduce: Reductions = ONE_PROCESS,
+    ) -> None:  # fmt: skip
         """Make another agent of a group the leader of all others; it takes over the goal of the one before."""
         check_designation(how, who)
         if LEADER.name not in state.columns:
             raise ParameterError(f"{who}: nobody here can follow a leader; declare the group with leader or follow")
         if (how is None) == (agent is None):
             raise ParameterError(f"{who}: give either how the leader is designated or the id of one")
-        if not len(living):
+        ids = ids_of(living, state, reduce)
+        if not len(ids):
             raise ParameterError(f"{who} has no living agents, so none can lead")
-        if agent is not None and agent not in state.id[living]:
+        if agent is not None and agent not in ids:
             raise ParameterError(f"{who}: no living agent of it has the id {agent}")
         old = int(self.own_leader[number])
-        led = self._is_there(old, state)
+        led = self._is_there(old, state, reduce)
         if agent is not None:
             new = agent
         elif isinstance(how, str):
-            new = self._choice(state, int(state.rows_of([old])[0]) if led else int(living[0])).designate(how, living)
+            new = self._choice(state, old if led else int(ids[0]), reduce).designate(how, living)
         else:
-            new = numbered(int(how or 0), state.id[living], who)
+            new = numbered(int(how or 0), ids, who)
         self._set_rule(number, "nearest" if how is None else how)
         self.own_leader[number] = new
         if led and new != old:
-            self.leaders.replace(state, self.world, living, old, new)
+            self.leaders.replace(state, self.world, living, old, new, reduce=reduce)
         elif not led:
             self._lead(state, living, new)
             self._only_the_leader_has_a_goal(state, living, new)
-        check_follows(state)
+        check_follows(state, reduce)
 
     def without_followers(self, state: AgentState, rows: Ints) -> Ints:
         """The agents of a group without those that follow one of their own and have no goal: they are led there."""

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from tropel.agents.bonds import check_no_circle
 from tropel.agents.groups import Group, Source
 from tropel.errors import ParameterError, suggest
-from tropel.world.places import PlaceLike
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -19,7 +18,7 @@ class Declared:
     groups: list[Group] = field(default_factory=list)
     sources: list[Source] = field(default_factory=list)
     numbers: dict[str, int] = field(default_factory=dict)
-    goals: dict[str, PlaceLike] = field(default_factory=dict)  #: the goals that groups were declared with
+    first: dict[str, Group | Source] = field(default_factory=dict)  #: of each group; a group itself before its sources
     follows: dict[str, set[str]] = field(default_factory=dict)  #: the groups that each was declared to follow
 
     @classmethod
@@ -30,10 +29,10 @@ class Declared:
             if isinstance(item, Source):
                 told.sources.append(item)
             elif isinstance(item, Group):
-                if item.name in told.goals:
+                if item.name in told.first:
                     raise ParameterError(f"two groups are called '{item.name}'")
                 told.groups.append(item)
-                told.goals[item.name] = item.first_goal
+                told.first[item.name] = item
             else:
                 raise ParameterError(f"agents are given as Group(…) or Source(…), not {item!r}")
             own = item.group if isinstance(item, Source) else item.name
@@ -41,7 +40,7 @@ class Declared:
             if item.follow is not None:
                 told.follows.setdefault(own, set()).add(item.follow)
         for source in told.sources:
-            told.goals.setdefault(source.group, source.first_goal)
+            told.first.setdefault(source.group, source)
         check_no_circle(told.follows)
         return told
 
@@ -56,10 +55,10 @@ class Declared:
             raise ParameterError(f"there is no group '{group}'; {suggest(group, self.names)}")
         return self.numbers[group]
 
-    def goal(self, group: str) -> PlaceLike:
-        """The goal that a group was declared with."""
+    def first_of(self, group: str) -> Group | Source:
+        """What a group was declared with: its goal and stages are those of the group."""
         self.number(group)
-        return self.goals[group]
+        return self.first[group]
 
     def led_by(self, group: str) -> list[int]:
         """The numbers of the groups that a group follows; those that do not exist are left out."""

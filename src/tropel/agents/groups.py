@@ -25,7 +25,7 @@ from tropel.agents.stages.stage import Stage, as_stages
 from tropel.agents.stages.verbs import Go
 from tropel.agents.state import DESIRED_SPEED, RADIUS, SENSE_RADIUS, Column
 from tropel.errors import ParameterError, is_finite, named_parameters, suggest
-from tropel.foundation.arguments import CHECKED_ELSEWHERE, LATEST, numbers_in
+from tropel.foundation.arguments import CHECKED_ELSEWHERE, LATEST, is_whole_number, numbers_in
 from tropel.foundation.quantities import Quantity, is_number
 from tropel.world import World
 from tropel.world.places import PlaceLike, as_place
@@ -237,6 +237,11 @@ class Source(Personal):
             )
         check_goals(self, f"the source of '{group}'")
         check_bonds(None, self.follow, self.leader, self.parameters, who=f"the source of '{group}'")
+        if self.leads_itself and is_whole_number(self.leader):
+            raise ParameterError(
+                f'the source of \'{group}\': its agents come one after the other, so leader is "nearest" or "central", '
+                f"not the number {self.leader}"
+            )
 
     def arriving(self, *, seed: int, number: int, step: int, dt: float) -> int:
         """How many agents arrive during this step; a pure function of the step."""

@@ -29,6 +29,7 @@ from numpy.typing import NDArray
 from tropel.agents.state import NO_GOAL, AgentState, Column
 from tropel.agents.towards_goal import offset_to_goal
 from tropel.agents.trails import Trails
+from tropel.agents.whole_crowd import are_there, middle_of_crowd, own_rows, values_of
 from tropel.errors import CheckpointError, ParameterError
 from tropel.foundation.arguments import is_whole_number
 from tropel.foundation.reductions import ONE_PROCESS, Reductions
@@ -43,8 +44,6 @@ Floats = NDArray[np.float64]
 DESIGNATIONS = ("nearest", "central")
 #: No leader.
 NOBODY = -1
-#: Steps per metre in which places are added up: sums of integers are the same in any order.
-STEPS_PER_METRE = 2.0**20
 #: What followers pursue moves from the old leader to the new one with this time constant [s], until it is so near [m].
 _HANDOVER_TIME, _HANDED_OVER = 1.0, 1e-3
 
@@ -71,25 +70,41 @@ def check_designation(told: Any, who: str) -> None:
     raise ParameterError(f"{who}: leader is {known}, or the number of an agent of the group from 0, not {told!r:.40}")
 
 
-def check_follows(state: AgentState) -> None:
+def check_follows(state: AgentState, reduce: Reductions = ONE_PROCESS) -> None:
     """Raise if an agent follows itself, directly or through others: nobody would lead."""
-    leader = state.columns["leader"]
-    row = state.row_of(leader)
-    row[leader < 0] = NOBODY
-    at = row.copy()
+    leader = state.columns["leader"][: state.owned]
+    # Whoever is in a circle is followed.
+    ids = reduce.union(leader[leader >= 0])
+    led_by = values_of(ids, "leader", state, reduce)
+    place = np.minimum(np.searchsorted(ids, led_by), max(len(ids) - 1, 0))
+    here = reduce.counts(own_rows(ids, state)[1].astype(np.int64)) > 0
+    after = np.where(here & (ids[place] == led_by), place, NOBODY) if len(ids) else place
+    at = after.copy()
     # Every round doubles how many leaders away `at` is; whoever still has one after the last is in a circle.
-    for _ in range(max(len(state), 1).bit_length() + 1):
+    for _ in range(max(len(ids), 1).bit_length() + 1):
         at = np.where(at >= 0, at[at], NOBODY)
     if (at >= 0).any():
-        first = int(at[at >= 0][np.argmin(state.id[at[at >= 0]])])
-        circle, k = [int(state.id[first])], int(row[first])
+        first = int(at[at >= 0].min())
+        circle, k = [int(ids[first])], int(after[first])
         while k != first:
-            circle.append(int(state.id[k]))
-            k = int(row[k])
+            circle.append(int(ids[k]))
+            k = int(after[k])
         if len(circle) == 1:
             raise ParameterError(f"agent {circle[0]} would follow itself; a leader has no leader (-1)")
         said = ", which follows ".join(map(str, [*circle, circle[0]]))
         raise ParameterError(f"agent {said}: one of them must lead")
+
+
+def check_leaders_exist(state: AgentState) -> None:
+    """Raise if an agent follows one that has never been there."""
+    leader = state.columns["leader"]
+    beyond = np.flatnonzero(leader >= state.next_id)
+    if len(beyond):
+        row = beyond[np.argmin(state.id[beyond])]
+        raise ParameterError(
+            f"agent {state.id[row]} would follow agent {leader[row]}, but ids so far are 0 to {state.next_id - 1}; "
+            f"name one of those, or designate a leader with leader or follow"
+        )
 
 
 # Designation ----------------------------------------------------------------------------------------------------------
@@ -141,13 +156,6 @@ class Choice:
         best = -self.reduce.largest(-score, initial=-math.inf)
         equal = self.state.id[rows[score == best]]
         return int(-self.reduce.largest(-equal.astype(np.float64), initial=-math.inf))
-
-
-def middle_of_crowd(position: Floats, reduce: Reductions) -> Floats:
-    """The mean of places that may be on several processes, the same in any order [m]."""
-    count = reduce.count(len(position))
-    total = reduce.counts(np.floor(position * STEPS_PER_METRE + 0.5).astype(np.int64).sum(axis=0))
-    return np.asarray(total / (max(count, 1) * STEPS_PER_METRE))
 
 
 def numbered(how: int, ids: Ints, who: str) -> int:
@@ -222,6 +230,10 @@ class Leaders:
             self.trails.note(self.id, self.place, self._spacing(state, reduce), world)
         return changed
 
+    def look(self, state: AgentState, world: World, reduce: Reductions) -> None:
+        """Note what is to be known of new leaders, in case they are gone before the next decision."""
+        self._note(state, reduce, self._look_up(state, world, reduce))
+
     def _fade(self, state: AgentState, dt: float, reduce: Reductions) -> None:
         offset = state.columns["handover"]
         if reduce.any(np.count_nonzero(offset) > 0):
@@ -243,12 +255,6 @@ class Leaders:
         own[state.owned :] = False
         return reduce.union(leader[own])
 
-    def _are_there(self, ids: Ints, state: AgentState, reduce: Reductions) -> NDArray[np.bool_]:
-        rows = state.row_of(ids)
-        here = (rows >= 0) & (rows < state.owned)
-        here[here] = state.dead[rows[here]] == 0
-        return np.asarray(reduce.counts(here.astype(np.int64)) > 0)
-
     def _succeed(
         self, state: AgentState, world: World, rules: Sequence[str | int | None], follows: Sequence[Sequence[int]],
         lost: NDArray[np.bool_], reduce: Reductions,
@@ -256,7 +262,7 @@ class Leaders:
         never = set(self.id[lost].tolist())
         ids = self.followed(state, reduce)
         leader = state.columns["leader"]
-        for gone in ids[~self._are_there(ids, state, reduce)].tolist():
+        for gone in ids[~are_there(ids, state, reduce)].tolist():
             party = np.flatnonzero((leader == gone) & (state.dead == 0))
             if gone in never:
                 self._follow(state, party, NOBODY, 0.0)
@@ -273,16 +279,11 @@ class Leaders:
                 rule = rules[groups[0]]
                 new = choice.designate("nearest" if not isinstance(rule, str) else rule, party)
                 self._inherit(state, new, known)
-            offset = nearest_images((self.place[known] - self._place_of(new, state, reduce))[None], world.period)[0]
+            offset = nearest_images(
+                self.place[known][None] - values_of(np.array([new]), "position", state, reduce), world.period
+            )[0]
             self._rename(gone, new)
             self._follow(state, party, new, offset)
-
-    def _place_of(self, agent: int, state: AgentState, reduce: Reductions) -> Floats:
-        """Where an agent is that one process moves."""
-        rows = state.rows_of([agent])
-        here = len(rows) > 0 and rows[0] < state.owned
-        mine = state.position[rows[0]] if here else np.zeros(self._dim)
-        return reduce.counts(mine.view(np.int64)).view(np.float64)
 
     def _rename(self, old: int, new: int) -> None:
         """What is known of a leader belongs to its successor, unless that one leads others already."""
@@ -310,16 +311,18 @@ class Leaders:
         leader[others] = new
         handover[others] = handover[others] + offset if new != NOBODY else 0.0
 
-    def replace(self, state: AgentState, world: World, party: Ints, old: int, new: int) -> None:
+    def replace(self, state: AgentState, world: World, party: Ints, old: int, new: int, *, reduce: Reductions) -> None:
         """Make another agent the leader of a party, with the goal and stages of the one it follows; both are there."""
-        before, after = int(state.rows_of([old])[0]), int(state.rows_of([new])[0])
+        both = np.array([old, new])
+        before, after = state.rows_of([old]), state.rows_of([new])
         for name in _INHERITED:
-            state.columns[name][after] = state.columns[name][before]
+            state.columns[name][after] = values_of(both[:1], name, state, reduce)[0]
         state.goal[before], state.agenda[before] = NO_GOAL, NOBODY
-        state.stage[before] = min(state.stage[before], 0)
+        state.stage[before] = np.minimum(state.stage[before], 0)
         self._rename(old, new)
-        offset = nearest_images((state.position[before] - state.position[after])[None], world.period)[0]
-        self._follow(state, np.append(party, before), new, offset)
+        place = values_of(both, "position", state, reduce)
+        offset = nearest_images(place[:1] - place[1:], world.period)[0]
+        self._follow(state, np.union1d(party, before), new, offset)
 
     # What is known of them --------------------------------------------------------------------------------------
 
@@ -339,16 +342,9 @@ class Leaders:
 
     def _note(self, state: AgentState, reduce: Reductions, which: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """Where some leaders are now and what they want; each is known to one process. Returns which are not there."""
-        rows = state.row_of(self.id)
-        here = (rows >= 0) & (rows < state.owned)
         for name, column in (("place", "position"), *((name, name) for name in _INHERITED)):
-            known = getattr(self, name)
-            mine = np.zeros_like(known)
-            mine[here] = state.columns[column][rows[here]]
-            # The others add zeros to the bits of the one that knows.
-            words = mine.view(np.int64) if mine.dtype == np.float64 else mine.astype(np.int64)
-            told = reduce.counts(words)
-            known[which] = (told.view(np.float64) if mine.dtype == np.float64 else told)[which]
+            getattr(self, name)[which] = values_of(self.id, column, state, reduce)[which]
+        here = own_rows(self.id, state)[1]
         return which & (reduce.counts(here.astype(np.int64)) == 0)
 
     def _spacing(self, state: AgentState, reduce: Reductions) -> float:

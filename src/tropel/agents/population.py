@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import reprlib
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -18,16 +19,17 @@ from tropel.agents.placing import ANYWHERE, Placing
 from tropel.agents.records import Records
 from tropel.agents.room import check_region, inside_region
 from tropel.agents.settable import DEFAULT, check_settable, set_column, settable_columns
+from tropel.agents.spawn import check_positions, most_at_once, size_of
 from tropel.agents.stages.agendas import NOT_BEGUN, NOTHING, Agendas
 from tropel.agents.stages.happened import Happenings
 from tropel.agents.stages.stage import Now, Setting, Stage
 from tropel.agents.stages.verbs import Go
-from tropel.agents.spawn import check_positions, most_at_once, size_of
 from tropel.agents.state import NO_GOAL, AgentState, Column
 from tropel.agents.stored import StoredPeople, people_as_they_are, read_people, stored_people
 from tropel.agents.towards_goal import towards_goal
 from tropel.errors import ParameterError
 from tropel.foundation.arguments import is_whole_number
+from tropel.foundation.reductions import ONE_PROCESS, Reductions
 from tropel.world import World
 from tropel.world.places import PlaceLike
 
@@ -52,7 +54,13 @@ class Population:
         self._members: dict[tuple[int, ...], NDArray[np.int64]] = {}
         self._placing: Sequence[Placing] = ()
 
-    def spawn_all(self, columns: Iterable[Column], placing: Sequence[Placing] | None = None) -> None:
+    def spawn_all(
+        self,
+        columns: Iterable[Column],
+        placing: Sequence[Placing] | None = None,
+        *,
+        reduce: Reductions = ONE_PROCESS,
+    ) -> None:
         """Place the declared groups, one after the other; `placing` tells where the agents of each may stand."""
         self.state = AgentState(self.world.dim, columns)
         self.state.group_names = self.groups
@@ -66,8 +74,11 @@ class Population:
         # A group may follow one that is declared after it.
         for group, ids in placed:
             if group.follow not in (None, group.name) and not len(self._rows(group.follow)):
-                raise ParameterError(f"group '{group.name}' follows '{group.follow}', which has no agents at the start")
-            self._bind(group, group.name, ids)
+                raise ParameterError(
+                    f"group '{group.name}' follows '{group.follow}', which has no agents at the start; give it some, "
+                    f"or leave follow out"
+                )
+            self._bind(group, group.name, ids, reduce, at_start=True)
 
     def _check_source(self, source: Source) -> None:
         """Report errors in a source at the start, not when its first agent comes."""
@@ -120,7 +131,7 @@ class Population:
 
     def declared_goal(self, group: str) -> PlaceLike:
         """The goal that a group was declared with."""
-        return self._told.goal(group)
+        return self._told.first_of(group).first_goal
 
     def check_follow(self, group: str, leader: str | None) -> None:
         """Raise if newcomers of a group would follow their own group through groups that follow it."""
@@ -128,10 +139,10 @@ class Population:
 
     # Coming in --------------------------------------------------------------------------------------------------
 
-    def add(self, group: Group, *, time: float, step: int) -> NDArray[np.int64]:
+    def add(self, group: Group, *, time: float, step: int, reduce: Reductions = ONE_PROCESS) -> NDArray[np.int64]:
         """Place the agents of a group now; returns their ids."""
         ids = self._place(group, time=time, step=step)
-        self._bind(group, group.name, ids)
+        self._bind(group, group.name, ids, reduce)
         return ids
 
     def check_room(self, group: Group, *, time: float, step: int) -> None:
@@ -194,14 +205,35 @@ class Population:
         self._face_goals(np.arange(first, len(self.state)))
         return ids
 
-    def _bind(self, told: Personal, group: str, ids: NDArray[np.int64]) -> None:
+    def _bind(
+        self, told: Personal, group: str, ids: NDArray[np.int64], reduce: Reductions, *, at_start: bool = False
+    ) -> None:
         """Group newcomers into families, and give them leaders."""
+        number, rows, who = self._told.number(group), self.state.rows_of(ids), f"group '{group}'"
         led_by = None if told.follow is None else self._living(told.follow)
-        self.bonds.bind(told, self.state, self.state.rows_of(ids), led_by, f"group '{group}'")
+        bind = functools.partial(
+            self.bonds.bind, told, self.state, number, rows, who=who, led_by=led_by, at_start=at_start, reduce=reduce
+        )
+        if told.follow is None or led_by is None or len(led_by):
+            bind()
+            return
+        leading = self._told.first_of(told.follow)
+        stages = leading.agenda(who)
+        agenda = self._agenda(stages, leading.repeat, who) if stages else NOTHING
+        bind(aim=aim_of(self.world, leading.first_goal, who), agenda=agenda)
 
-    def set_leader(self, group: str, leader: str | int | None, *, id: int | None) -> None:
+    def set_leader(
+        self, group: str, leader: str | int | None, *, id: int | None, reduce: Reductions = ONE_PROCESS
+    ) -> None:
         """Make another agent of a group the leader of all others."""
-        self.bonds.set_leader(self.state, self._told.number(group), self._living(group), leader, id, f"group '{group}'")
+        number, living = self._told.number(group), self._living(group)
+        self.bonds.set_leader(self.state, number, living, leader, id, f"group '{group}'", reduce=reduce)
+
+    def somebody_is_left(self, group: str, id: int | None = None) -> bool:
+        """Whether anybody of a group is alive, or the agent that once came with an id."""
+        if id is not None and id < self.state.next_id:
+            return len(self.state.rows_of([id])) > 0 and not self.state.dead[self.state.rows_of([id])[0]]
+        return len(self._living(group)) > 0
 
     def _living(self, group: str) -> NDArray[np.int64]:
         rows = self._rows(group)
@@ -214,7 +246,7 @@ class Population:
         somewhere = rows[facing[rows].any(axis=1)]
         self.state.heading[somewhere] = facing[somewhere]
 
-    def let_in(self, step: int, dt: float) -> None:
+    def let_in(self, step: int, dt: float, *, reduce: Reductions = ONE_PROCESS) -> None:
         """Add the agents that the sources send in this step, if there is room."""
         for number, source in enumerate(self.sources):
             coming = source.arriving(seed=self.seed, number=number, step=step, dt=dt)
@@ -232,7 +264,7 @@ class Population:
             if placed:
                 shared = {"goal_point": values.pop("goal_point")}  # one point for all of them
                 values = {name: v[:placed] if np.ndim(v) else v for name, v in values.items()} | shared
-                self._bind(source, source.group, self._append(group, positions, values, step * dt))
+                self._bind(source, source.group, self._append(group, positions, values, step * dt), reduce)
                 self.waiting[number] -= placed
                 self.emitted[number] += placed
 
@@ -251,7 +283,7 @@ class Population:
     # Deciding ---------------------------------------------------------------------------------------------------
 
     def decide(self, now: Now) -> NDArray[np.int64]:
-        """Others succeed leaders that are gone, and agents whose stage is over begin the next one; returns their rows."""
+        """Others succeed leaders that are gone. Agents whose stage is over begin the next one; returns their rows."""
         self.bonds.keep_up(self.state, dt=now.dt, reduce=now.reduce)
         return self.agendas.move_on(now)
 

@@ -1,20 +1,26 @@
 """Trails: the paths that leaders have walked lately, and the places that their followers pursue.
 
 A follower pursues its leader. Where a wall hides the leader, it pursues the newest point of the leader's trail that it
-sees, so it comes around corners and through doors as the leader did. Where it sees none of them, it goes straight.
+sees, so it comes around corners and through doors as the leader did. Points that its whole body can walk to come first:
+whoever heads for a point seen past a doorpost by a hair ends at the post. Where it sees no point, it goes straight.
+
+A leader that comes by a point of its trail again makes that point the newest one and adds none. So a leader that
+circles at its goal, or walks to and fro while it waits, does not wear out the trail that leads stragglers to it. From
+each point the leader went on to a newer one: whoever goes from point to newer point comes to the leader.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numba
 import numpy as np
 from numpy.typing import NDArray
 
 from tropel._kernels.cells import nearest_image
-from tropel._kernels.compile import inlined_kernel, parallel_kernel
+from tropel._kernels.compile import inlined_kernel, kernel, parallel_kernel
 from tropel._kernels.walls import chord_blocked
 from tropel.agents.state import AgentState
 from tropel.errors import CheckpointError
@@ -25,7 +31,11 @@ from tropel.world.shapes import FARTHEST
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 #: Points of a trail.
-LENGTH = 64
+LENGTH = 256
+#: A leader comes by a point again if it is within this share of the distance between points.
+_COMES_BY = 0.75
+#: Flanks are a little inside of the body, so that a body that touches a wall can walk along it.
+_FLANK = 0.9
 
 
 def may_hide(world: World) -> bool:
@@ -72,9 +82,8 @@ class Trails:
             return
         away = np.linalg.norm(place - self.points[:, 0], axis=1)
         rows = np.flatnonzero((self.filled == 0) | (away >= spacing))
-        self.points[rows, 1:] = self.points[rows, :-1]
-        self.points[rows, 0] = place[rows]
-        self.filled[rows] = np.minimum(self.filled[rows] + 1, LENGTH)
+        if len(rows):
+            _note_points(rows, place, self.points, self.filled, _COMES_BY * spacing, world.wall_grid(2.0))
 
     def state(self) -> dict[str, NDArray[Any]]:
         return {"trail": self.points, "trail_filled": self.filled, "trail_spacing": np.array(self.spacing)}
@@ -93,22 +102,63 @@ class Trails:
         return fresh
 
 
+@kernel
+def _note_points(rows, place, points, filled, near, walls):
+    """Let the trails of some leaders begin where they are: at a known point near them, or at a new one."""
+    for n in range(rows.size):
+        k = rows[n]
+        x, y = place[k, 0], place[k, 1]
+        known, least = -1, near
+        for m in range(filled[k]):
+            px, py = points[k, m, 0], points[k, m, 1]
+            away = math.sqrt((px - x) ** 2 + (py - y) ** 2)
+            if away < least and not chord_blocked(x, y, px, py, walls):
+                known, least = m, away
+        if known >= 0:
+            x, y = points[k, known, 0], points[k, known, 1]
+        else:
+            known = min(filled[k], points.shape[1] - 1)
+            filled[k] = known + 1
+        for m in range(known, 0, -1):
+            points[k, m, 0], points[k, m, 1] = points[k, m - 1, 0], points[k, m - 1, 1]
+        points[k, 0, 0], points[k, 0, 1] = x, y
+
+
 @inlined_kernel
-def _write_pursued(i, trail, place_x, place_y, position, points, filled, walls, out):
+def _is_walkable(ax, ay, bx, by, half_width, walls):
+    """Whether both flanks of a body can go straight from a to b, which are in sight of each other."""
+    length = math.sqrt((bx - ax) ** 2 + (by - ay) ** 2)
+    if length == 0.0:
+        return True
+    nx, ny = half_width * (by - ay) / length, half_width * (ax - bx) / length
+    return not chord_blocked(ax + nx, ay + ny, bx + nx, by + ny, walls) and not chord_blocked(
+        ax - nx, ay - ny, bx - nx, by - ny, walls
+    )
+
+
+@inlined_kernel
+def _write_pursued(i, trail, place_x, place_y, position, radius, points, filled, walls, out, on_trail):
     """Where agent i goes in the plane, if the place that it pursues may be hidden."""
     x, y = position[i, 0], position[i, 1]
+    half_width = _FLANK * radius[i]
     out[i, 0], out[i, 1] = place_x, place_y
-    if trail < 0 or not chord_blocked(x, y, place_x, place_y, walls):
+    seen = trail < 0 or not chord_blocked(x, y, place_x, place_y, walls)
+    if trail < 0 or (seen and _is_walkable(x, y, place_x, place_y, half_width, walls)):
         return
     for k in range(filled[trail]):
         px, py = points[trail, k, 0], points[trail, k, 1]
-        if (px != x or py != y) and not chord_blocked(x, y, px, py, walls):
-            out[i, 0], out[i, 1] = px, py
+        if (px == x and py == y) or chord_blocked(x, y, px, py, walls):
+            continue
+        walkable = _is_walkable(x, y, px, py, half_width, walls)
+        if walkable or not seen:
+            out[i, 0], out[i, 1], on_trail[i] = px, py, True
+            seen = True
+        if walkable:
             return
 
 
 @parallel_kernel
-def _pursued(position, leader, trail, handover, points, filled, walls, period, hides, out):
+def _pursued(position, radius, leader, trail, handover, points, filled, walls, period, hides, out, on_trail):
     for i in numba.prange(position.shape[0]):
         j = leader[i]
         if j < 0:
@@ -118,23 +168,30 @@ def _pursued(position, leader, trail, handover, points, filled, walls, period, h
             away = nearest_image(position[j, axis] + handover[i, axis] - position[i, axis], period[axis])
             out[i, axis] = position[i, axis] + away if period[axis] > 0.0 else position[j, axis] + handover[i, axis]
         if hides:
-            _write_pursued(i, trail[i], out[i, 0], out[i, 1], position, points, filled, walls, out)
+            _write_pursued(i, trail[i], out[i, 0], out[i, 1], position, radius, points, filled, walls, out,
+                           on_trail)  # fmt: skip
 
 
-def pursued_places(state: AgentState, world: World, leader_rows: Ints, trails: Trails) -> Floats | None:
-    """Where each follower goes: to its leader, or along the leader's trail; None if all see their leaders.
+class Pursued(NamedTuple):
+    """What followers pursue; rows of agents without a leader mean nothing. Both are empty if all see their leaders."""
 
-    `leader_rows` has the row of each agent's leader, -1 for none; the rows of agents without one are not written.
+    place: Floats
+    on_trail: NDArray[np.bool_]  #: whether it is a point of the trail, and the leader itself is farther
+
+
+def pursued_places(state: AgentState, world: World, leader_rows: Ints, trails: Trails) -> Pursued:
+    """Where each follower goes: to its leader, or along the leader's trail.
+
+    `leader_rows` has the row of each agent's leader, -1 for none.
     """
     handover, hides = state.columns["handover"], trails.hides(world)
     if not hides and not np.count_nonzero(handover):
-        return None
+        return Pursued(np.empty((0, state.dim)), np.empty(0, dtype=np.bool_))
     leader, ids = state.columns["leader"], np.append(trails.ids, -2)
     place = np.searchsorted(trails.ids, leader)
     trail = np.where(ids[place] == leader, place, -1)
-    out = np.zeros_like(state.position)
+    out = Pursued(np.zeros_like(state.position), np.zeros(len(state), dtype=np.bool_))
     walls = world.wall_grid(2.0)
-    _pursued(
-        state.position, leader_rows, trail, handover, trails.points, trails.filled, walls, world.period, hides, out
-    )
+    _pursued(state.position, state.radius, leader_rows, trail, handover, trails.points, trails.filled, walls,
+             world.period, hides, out.place, out.on_trail)  # fmt: skip
     return out

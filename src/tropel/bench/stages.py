@@ -1,7 +1,7 @@
 """What decisions cost: the stage `decide` of a step, beside the whole step, of ten thousand people with things to do.
 
-They go to kiosks, wait for a time that each draws, wait for others and for a signal, and begin again, and they tire with
-the distance. Every round makes some steps of the same crowd; the ratio of each round is of the same steps.
+They go to kiosks, wait for a time that each draws and for others, and begin again, and they tire with the distance.
+Every round makes some steps of the same crowd; the ratio of each round is of the same steps.
 """
 
 from __future__ import annotations

@@ -17,7 +17,18 @@ if TYPE_CHECKING:
 #: Events after which people that cannot move may be able to.
 _FREEING = (
     *(kinds.OpenDoor, kinds.OpenExit, kinds.MoveObstacle, kinds.RemoveObstacle, kinds.AddTarget, kinds.MoveTarget),
-    *(kinds.SetGoal, SetStages, Signal, kinds.SetParameter, kinds.SetBehaviour, kinds.RemoveAgents, Drift, Surge, Tire, Alarm),
+    *(
+        kinds.SetGoal,
+        SetStages,
+        Signal,
+        kinds.SetParameter,
+        kinds.SetBehaviour,
+        kinds.RemoveAgents,
+        Drift,
+        Surge,
+        Tire,
+        Alarm,
+    ),
 )
 
 

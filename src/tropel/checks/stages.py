@@ -19,6 +19,7 @@ from tropel.agents.stages.happened import NEVER
 from tropel.checks.finding import Finding
 from tropel.events import AddAgents, AddHazard, OpenDoor, OpenExit, RemoveAgents, SetGoal, SetStages
 from tropel.events.base import Event
+from tropel.world import Hazard
 
 if TYPE_CHECKING:
     from tropel.simulation import Simulation
@@ -156,13 +157,16 @@ def check_stages(sim: Simulation) -> Iterator[Finding]:
 def never_empty(sim: Simulation) -> str:
     """Why a run until nobody is left would never end because of stages; nothing if it may."""
     outlook = _Outlook(sim)
-    hazards = [*sim.world.hazards.values(), *(each for _, _, each in sim.events if isinstance(each, AddHazard))]
+    hazards: list[Hazard | AddHazard] = [
+        *sim.world.hazards.values(),
+        *(each for _, _, each in sim.events if isinstance(each, AddHazard)),
+    ]
     if outlook.anything or any(hazard.deadly for hazard in hazards):
         return ""
     for group, agenda, at, why in stuck(sim):
         return f"group '{group}' waits forever in stage {at + 1} ({agenda.stages[at]}): {why}"
-    for group, number in _in_use(sim):
-        agenda, name = sim.population.agendas[number], sim.groups[group]
+    for own, number in _in_use(sim):
+        agenda, name = sim.population.agendas[number], sim.groups[own]
         if any(_changes(e, name) or isinstance(e, RemoveAgents) for _, _, e in sim.events):
             continue
         if agenda.repeat:

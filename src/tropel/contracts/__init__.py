@@ -8,9 +8,9 @@ Each step hands out frozen `Moment`s and takes back what is written into `out`:
     environment.sense(moment) -> Near    finds the agents, walls and obstacles near each agent
     model.steer(moment, out)             writes out.velocity[moment.members], and more if it declares more
 
-A layer extends `Planner`, `Decision`, `Habit`, `Environment` or `Model`, each of which has one method to write. Everything else
-that the engine should know is declared, as in `declares = ModelDeclaration(solid_bodies=True)`. Declarations are typed,
-have defaults, and refuse names that they do not know. `tropel.testing` checks that a layer keeps its promises.
+A layer extends `Planner`, `Decision`, `Habit`, `Environment` or `Model`, each of which has one method to write.
+Everything else that the engine should know is declared, as in `declares = ModelDeclaration(solid_bodies=True)`.
+Declarations are typed, have defaults, and refuse names that they do not know. `tropel.testing` checks that a layer keeps its promises.
 """
 
 from tropel.contracts.declarations import Declaration, EnvironmentDeclaration, Follows, ModelDeclaration, Moves

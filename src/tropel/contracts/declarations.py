@@ -46,7 +46,7 @@ class Declaration:
                 raise ParameterError(f"{type(self).__name__}: {name} must be a tuple of Column(…), not {given!r:.60}")
         if not (isinstance(self.sets, tuple) and all(isinstance(name, str) for name in self.sets)):
             raise ParameterError(
-                f'{type(self).__name__}: sets must be a tuple of names, such as ("desired_speed",), not {self.sets!r:.60}'
+                f'{type(self).__name__}: sets must be a tuple of names, such as ("courage",), not {self.sets!r:.60}'
             )
         both = {column.name for column in self.columns} & {column.name for column in self.memory}
         if both:

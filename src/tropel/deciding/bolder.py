@@ -1,8 +1,8 @@
 """Bolder when it counts: whoever has a critical task lets itself get closer to obstacles (LAYERS §3).
 
 A stage that is marked `critical` has to succeed whatever it costs. Boldness B is a number in [0, 1] per agent that
-approaches 1 during such a stage, within `rise`, and fades in others, within `fade`. It closes the share `courage · B` of
-the gap between the agent's own courage and 1, and multiplies the desired speed by 1 + (speed - 1) B. As with
+approaches 1 during such a stage, within `rise`, and fades in others, within `fade`. It closes the share `courage · B`
+of the gap between the agent's own courage and 1, and multiplies the desired speed by 1 + (speed - 1) B. As with
 tiredness, each step multiplies by the ratio of now and before, so that the own values need not be remembered.
 """
 

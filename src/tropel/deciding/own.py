@@ -26,7 +26,9 @@ class Decide(Decision):
         if not callable(function) or isinstance(function, type):
             raise ParameterError(f"Decide needs a function of the moment, not {function!r:.60}")
         if isinstance(sets, str) or not sets:
-            raise ParameterError(f'Decide: sets lists the attributes that it sets, such as ["courage"], not {sets!r:.60}')
+            raise ParameterError(
+                f'Decide: sets lists the attributes that it sets, such as ["courage"], not {sets!r:.60}'
+            )
         self.function = function
         self.parameters = f"{getattr(function, '__qualname__', type(function).__name__)}, sets={sorted(sets)}"
         self.declares = Declaration(sets=tuple(sets), periodic_space=True)

@@ -155,7 +155,8 @@ class RemoveTarget(Event):
     """Remove a target.
 
     Agents that were heading for it begin the next stage of their list; the others return to the goal that their group
-    was declared with. If that was this very target, they have no goal. Newcomers that would be sent there have none either, until a target of that name exists again.
+    was declared with. If that was this very target, they have no goal. Newcomers that would be sent there have none
+    either, until a target of that name exists again.
     """
 
     kind: Literal["remove_target"] = "remove_target"
@@ -194,7 +195,10 @@ class SetGoal(Event):
 
 
 class SetLeader(Event):
-    """Let one agent of a group lead all others; it takes over the goal of the leader before."""
+    """Let one agent of a group lead all others; it takes over the goal of the leader before.
+
+    Nothing happens if that agent, or the whole group, is gone by then.
+    """
 
     kind: Literal["set_leader"] = "set_leader"
     group: Annotated[str, Named("group")]
@@ -211,7 +215,8 @@ class SetLeader(Event):
             raise ParameterError("nobody here can follow a leader; declare the group with leader or follow")
 
     def apply(self, sim: Simulation) -> None:
-        sim.set_leader(self.group, self.leader, id=self.id)
+        if sim.population.somebody_is_left(self.group, self.id):
+            sim.set_leader(self.group, self.leader, id=self.id)
 
 
 class SetParameter(Event):

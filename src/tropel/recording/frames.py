@@ -1,7 +1,7 @@
 """What is written and read per frame, and the notes that the engine adds during a run.
 
-Notes record deaths, where hazards were and who began which stage. They are stored among the events of a file, so that cutting a run back and
-resuming it treats both alike.
+Notes record deaths, where hazards were and who began which stage. They are stored among the events of a file, so that
+cutting a run back and resuming it treats both alike.
 """
 
 from __future__ import annotations

@@ -64,9 +64,7 @@ def swap_in(
     state.columns |= attributes
 
 
-def what_is_wrong(
-    name: str, values: NDArray[Any], state: AgentState, world: World
-) -> tuple[int, str] | None:
+def what_is_wrong(name: str, values: NDArray[Any], state: AgentState, world: World) -> tuple[int, str] | None:
     """The first row with a value that is not allowed for an attribute, and what it must be; None if all are fine."""
     column = state.declared[name]
     flat = values if values.ndim > 1 else values[:, None]

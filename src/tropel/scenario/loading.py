@@ -264,11 +264,12 @@ class _Builder:
 
     def _stages_of(self, name: str | None) -> tuple[str | int, ...]:
         """The key of the stages, or goals, of a group."""
-        for kind, told in (("groups", self.spec.groups), ("sources", self.spec.sources)):
-            for number, each in enumerate(told):
-                own = each.name if isinstance(each, schema.GroupSpec) else each.group
-                if own == name and (each.stages is not None or each.then):
-                    return (kind, number, "then" if each.stages is None else "stages")
+        told: list[tuple[tuple[str | int, ...], str, schema.GroupSpec | schema.SourceSpec]]
+        told = [(("groups", number), group.name, group) for number, group in enumerate(self.spec.groups)]
+        told += [(("sources", number), source.group, source) for number, source in enumerate(self.spec.sources)]
+        for path, own, each in told:
+            if own == name and (each.stages is not None or each.then):
+                return (*path, "then" if each.stages is None else "stages")
         return ()
 
     def _schedule(self, sim: Simulation) -> None:

@@ -1,9 +1,9 @@
 """Agendas: the lists of stages that agents go through, and who goes on to the next stage now.
 
-The lists are shared by all that have them and stored once. The column `agenda` has the number of an agent's list, -1 for
-none, and `stage` the place in it. Before the first stage everybody is in stage -1, the delay: it ends at the time in
-`stage_until`, for most agents at once. `stage_since` is when the present stage began. The last stage of a list that does
-not repeat is never over.
+The lists are shared by all that have them and stored once. The column `agenda` has the number of an agent's list, -1
+for none, and `stage` the place in it. Before the first stage everybody is in stage -1, the delay: it ends at the time
+in `stage_until`, for most agents at once. `stage_since` is when the present stage began. The last stage of a list that
+does not repeat is never over.
 
 Everything here happens in the stage `decide` of a step. Who goes on is asked for all agents before anybody does, so the
 order of agents and of lists does not matter, and nobody goes on twice in a step.
@@ -66,7 +66,7 @@ class _Lists(NamedTuple):
     start: Ints  #: (A + 1,): where each list begins; the last is for agents without one
     length: Ints  #: (A + 1,)
     repeat: NDArray[np.bool_]  #: (A + 1,)
-    kind: NDArray[np.int16] | NDArray[np.int32]  #: (S,): stages of one kind are asked together
+    kind: NDArray[Any]  #: (S,): stages of one kind are asked together
     goes_on: NDArray[np.bool_]  #: (S,): whether another stage follows
     critical: NDArray[np.uint8]  #: (S,)
     kinds: list[int]  #: one stage of each kind
@@ -196,7 +196,11 @@ class Agendas:
         over = planned.stage.is_over(now)
         if planned.stage.until is not None:
             agenda = lists.agenda[place]
-            within = {"agenda": agenda, "place": place - int(lists.start[agenda]), "repeats": bool(lists.repeat[agenda])}
+            within = {
+                "agenda": agenda,
+                "place": place - int(lists.start[agenda]),
+                "repeats": bool(lists.repeat[agenda]),
+            }
             over = over | planned.stage.until.holds(now.of(now.members, **within), planned.condition_aims)
         return over
 

@@ -1,7 +1,7 @@
 """Conditions: what people wait for, and what ends a stage early.
 
-Files have them as tables (`{ come = 10, to = "gate" }`), Python as objects (`conditions.Come(10, to="gate")`). A function
-of `Now` is a condition too, in Python.
+Files have them as tables (`{ come = 10, to = "gate" }`), Python as objects (`conditions.Come(10, to="gate")`). In
+Python, a function of `Now` is a condition, too.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class Come(Condition):
 
     def holds(self, now: Now, aims: Aims) -> Mask:
         groups, living = len(now.state.group_names), now.living
-        group = now.state.group[living] if aims or not isinstance(self.come, int) else None
+        group = now.state.group[living]
         if aims:
             there = living[at_aim(now.state, now.world, living, aims[0], seen_within=now.seen_within[group])]
         else:
@@ -248,7 +248,9 @@ class Attribute(Condition):
     def check(self, setting: Setting, who: str) -> None:
         known = {name for name, column in setting.columns.items() if not column.vector and not column.width}
         if self.attribute not in known:
-            raise ParameterError(f"{who}: agents have no attribute '{self.attribute}'; {suggest(self.attribute, known)}")
+            raise ParameterError(
+                f"{who}: agents have no attribute '{self.attribute}'; {suggest(self.attribute, known)}"
+            )
 
     def holds(self, now: Now, aims: Aims) -> Mask:
         value = now.state.columns[self.attribute][now.members]

@@ -33,7 +33,9 @@ class Happenings:
     def last(self, kind: str, fields: Mapping[str, str]) -> int:
         """The last step in which an event of a kind with these fields happened; NEVER if none did."""
         wanted = set(fields.items())
-        return max((s for (known, names), s in self._last.items() if known == kind and wanted <= {*names}), default=NEVER)
+        return max(
+            (s for (known, names), s in self._last.items() if known == kind and wanted <= {*names}), default=NEVER
+        )
 
     def state(self) -> dict[str, NDArray[Any]]:
         known = sorted(self._last)

@@ -1,9 +1,9 @@
 """The contracts of stages and conditions, and how both are read from tables.
 
-A stage is a verb with its details: `Go("kiosk")` in Python, `{ go = "kiosk" }` in files. The key with the verb's name is
-what makes a table that stage; `registry.py` lists the verbs, and the engine knows none of them. A condition is read in
-the same way: `{ come = 10 }`. Both are frozen dataclasses, the same for all agents that have them. What differs from
-agent to agent is in columns, above all `stage_until`, the time at which a stage ends by itself.
+A stage is a verb with its details: `Go("kiosk")` in Python, `{ go = "kiosk" }` in files. A table is the stage that one
+of its keys names; `registry.py` lists the verbs, and the engine knows none of them. A condition is read in the same
+way: `{ come = 10 }`. Both are frozen dataclasses, the same for all agents that have them. What differs from agent to
+agent is in columns, above all `stage_until`, the time at which a stage ends by itself.
 """
 
 from __future__ import annotations
@@ -231,13 +231,15 @@ def as_stage(told: Any, who: str = "stages") -> Stage:
             f'{who}: a stage is an object such as Go("exit"), or a table such as {{ go = "exit" }}, '
             f"not {reprlib.repr(told)}"
         )
-    return _read(told, STAGES, who)  # type: ignore[no-any-return]
+    return _read(told, STAGES, who)
 
 
 def as_stages(told: Any, who: str) -> tuple[Stage, ...]:
     """A list of stages."""
     if isinstance(told, str | Mapping | Stage) or not isinstance(told, Sequence):
-        raise ParameterError(f'{who}: stages is a list, such as [{{ go = "kiosk" }}, {{ wait = 30 }}], not {told!r:.60}')
+        raise ParameterError(
+            f'{who}: stages is a list, such as [{{ go = "kiosk" }}, {{ wait = 30 }}], not {told!r:.60}'
+        )
     return tuple(as_stage(each, f"{who}, stage {place + 1}") for place, each in enumerate(told))
 
 
@@ -246,7 +248,7 @@ def as_condition(told: Any, who: str = "until") -> Condition:
     if isinstance(told, Condition):
         return told
     if isinstance(told, Mapping):
-        return _read(told, CONDITIONS, who)  # type: ignore[no-any-return]
+        return _read(told, CONDITIONS, who)
     if callable(told) and not isinstance(told, type):
         return OwnCondition(told)
     raise ParameterError(

@@ -1,8 +1,8 @@
 """The verbs that every crowd has: go somewhere, wait for a time, wait for something, go on until something.
 
-People who wait stand at a spot of their own if they came to a region or a room, so that they are out of the way of those
-after them. Elsewhere they stand where they are. Either way they have no direction of their own, or none that leads away:
-what a model makes of that (it is pushed, it steps aside) is up to the model.
+People who wait in a region or room that they went to have a spot of their own in it, so that they are out of the way
+of those after them. Elsewhere they stand where they are. Their planned direction is zero once they are there: whether
+somebody without a direction is pushed or steps aside is up to the steering model.
 """
 
 from __future__ import annotations
@@ -56,7 +56,9 @@ class Go(Stage):
     """Go to a place; over on arrival. At an exit, or at a target that absorbs, people leave."""
 
     go: Annotated[PlaceField, Field(description='a place, "nearest exit", "nearest target" or "none"')]
-    within: Annotated[Length, Field(description="the body has arrived at a target, door or point from so far [m]")] = 0.0
+    within: Annotated[Length, Field(description="the body has arrived at a target, door or point from so far [m]")] = (
+        0.0
+    )
     until: Over = None
     critical: Critical = False
 

@@ -10,7 +10,8 @@ characters" (1999), with the leader, goal and obstacle rules of Zhou's thesis (G
     avoidance            - w R sum of d (1/r² - 1/R²)     of groups that are avoided
     flight               - w f sum of d (1/r² - 1/f²)     of groups fled from, within the flee radius f, all around
     pursuit                w d / r                        the nearest of groups that are chased
-    leader                 w d / max(r, R)                the boid's leader, or its trail if a wall hides it
+    leader                 w d / max(r, R)                the boid's leader
+                           w (d / r - v_i / v0)           a point of the leader's trail, if a wall hides the leader
     goal                   w · planned direction          zero without a goal
     obstacles              `local/flocking/obstacles.py`
 
@@ -44,7 +45,7 @@ from tropel._kernels.neighbours import Neighbours
 from tropel._kernels.philox import random_key
 from tropel.agents.leaders import LEADER
 from tropel.agents.state import AgentState, Floats, Steered
-from tropel.agents.trails import pursued_places
+from tropel.agents.trails import Pursued, pursued_places
 from tropel.contracts import Model, ModelDeclaration, Moment
 from tropel.errors import ParameterError
 from tropel.foundation.quantities import Quantity
@@ -75,7 +76,7 @@ _FEW = 1 << 12
 _ONE = np.uint64(1)
 _NO_ROWS = np.empty(0, dtype=np.int64)
 _ALL_PLACES = np.empty(0, dtype=np.uint32)
-_ALL_SEEN = {dim: np.empty((0, dim)) for dim in (2, 3)}
+_ALL_SEEN = {dim: Pursued(np.empty((0, dim)), np.empty(0, dtype=np.bool_)) for dim in (2, 3)}
 
 
 @kernel
@@ -277,9 +278,8 @@ class Flocking(Model):
         flight = flight._replace(room=room_for_runs(mates))
         if all_mates and np.count_nonzero(traits.blind_angle):
             flight = flight._replace(told_apart=IN_VIEW)
-        pursued = pursued_places(state, moment.world, leaders, moment.trails) if len(leaders) else None
-        pursued = _ALL_SEEN[state.dim] if pursued is None else pursued
-        boids = Boids(state.id, state.position, state.radius, moment.waiting, leaders, pursued, directions)
+        pursued = pursued_places(state, moment.world, leaders, moment.trails) if len(leaders) else _ALL_SEEN[state.dim]
+        boids = Boids(state.id, state.position, state.radius, moment.waiting, leaders, *pursued, directions)
         places = places_of(mates.order, members, len(state))
         steer_flock(places, len(members), boids, mates, hunted, *around, traits, relations, flight, out.velocity,
                     out.heading)  # fmt: skip

@@ -15,7 +15,7 @@ Between sides that are equally free, it takes the one away from the centre of th
 centre; in front of them it turns right.
 
 A boid with a planned direction turns to that side if it is free: the smallest turn may lead back, and could keep a boid
-for ever in front of a gap that its planner wants it to pass.
+for ever in front of a gap that its planner wants it to pass. The same holds for one that follows its leader's trail.
 """
 
 from __future__ import annotations

@@ -58,6 +58,7 @@ class Boids(NamedTuple):
     waiting: NDArray[np.bool_]  #: whether an agent has not started yet; empty if none waits
     leader: NDArray[np.int64]  #: rows of the leaders, -1 for none; empty if no agent has one
     pursued: NDArray[np.float64]  #: where to go instead of the leader's place; empty if all see their leaders
+    on_trail: NDArray[np.bool_]  #: whether that is a point of the leader's trail
     directions: NDArray[np.float64]
 
 
@@ -93,8 +94,14 @@ def _length(vector):
 
 
 @inlined_kernel
+def _follows_trail(i, boids):
+    """Whether a wall hides the leader of agent i, which goes from point to point of the leader's trail."""
+    return boids.on_trail.size > 0 and boids.on_trail[i] and boids.leader[i] >= 0
+
+
+@inlined_kernel
 def _to_leader(i, boids, period, reach):
-    """The offset to the leader by the shortest path, in sense radii, with a length of at most 1."""
+    """The offset to the leader by the shortest path, in units of `reach`, with a length of at most 1."""
     j = boids.leader[i]
     if j < 0:
         return 0.0, 0.0, 0.0
@@ -180,6 +187,8 @@ def _sense_obstacles(places, first, last, boids, near, around, flight, barred):
         wish = 0.0, 0.0, 0.0
         if flight.goals:
             wish = boids.directions[i, 0], boids.directions[i, 1], boids.directions[i, 2] if spatial else 0.0
+        if flight.leaders and _follows_trail(i, boids):
+            wish = _to_leader(i, boids, near.period, 0.0)
         barred[n, 3], barred[n, 4], barred[n, 5] = steering(boids.position, i, boids.radius[i], vx, vy, vz, sight,
                                                             wish, around)  # fmt: skip
 
@@ -190,7 +199,7 @@ def _vector(table, n, column, spatial):
 
 
 @inlined_kernel
-def _force(i, n, reach, top, most, boids, period, traits, flight, avoids, desk):
+def _force(i, n, velocity, reach, top, most, boids, period, traits, flight, avoids, desk):
     """All rules of agent i, the n-th of its chunk, urgent ones first."""
     in_turn, found, spatial = flight.priorities, desk.found, boids.position.shape[1] == 3
     force, used = (0.0, 0.0, 0.0), 0.0
@@ -218,7 +227,12 @@ def _force(i, n, reach, top, most, boids, period, traits, flight, avoids, desk):
         weight = _of(traits.pursuit, i) / away if away > 0.0 else 0.0
         force, used = _with_rule(force, used, weight, prey, most, in_turn)
     if flight.leaders:
-        pull = _to_leader(i, boids, period, reach)
+        if _follows_trail(i, boids):
+            # Steering against the present velocity, or it would circle around the point for ever.
+            to, slow = _to_leader(i, boids, period, 0.0), 1.0 / top if top > 0.0 else 0.0
+            pull = to[0] - slow * velocity[0], to[1] - slow * velocity[1], to[2] - slow * velocity[2]
+        else:
+            pull = _to_leader(i, boids, period, reach)
         force, used = _with_rule(force, used, _of(traits.leader_pull, i), pull, most, in_turn)
     if flight.goals:
         goal = boids.directions[i, 0], boids.directions[i, 1], boids.directions[i, 2] if spatial else 0.0
@@ -236,11 +250,13 @@ def _fly(places, first, last, boids, near, traits, flight, avoids, desk, out_vel
         if flight.waits and boids.waiting[i]:
             continue
         top, most = _of(traits.desired_speed, i), _of(traits.max_force, i)
-        force = _force(i, n, near.sense_radius[k], top, most, boids, near.period, traits, flight, avoids, desk)
+        velocity = near.velocity[0, k], near.velocity[1, k], near.velocity[2, k] if spatial else 0.0
+        force = _force(i, n, velocity, near.sense_radius[k], top, most, boids, near.period, traits, flight, avoids,
+                       desk)  # fmt: skip
         strength = _length(force)
         scale = flight.dt * (most / strength if strength > most else 1.0)
-        vx, vy = near.velocity[0, k] + scale * force[0], near.velocity[1, k] + scale * force[1]
-        vz = near.velocity[2, k] + scale * force[2] if spatial else 0.0
+        vx, vy = velocity[0] + scale * force[0], velocity[1] + scale * force[1]
+        vz = velocity[2] + scale * force[2] if spatial else 0.0
         speed = math.sqrt(vx * vx + vy * vy + vz * vz)
         wanted = min(max(speed, top * _of(traits.least_speed, i)), top)
         if speed > _STILL:

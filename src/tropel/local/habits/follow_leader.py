@@ -34,7 +34,7 @@ REACH = Quantity(
 
 
 @kernel
-def _adjust(rows, leader, hidden, position, pursued, radius, period, pull, gap, reach, directions):
+def _adjust(rows, leader, on_trail, position, pursued, radius, period, pull, gap, reach, directions):
     dim = position.shape[1]
     for n in range(rows.size):
         i = rows[n]
@@ -47,7 +47,7 @@ def _adjust(rows, leader, hidden, position, pursued, radius, period, pull, gap, 
         if away == 0.0:
             continue
         # On the way to a point of the trail nobody is in the way.
-        free = math.inf if hidden[n] else min(away, math.sqrt(between2)) - radius[i] - radius[j]
+        free = math.inf if on_trail[i] else min(away, math.sqrt(between2)) - radius[i] - radius[j]
         share = pull * min(max(free - gap, 0.0) / reach, 1.0)
         length2 = 0.0
         for axis in range(dim):
@@ -87,10 +87,9 @@ class FollowLeader(Habit):
         if not len(rows):
             return
         pursued = pursued_places(state, world, led_by, moment.trails)
-        straight = np.zeros_like(state.position)
-        straight[rows] = state.position[led_by[rows]] + state.columns["handover"][rows]
-        if pursued is None:
-            pursued = straight
-        hidden = (pursued[rows] != straight[rows]).any(axis=1) if not world.is_periodic else np.zeros(len(rows), bool)
-        _adjust(rows, led_by, hidden, state.position, pursued, state.radius, world.period, self._pull, self._gap,
+        place, on_trail = pursued
+        if not len(place):
+            place, on_trail = np.zeros_like(state.position), np.zeros(len(state), dtype=np.bool_)
+            place[rows] = state.position[led_by[rows]]
+        _adjust(rows, led_by, on_trail, state.position, place, state.radius, world.period, self._pull, self._gap,
                 self._reach, directions)  # fmt: skip

@@ -24,8 +24,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tropel._kernels.compile import inlined_kernel, kernel, parallel_kernel
-from tropel.agents.leaders import LEADER, STEPS_PER_METRE
+from tropel.agents.leaders import LEADER
 from tropel.agents.state import AgentState, Column
+from tropel.agents.whole_crowd import STEPS_PER_METRE
 
 #: The value of a place out of reach to the agents bound, at strength 1.
 _LEAST = 0.05

@@ -25,7 +25,9 @@ Floats = NDArray[np.float64]
 
 #: Beyond this number, neighbours are counted but not listed.
 _MOST_LISTED = 12
-_NOT_SHOWN = frozenset({"id", "group", "position", "velocity", "heading", "goal", "leader", "dead", "agenda", "stage"}) | {
+_NOT_SHOWN = frozenset(
+    {"id", "group", "position", "velocity", "heading", "goal", "leader", "dead", "agenda", "stage"}
+) | {
     "stage_since",
     "stage_until",
 }
