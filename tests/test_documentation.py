@@ -53,6 +53,20 @@ def test_places_routes_and_leaders_are_used_as_their_page_says(tmp_path):
     run([sys.executable, str(script)], tmp_path)
 
 
+def test_stages_and_decisions_are_used_as_their_page_says(tmp_path):
+    page = (ROOT / "docs" / "stages.md").read_text(encoding="utf-8")
+    snippets = blocks("python", page)
+    assert len(snippets) >= 4
+    script = tmp_path / "stages.py"
+    script.write_text("\n".join(snippets), encoding="utf-8")
+    run([sys.executable, str(script)], tmp_path)
+    from tropel.registry import CONDITIONS, DECISIONS, STAGES
+
+    assert all(f"`{name} = " in page for name in STAGES)
+    assert all(f"`{{ {name} = " in page for name in CONDITIONS)
+    assert all(f'`{{ model = "{name}" }}`' in page for name in DECISIONS)
+
+
 def test_the_models_are_used_as_the_overview_says(tmp_path):
     overview = (ROOT / "docs" / "models.md").read_text(encoding="utf-8")
     script = tmp_path / "models.py"
