@@ -12,7 +12,7 @@ import pytest
 
 from tropel.agents.distributions import Distribution
 from tropel.events.base import Event
-from tropel.registry import DISTRIBUTIONS, ENVIRONMENTS, EVENTS, MODELS, PLANNERS, Entry, Kind
+from tropel.registry import DECISIONS, DISTRIBUTIONS, ENVIRONMENTS, EVENTS, MODELS, PLANNERS, Entry, Kind
 from tropel.scenario import builtin_names, load_builtin, verification_names
 from tropel.scenario.layer_tables import table_of
 from tropel.scenario.schema import ScenarioSpec
@@ -27,7 +27,10 @@ def kinds_of_events(kind: type[Any]) -> set[type[Any]]:
     return found.union(*(kinds_of_events(inner) for inner in kind.__subclasses__()))
 
 
-@pytest.mark.parametrize(("kind", "entry"), LAYERS, ids=IDS)
+RULES = [(DECISIONS, entry) for entry in DECISIONS.values()]
+
+
+@pytest.mark.parametrize(("kind", "entry"), [*LAYERS, *RULES], ids=[*IDS, *DECISIONS])
 def test_every_layer_is_a_class_that_is_found_by_its_name(kind: Kind, entry: Entry) -> None:
     layer = entry.load()
     base = Entry("", kind.extends).load()
@@ -55,7 +58,7 @@ def test_every_kind_of_event_and_distribution_is_known_by_its_own_name() -> None
     assert set(union) == {entry.load() for entry in DISTRIBUTIONS.values()}
 
 
-@pytest.mark.parametrize(("kind", "entry"), LAYERS, ids=IDS)
+@pytest.mark.parametrize(("kind", "entry"), [*LAYERS, *RULES], ids=[*IDS, *DECISIONS])
 def test_the_schema_has_the_parameters_that_a_layer_takes(kind: Kind, entry: Entry) -> None:
     taken = inspect.signature(entry.load_parameters() or entry.load()).parameters
     assert set(table_of(entry).model_fields) == {"model", *taken}

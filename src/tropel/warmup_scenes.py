@@ -370,11 +370,11 @@ def _influence_of_hazards() -> None:
 
 
 def _stages() -> None:
-    from tropel import Go, Group, Simulation, Tired, Wait, World
+    from tropel import Go, Group, Simulation, Wait, World
 
     world = World(shapely.box(0, 0, 10, 10), regions={"lounge": shapely.box(1, 1, 6, 6)}, targets={"stall": (8, 8)})
     told = [Go("lounge"), Wait(0.1), Go("stall")]
-    _use(Simulation(world, Group("a", count=4, region=shapely.box(2, 2, 5, 5), stages=told), decisions=[Tired()]))
+    _use(Simulation(world, Group("a", count=4, region=shapely.box(2, 2, 5, 5), stages=told)))
     box = World.box((0.0,) * 3, (9.0,) * 3, regions={"lounge": ((1.0,) * 3, (8.0,) * 3)})
     _use(Simulation(box, Group("a", count=4, region=((2.0,) * 3, (6.0,) * 3), stages=told[:2])))
 
