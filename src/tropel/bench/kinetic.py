@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 from scipy.spatial import Delaunay, cKDTree
 
+from tropel._kernels.arrays import as_ragged
 from tropel._kernels.compile import threads_restored
 from tropel.agents.groups import Group
 from tropel.agents.state import AgentState, Floats
@@ -203,9 +204,9 @@ class _Contest:
             self.times.add("own sort", self.times.seconds["sort"] - sorted_before)
         self.report = self.kinetic.last
         grid = take("grid", lambda: self.grid.sense(moment).csr(), timed=timed)
-        if len(grid.indices) != len(ours.indices):
+        if len(grid.indices) != (listed := int(as_ragged(ours).length.sum())):
             raise ModelError(
-                f"'{self.case.label}': the grid lists {len(grid.indices)} neighbours and Kinetic {len(ours.indices)}; "
+                f"'{self.case.label}': the grid lists {len(grid.indices)} neighbours and Kinetic {listed}; "
                 f"a benchmark of wrong results means nothing"
             )
         if self.case.peers:
