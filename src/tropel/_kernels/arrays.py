@@ -51,6 +51,19 @@ def sum_up(length, indptr):
     return total
 
 
+@kernel
+def _first_difference(one, other):
+    for k in range(one.size):
+        if one[k] != other[k]:
+            return k
+    return one.size
+
+
+def are_equal(one: NDArray[Any], other: NDArray[Any]) -> bool:
+    """Whether two arrays of one dimension have the same numbers; several times as fast as NumPy's `array_equal`."""
+    return one is other or (len(one) == len(other) and bool(_first_difference(one, other) == len(one)))
+
+
 #: From this size on, several threads are faster than one [bytes].
 _LARGE = 1 << 20
 

@@ -16,6 +16,8 @@ from numpy.typing import NDArray
 from tropel._kernels.compile import inlined_kernel, kernel, parallel_kernel
 
 _PER_CHUNK = 128
+#: How far agents move is measured for about so many of them.
+_MEASURED = 1024
 _ONE = np.uint64(1)
 
 
@@ -54,13 +56,15 @@ def apart2(places, i, others, j):
 
 
 @kernel
-def look_for_moves(agents, position, leash, moved, loose):
-    """Take over where agents are; list the slots that have moved since the last step or have left their leash.
+def look_for_moves(agents, position, leash, loose):
+    """Take over where agents are; list the slots that have left their leash.
 
-    Returns how many there are of each, and how far those that moved went together.
+    Returns how many have moved since the last step and how many have left, and how far some of those that moved went:
+    the number of them, and their moves together.
     """
-    movers = leavers = 0
+    movers = leavers = samples = 0
     total = 0.0
+    every = agents.row.size // _MEASURED + 1
     for slot in range(agents.row.size):
         s = np.uint64(slot)
         if agents.row[s] < 0:
@@ -71,13 +75,15 @@ def look_for_moves(agents, position, leash, moved, loose):
             agents.here[s, axis] = position[row, axis]
             same = same and position[row, axis] == agents.before[s, axis]
         if not same:
-            moved[movers] = slot
             movers += 1
-            way = math.sqrt(apart2(agents.here, s, agents.before, s))
-            total += way if way < math.inf else 0.0  # newcomers come from nowhere
             loose[leavers] = slot
             leavers += not apart2(agents.here, s, agents.reference, s) <= leash * leash
-    return movers, leavers, total
+            if slot % every == 0:
+                way = math.sqrt(apart2(agents.here, s, agents.before, s))
+                if way < math.inf:  # newcomers come from nowhere
+                    total += way
+                    samples += 1
+    return movers, leavers, samples, total
 
 
 @kernel
@@ -100,10 +106,13 @@ def lay_out(count, indptr, order, lists):
 
 @kernel
 def _enter_some(first, last, indptr, indices, slot_of, agents, certain, maybe):
+    packed = maybe.start[first]
     for slot in range(first, last):
         s = np.uint64(slot)
         row = np.uint64(agents.row[s])
-        sure, rest = np.uint64(certain.start[s]), np.uint64(maybe.start[s])
+        # The uncertain are few. Their rooms are as close together as they fit, so that reading them is fast.
+        maybe.start[s] = packed
+        sure, rest = np.uint64(certain.start[s]), np.uint64(packed)
         for k in range(np.uint64(indptr[row]), np.uint64(indptr[row + _ONE])):
             other = slot_of[np.uint64(indices[k])]
             inside = apart2(agents.reference, s, agents.reference, np.uint64(other)) <= agents.certain[s]
@@ -112,7 +121,9 @@ def _enter_some(first, last, indptr, indices, slot_of, agents, certain, maybe):
             maybe.pool[rest] = other
             sure += np.uint64(inside)
             rest += np.uint64(not inside)
-        certain.length[s], maybe.length[s] = sure - np.uint64(certain.start[s]), rest - np.uint64(maybe.start[s])
+        certain.length[s], maybe.length[s] = sure - np.uint64(certain.start[s]), rest - np.uint64(packed)
+        maybe.room[s] = maybe.length[s] + maybe.length[s] // 4 + 8
+        packed += maybe.room[s]
 
 
 @parallel_kernel

@@ -23,7 +23,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from tropel._kernels.arrays import Csr, Ragged
+from tropel._kernels.arrays import Csr, Ragged, are_equal
 from tropel._kernels.cells import CellList
 from tropel.agents.state import AgentState, Floats
 from tropel.environment.grid import NeighbourLists
@@ -95,23 +95,22 @@ class NearLists:
         """
         count = len(state)
         self.work = Work()
-        if not np.array_equal(state.id, self._ids):
+        if not are_equal(state.id, self._ids):
             self._come_and_go(state)
         if self._quiet is not None:
             return self._follow_few(self._quiet, state, position, cells, radius)
         if not self._is_filled:
             return self._fill(state, position, cells, radius)
         agents = self._agents = self._agents._replace(here=self._agents.before, before=self._agents.here)
-        moved, loose = np.empty(count, dtype=np.int64), np.empty(count, dtype=np.int64)
-        movers, leavers, total = look_for_moves(agents, position, self.leash, moved, loose)
+        loose = np.empty(count + 1, dtype=np.int64)
+        movers, leavers, samples, total = look_for_moves(agents, position, self.leash, loose)
         loose = loose[:leavers]
-        if movers:
-            self._move = total / movers
+        if samples:
+            self._move = total / samples
         if self._sets is not None and 0 < movers < _QUIET * count:
             return self._follow_few(self._fall_quiet(self._sets), state, position, cells, radius)
-        other = np.flatnonzero(radius != self._radius)
-        if len(other):
-            loose = np.union1d(loose, np.sort(self._slot_of[other]))
+        if not are_equal(radius, self._radius):
+            loose = np.union1d(loose, self._slot_of[radius != self._radius])
             self._set_radius(radius)
         best = best_leash(self._usual, self._move)
         unfit = (len(loose) and best > _UNFIT * self.leash) or (movers and self.leash > _UNFIT * best)

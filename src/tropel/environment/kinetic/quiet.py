@@ -12,11 +12,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tropel._kernels.arrays import Ragged
+from tropel._kernels.arrays import Ragged, are_equal
 from tropel._kernels.cells import axis_cell, padded
 from tropel._kernels.compile import inlined_kernel, kernel
 from tropel.agents.state import Floats
-from tropel.environment.kinetic.list_kernels import Lists, apart2, put_on, take_off
+from tropel.environment.kinetic.list_kernels import Lists, put_on, take_off
 
 Rows = NDArray[np.int64]
 
@@ -24,6 +24,8 @@ Rows = NDArray[np.int64]
 MOST_MOVING = 1 / 10
 #: Agents see far if their radius is this many times the median; each of them is compared with every agent that moves.
 _FAR_SIGHTED, _MOST_FAR_SIGHTED = 3.0, 1 / 32
+#: Edge of a cell, as a share of the median radius.
+_CELL = 0.5
 
 
 class Chains(NamedTuple):
@@ -38,17 +40,17 @@ class Chains(NamedTuple):
 
 
 def _new_chains(position: Floats, size: float) -> Chains:
-    """Chains for agents at these positions, with cells of about this size [m], but not many more cells than agents."""
+    """Empty chains around these positions, with cells of about this size [m], but not many more cells than agents."""
     count, dim = position.shape
     low, wide, shape = np.zeros(3), np.zeros(3), np.ones(3, dtype=np.int64)
     if count:
         low[:dim] = np.nanmin(position, axis=0)
         wide[:dim] = np.nanmax(position, axis=0) - low[:dim]
-    size = max(size, float(wide.max()) / (4.0 * count + 64.0), 1e-9)
-    while np.prod(np.floor(wide / size) + 1.0) > 4.0 * count + 64.0:
+    size = max(size, float(wide.max()) / (8.0 * count + 64.0), 1e-9)
+    while np.prod(np.floor(wide / size) + 1.0) > 8.0 * count + 64.0:
         size *= 1.5
     shape = np.floor(wide / size).astype(np.int64) + 1
-    chains = Chains(
+    return Chains(
         low=low,
         inverse_cell=1.0 / size,
         shape=shape,
@@ -56,8 +58,11 @@ def _new_chains(position: Floats, size: float) -> Chains:
         following=np.full(count, -1, dtype=np.int32),
         cell=np.full(count, -1, dtype=np.int64),
     )
-    _chain(chains, position, np.flatnonzero(~np.isnan(position).any(axis=1)))
-    return chains
+
+
+#: Columns of what is known of an agent, side by side in memory: coordinates (in 2D z is 0), then the square of its
+#: radius, -1 if that is below zero and nan if its near set is left alone for now.
+_X, _Y, _Z, _LIMIT, _COLUMNS = range(5)
 
 
 @inlined_kernel
@@ -66,13 +71,13 @@ def _cell_along(chains, axis, coordinate):
 
 
 @kernel
-def _chain(chains, position, rows):
+def _chain(chains, spots, rows):
     """Put agents into the chains of the cells that they are in now, and take them out of others."""
     for n in range(rows.size):
         row = rows[n]
-        cell = _cell_along(chains, 1, position[row, 1]) * chains.shape[0] + _cell_along(chains, 0, position[row, 0])
-        if position.shape[1] == 3:
-            cell += _cell_along(chains, 2, position[row, 2]) * chains.shape[0] * chains.shape[1]
+        x, y, z = spots[row, _X], spots[row, _Y], spots[row, _Z]
+        layer = _cell_along(chains, 2, z) * chains.shape[1] + _cell_along(chains, 1, y)
+        cell = layer * chains.shape[0] + _cell_along(chains, 0, x)
         old = chains.cell[row]
         if cell == old:
             continue
@@ -94,100 +99,111 @@ def _cells_between(chains, axis, one, other, reach):
 
 
 @kernel
-def list_moved(here, position, moved):
+def list_moved(spots, position, moved):
     """List the rows that are elsewhere now; returns how many, and how far they went together."""
     count, total = 0, 0.0
     for row in range(position.shape[0]):
-        same = here[row, 0] == position[row, 0] and here[row, 1] == position[row, 1]
+        same = spots[row, _X] == position[row, 0] and spots[row, _Y] == position[row, 1]
         if position.shape[1] == 3:
-            same = same and here[row, 2] == position[row, 2]
+            same = same and spots[row, _Z] == position[row, 2]
         if not same:
-            way = math.sqrt(apart2(here, row, position, row))
-            total += way if way < math.inf else 0.0  # newcomers come from nowhere
+            way2 = 0.0
+            for axis in range(position.shape[1]):
+                way2 += (position[row, axis] - spots[row, axis]) ** 2
+            total += math.sqrt(way2) if way2 < math.inf else 0.0  # newcomers come from nowhere
             moved[count] = row
             count += 1
     return count, total
 
 
 @inlined_kernel
-def _enter_or_leave(mover, n, q, was, here, limit, sets):
-    """The near set of q with or without somebody that has moved; false if there is no room."""
-    was_near = apart2(was, n, here, q) <= limit[q]
-    is_near = apart2(here, mover, here, q) <= limit[q]
-    if was_near == is_near:
-        return True
-    if is_near:
-        return put_on(sets, q, np.int32(mover))
-    take_off(sets, q, np.int32(mover))
-    return True
+def _away2(spots, q, x, y, z):
+    """The square of the distance between an agent and a place [m²], rounded as on the grid."""
+    dx, dy, dz = x - spots[q, _X], y - spots[q, _Y], z - spots[q, _Z]
+    return dx * dx + dy * dy + dz * dz
 
 
 @kernel
-def _look_around(n, mover, was, beside, chains, here, radius, limit, widest, is_apart, sets):
+def _look_around(mover, was, beside, own_limit, reach, chains, spots, sets):
     """One that has moved, from `was`, finds its own near set, and enters and leaves those of others.
 
-    It looks around where it is and, if it was `beside` that, around where it was. Those that are apart are left alone:
-    they move too, or see far. Returns false if there is no room.
+    It looks around where it is and, if it was `beside` that, around where it was. Returns false if there is no room.
     """
-    reach = padded(max(radius[mover], widest))
     fits = True
-    z0 = z1 = 0
-    x0, x1 = _cells_between(chains, 0, here[mover, 0], was[n, 0] if beside else here[mover, 0], reach)
-    y0, y1 = _cells_between(chains, 1, here[mover, 1], was[n, 1] if beside else here[mover, 1], reach)
-    if here.shape[1] == 3:
-        z0, z1 = _cells_between(chains, 2, here[mover, 2], was[n, 2] if beside else here[mover, 2], reach)
-    for z in range(z0, z1 + 1):
-        for y in range(y0, y1 + 1):
-            for x in range(x0, x1 + 1):
-                q = np.int64(chains.first[(z * chains.shape[1] + y) * chains.shape[0] + x])
-                while q >= 0:
-                    if q != mover:
-                        if apart2(here, mover, here, q) <= limit[mover]:
-                            fits &= put_on(sets, mover, np.int32(q))
-                        if not is_apart[q]:
-                            fits &= _enter_or_leave(mover, n, q, was, here, limit, sets)
-                    q = np.int64(chains.following[q])
+    x, y, z = spots[mover, _X], spots[mover, _Y], spots[mover, _Z]
+    old_x, old_y, old_z = was[_X], was[_Y], was[_Z]
+    x0, x1 = _cells_between(chains, 0, x, old_x if beside else x, reach)
+    y0, y1 = _cells_between(chains, 1, y, old_y if beside else y, reach)
+    z0, z1 = _cells_between(chains, 2, z, old_z if beside else z, reach)
+    for layer in range(z0, z1 + 1):
+        for line in range(y0, y1 + 1):
+            begin = (layer * chains.shape[1] + line) * chains.shape[0]
+            for cell in range(begin + x0, begin + x1 + 1):
+                member = chains.first[np.uint64(cell)]
+                while member >= 0:
+                    q = np.uint64(member)
+                    away2, limit = _away2(spots, q, x, y, z), spots[q, _LIMIT]
+                    if away2 <= own_limit and member != mover:
+                        fits &= put_on(sets, mover, member)
+                    was_near = _away2(spots, q, old_x, old_y, old_z) <= limit
+                    # Never so for those left alone, the agent itself among them.
+                    if was_near != (away2 <= limit):
+                        if was_near:
+                            take_off(sets, member, np.int32(mover))
+                        else:
+                            fits &= put_on(sets, member, np.int32(mover))
+                    member = chains.following[q]
     return fits
 
 
 @kernel
-def _leave(n, mover, was, chains, here, limit, widest, is_apart, sets):
+def _leave(mover, was, reach, chains, spots, sets):
     """One that has jumped leaves the near sets around the place where it was."""
-    reach = padded(widest)
-    z0 = z1 = 0
-    x0, x1 = _cells_between(chains, 0, was[n, 0], was[n, 0], reach)
-    y0, y1 = _cells_between(chains, 1, was[n, 1], was[n, 1], reach)
-    if here.shape[1] == 3:
-        z0, z1 = _cells_between(chains, 2, was[n, 2], was[n, 2], reach)
-    for z in range(z0, z1 + 1):
-        for y in range(y0, y1 + 1):
-            for x in range(x0, x1 + 1):
-                q = np.int64(chains.first[(z * chains.shape[1] + y) * chains.shape[0] + x])
+    x0, x1 = _cells_between(chains, 0, was[_X], was[_X], reach)
+    y0, y1 = _cells_between(chains, 1, was[_Y], was[_Y], reach)
+    z0, z1 = _cells_between(chains, 2, was[_Z], was[_Z], reach)
+    for layer in range(z0, z1 + 1):
+        for line in range(y0, y1 + 1):
+            begin = (layer * chains.shape[1] + line) * chains.shape[0]
+            for cell in range(begin + x0, begin + x1 + 1):
+                q = chains.first[cell]
                 while q >= 0:
-                    if q != mover and not is_apart[q] and not apart2(here, mover, here, q) <= limit[q]:
+                    was_near = _away2(spots, q, was[_X], was[_Y], was[_Z]) <= spots[q, _LIMIT]
+                    away2 = _away2(spots, q, spots[mover, _X], spots[mover, _Y], spots[mover, _Z])
+                    if was_near and not away2 <= spots[q, _LIMIT]:
                         take_off(sets, q, np.int32(mover))
-                    q = np.int64(chains.following[q])
+                    q = chains.following[q]
 
 
 @kernel
-def follow_moves(moved, was, chains, here, radius, limit, widest, far_sighted, is_apart, is_moving, sets):
-    """Keep all near sets up to date after these rows have moved; false if there is no room for them."""
+def follow_moves(moved, was, chains, spots, radius, limit, widest, far_sighted, sets):
+    """Keep all near sets up to date after these rows have moved; false if there is no room for them.
+
+    `was` has what was known of these rows before. The limits of rows whose near sets others leave alone, because they
+    find their own or see far, are nan among the spots; `limit` has the true ones.
+    """
     fits = True
     for n in range(moved.size):
         mover = moved[n]
         sets.length[mover] = 0
         jump = 0.0
-        for axis in range(here.shape[1]):
-            jump = max(jump, abs(here[mover, axis] - was[n, axis]))
+        for axis in range(3):
+            jump = max(jump, abs(spots[mover, axis] - was[n, axis]))
         # Newcomers come from nowhere (nan).
-        is_new = was[n, 0] != was[n, 0]
-        beside = not is_new and jump * chains.inverse_cell <= 1.0
+        is_new = was[n, _X] != was[n, _X]
+        beside = not is_new and jump * chains.inverse_cell <= 2.0
         if not beside and not is_new:
-            _leave(n, mover, was, chains, here, limit, widest, is_apart, sets)
-        fits &= _look_around(n, mover, was, beside, chains, here, radius, limit, widest, is_apart, sets)
+            _leave(mover, was[n], padded(widest), chains, spots, sets)
+        reach = padded(max(radius[mover], widest))
+        fits &= _look_around(mover, was[n], beside, limit[mover], reach, chains, spots, sets)
         for k in range(far_sighted.size):
-            if not is_moving[far_sighted[k]]:
-                fits &= _enter_or_leave(mover, n, far_sighted[k], was, here, limit, sets)
+            q = far_sighted[k]
+            away2 = _away2(spots, q, spots[mover, _X], spots[mover, _Y], spots[mover, _Z])
+            was_near = _away2(spots, q, was[n, _X], was[n, _Y], was[n, _Z]) <= limit[q]
+            if was_near and not away2 <= limit[q]:
+                take_off(sets, q, np.int32(mover))
+            elif away2 <= limit[q] and not was_near:
+                fits &= put_on(sets, q, np.int32(mover))
     return fits
 
 
@@ -210,12 +226,12 @@ class QuietSets:
     """
 
     def __init__(self, position: Floats, radius: Floats, sets: Lists, usual: float) -> None:
-        self._here = position
         self._sets = sets
         self._usual = usual
+        self._spots = np.zeros((len(position), _COLUMNS))
+        self._spots[:, : position.shape[1]] = position
         self._set_radius(radius)
-        self._chains = _new_chains(position, usual)
-        self._is_moving = np.zeros(len(position), dtype=np.bool_)
+        self._chain_all()
         self.moved = 0  #: how many moved in the last step
         self.mean_move = 0.0  #: how far, on average [m]
 
@@ -225,8 +241,15 @@ class QuietSets:
         is_far = radius > _FAR_SIGHTED * self._usual
         if np.count_nonzero(is_far) > _MOST_FAR_SIGHTED * len(radius):
             is_far[:] = False
-        self._is_far, self._far_sighted = is_far, np.flatnonzero(is_far)
+        self._far_sighted = np.flatnonzero(is_far)
         self._widest = float(radius[~is_far].max(initial=0.0))
+        # Those that see far are compared with everybody who moves, one by one.
+        self._shown_limit = np.where(is_far, np.nan, self._limit)
+        self._spots[:, _LIMIT] = self._shown_limit
+
+    def _chain_all(self) -> None:
+        self._chains = _new_chains(self._spots[:, :_LIMIT], _CELL * self._usual)
+        _chain(self._chains, self._spots, np.flatnonzero(~np.isnan(self._spots[:, _X])))
 
     @property
     def sets(self) -> Ragged:
@@ -234,41 +257,38 @@ class QuietSets:
 
     def follow(self, position: Floats, radius: Floats) -> bool:
         """Agents are here now; false if too many have moved, or there is no room, and all must be found anew."""
-        count = len(position)
+        count, spots = len(position), self._spots
         moved = np.empty(count, dtype=np.int64)
-        movers, way = list_moved(self._here, position, moved)
+        movers, way = list_moved(spots, position, moved)
         moved = moved[:movers]
         self.mean_move = way / movers if movers else self.mean_move
-        if not np.array_equal(radius, self.radius):
+        if not are_equal(radius, self.radius):
             moved = np.union1d(moved, np.flatnonzero(radius != self.radius))
             self._set_radius(radius)
         self.moved = len(moved)
         if len(moved) > MOST_MOVING * count:
             return False
-        was = self._here[moved]
-        self._here[moved] = position[moved]
-        _chain(self._chains, self._here, moved)
-        self._is_moving[moved] = True
-        is_apart = self._is_moving
-        if len(self._far_sighted):
-            is_apart = is_apart | self._is_far
-        fits = follow_moves(moved, was, self._chains, self._here, self.radius, self._limit, self._widest,
-                            self._far_sighted, is_apart, self._is_moving, self._sets)  # fmt: skip
-        self._is_moving[moved] = False
+        was = spots[moved]
+        spots[moved, : position.shape[1]] = position[moved]
+        _chain(self._chains, spots, moved)
+        spots[moved, _LIMIT] = np.nan
+        still = self._far_sighted
+        if len(still):
+            still = np.setdiff1d(still, moved, assume_unique=True)
+        fits = follow_moves(moved, was, self._chains, spots, self.radius, self._limit, self._widest, still, self._sets)
+        spots[moved, _LIMIT] = self._shown_limit[moved]
         return bool(fits)
 
     def come_and_go(self, new_of_old: NDArray[np.int64], count: int) -> bool:
         """Agents have other rows now, -1 for those that are gone; false if there is no room for the new ones."""
         old, stays = self._sets, new_of_old >= 0
-        _renumber(new_of_old.astype(np.int32), old)
         rows = new_of_old[stays]
-        fresh = np.ones(count, dtype=np.bool_)
-        fresh[rows] = False
-        newcomers = np.flatnonzero(fresh)
+        newcomers = np.setdiff1d(np.arange(count), rows, assume_unique=True)
         room = int(old.length.mean()) + 8 if len(old.length) else 8
         end = int(old.used[0]) + room * len(newcomers)
         if end > len(old.pool) or not len(rows):
             return False
+        _renumber(new_of_old.astype(np.int32), old)
         start, rooms, length = (np.zeros(count, dtype=np.int64) for _ in range(3))
         for column, known in ((start, old.start), (rooms, old.room), (length, old.length)):
             column[rows] = known[stays]
@@ -276,10 +296,10 @@ class QuietSets:
         rooms[newcomers] = room
         old.used[0] = end
         self._sets = Lists(start, rooms, length, old.used, old.pool)
-        here, radius = np.full((count, self._here.shape[1]), np.nan), np.zeros(count)
-        here[rows], radius[rows] = self._here[stays], self.radius[stays]
-        self._here = here
+        spots, radius = np.full((count, _COLUMNS), np.nan), np.zeros(count)
+        spots[rows], radius[rows] = self._spots[stays], self.radius[stays]
+        spots[newcomers, _Z] = 0.0
+        self._spots = spots
         self._set_radius(radius)
-        self._chains = _new_chains(here, self._usual)
-        self._is_moving = np.zeros(count, dtype=np.bool_)
+        self._chain_all()
         return True
