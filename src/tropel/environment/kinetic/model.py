@@ -66,7 +66,7 @@ class Kinetic(Environment):
         """What the near lists of the last step took."""
         return Work() if self.crowd is None else self.crowd.work
 
-    def tally(self) -> dict[str, int]:
+    def tally(self) -> dict[str, int | str]:
         total = self.total
         return {
             "certificates now": total.certificates,
