@@ -85,6 +85,7 @@ class GroupLayers:
                 check_declared(layer, declaration, what)
                 _check_space(layer, world, what)
         _check_tracked(self.environment, groups, self.models)
+        self.environment.lists_are_read = any(model.declares.reads_lists for model in self.models)
         self.planner_memory, self.model_memory = _memory(self.planners), _memory(self.models)
         self.planner_sets = sorted({name for planner in self.planners for name in planner.declares.sets})
         for name in set(self.planner_memory) & set(self.model_memory):
