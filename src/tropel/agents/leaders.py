@@ -348,10 +348,13 @@ class Leaders:
         return which & (reduce.counts(here.astype(np.int64)) == 0)
 
     def _spacing(self, state: AgentState, reduce: Reductions) -> float:
-        """How far apart the points of a trail are [m]: a quarter of how far agents see."""
+        """How far apart the points of a trail are [m]: a body's radius, but not much less than how far agents see.
+
+        A body that goes straight from one to the next clears the corners that its leader went around.
+        """
         if self.trails.spacing == 0.0:
-            sense = reduce.median(np.minimum(state.sense_radius, 1e6))
-            self.trails.spacing = 0.25 * min(max(sense, 0.04), 4.0)
+            sense = min(max(reduce.median(np.minimum(state.sense_radius, 1e6)), 0.04), 4.0)
+            self.trails.spacing = min(max(reduce.median(state.radius), 0.1 * sense), 0.25 * sense)
         return self.trails.spacing
 
     # Checkpoints ------------------------------------------------------------------------------------------------

@@ -31,7 +31,7 @@ from tropel.world.shapes import FARTHEST
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 #: Points of a trail.
-LENGTH = 256
+LENGTH = 512
 #: A leader comes by a point again if it is within this share of the distance between points.
 _COMES_BY = 0.75
 #: Flanks are a little inside of the body, so that a body that touches a wall can walk along it.
@@ -137,7 +137,7 @@ def _is_walkable(ax, ay, bx, by, half_width, walls):
 
 
 @inlined_kernel
-def _write_pursued(i, trail, place_x, place_y, position, radius, points, filled, walls, out, on_trail):
+def _write_pursued(i, trail, place_x, place_y, position, radius, points, filled, spacing, walls, out, on_trail):
     """Where agent i goes in the plane, if the place that it pursues may be hidden."""
     x, y = position[i, 0], position[i, 1]
     half_width = _FLANK * radius[i]
@@ -145,20 +145,24 @@ def _write_pursued(i, trail, place_x, place_y, position, radius, points, filled,
     seen = trail < 0 or not chord_blocked(x, y, place_x, place_y, walls)
     if trail < 0 or (seen and _is_walkable(x, y, place_x, place_y, half_width, walls)):
         return
+    newer_x, newer_y, newer_is_seen, newer_on_trail = place_x, place_y, seen, False
     for k in range(filled[trail]):
         px, py = points[trail, k, 0], points[trail, k, 1]
-        if (px == x and py == y) or chord_blocked(x, y, px, py, walls):
-            continue
-        walkable = _is_walkable(x, y, px, py, half_width, walls)
-        if walkable or not seen:
+        point_is_seen = not chord_blocked(x, y, px, py, walls)
+        if point_is_seen and _is_walkable(x, y, px, py, half_width, walls):
+            if newer_is_seen and (px - x) ** 2 + (py - y) ** 2 < spacing**2:
+                # It is at this point. The leader went on to the newer one, perhaps around a corner.
+                px, py, point_is_seen = newer_x, newer_y, newer_on_trail
+            out[i, 0], out[i, 1], on_trail[i] = px, py, point_is_seen
+            return
+        if point_is_seen and not seen:
             out[i, 0], out[i, 1], on_trail[i] = px, py, True
             seen = True
-        if walkable:
-            return
+        newer_x, newer_y, newer_is_seen, newer_on_trail = px, py, point_is_seen, True
 
 
 @parallel_kernel
-def _pursued(position, radius, leader, trail, handover, points, filled, walls, period, hides, out, on_trail):
+def _pursued(position, radius, leader, trail, handover, points, filled, spacing, walls, period, hides, out, on_trail):
     for i in numba.prange(position.shape[0]):
         j = leader[i]
         if j < 0:
@@ -168,7 +172,7 @@ def _pursued(position, radius, leader, trail, handover, points, filled, walls, p
             away = nearest_image(position[j, axis] + handover[i, axis] - position[i, axis], period[axis])
             out[i, axis] = position[i, axis] + away if period[axis] > 0.0 else position[j, axis] + handover[i, axis]
         if hides:
-            _write_pursued(i, trail[i], out[i, 0], out[i, 1], position, radius, points, filled, walls, out,
+            _write_pursued(i, trail[i], out[i, 0], out[i, 1], position, radius, points, filled, spacing, walls, out,
                            on_trail)  # fmt: skip
 
 
@@ -192,6 +196,6 @@ def pursued_places(state: AgentState, world: World, leader_rows: Ints, trails: T
     trail = np.where(ids[place] == leader, place, -1)
     out = Pursued(np.zeros_like(state.position), np.zeros(len(state), dtype=np.bool_))
     walls = world.wall_grid(2.0)
-    _pursued(state.position, state.radius, leader_rows, trail, handover, trails.points, trails.filled, walls,
-             world.period, hides, out.place, out.on_trail)  # fmt: skip
+    _pursued(state.position, state.radius, leader_rows, trail, handover, trails.points, trails.filled, trails.spacing,
+             walls, world.period, hides, out.place, out.on_trail)  # fmt: skip
     return out
