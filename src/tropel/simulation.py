@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from tropel._kernels.compile import use_threads
 from tropel.agents.groups import Group, Personal, Source
 from tropel.agents.population import Population
+from tropel.agents.sending import give_up, set_goal, set_stages
 from tropel.agents.stages.stage import Stage, as_stages
 from tropel.broad_phase import CellGrid
 from tropel.checks import Finding, check_simulation
@@ -261,7 +262,7 @@ class Simulation(CurrentState):
         groups = self.population.groups_of(ids, group)
         for each in (goal, *then):
             self.layers.check_goal(each, groups)
-        self.population.set_goal(goal, group=group, ids=ids, then=then, repeat=repeat, time=self.time)
+        set_goal(self.population, goal, group=group, ids=ids, then=then, repeat=repeat, time=self.time)
 
     @checked_arguments
     def set_stages(
@@ -276,7 +277,7 @@ class Simulation(CurrentState):
         ids = None if ids is None else list(ids)
         told = as_stages(stages, "set_stages")
         self.layers.check_stages(told, self.population.groups_of(ids, group))
-        self.population.set_stages(told, group=group, ids=ids, repeat=repeat, time=self.time)
+        set_stages(self.population, told, group=group, ids=ids, repeat=repeat, time=self.time)
 
     def check_stages(self, stages: Sequence[Stage], *, group: str | None, ids: Sequence[int] | None) -> None:
         """Raise when a group could not go through stages; the places that they name are checked elsewhere."""
@@ -294,7 +295,7 @@ class Simulation(CurrentState):
 
     def give_up(self, target: str) -> None:
         """Agents on their way to a removed target begin their next stage, or return to their group's own goal."""
-        self.population.give_up(target, self._stages.now())
+        give_up(self.population, target, self._stages.now())
 
     @checked_arguments
     def set_leader(

@@ -7,7 +7,7 @@ import pytest
 import shapely
 from live_scenes import box, two_rooms
 
-from tropel import Flocking, Group, Seek, Simulation, Target, World
+from tropel import Flocking, Go, Group, Seek, Simulation, Target, Wait, World
 from tropel.errors import ParameterError
 from tropel.pictures import style
 from tropel.viewer import colours
@@ -95,13 +95,29 @@ def test_a_portrait_says_where_an_agent_goes_next_and_who_leads_whom() -> None:
     leads, follows = portrait(sim, 2), portrait(sim, 0)
     assert leads is not None
     assert follows is not None
-    assert (leads.goal, leads.leads, leads.follows) == ("(6, 4), then room kitchen", 2, None)
+    assert (leads.goal, leads.leads, leads.follows) == ("(6, 4)", 2, None)
+    assert "| stage | go to (6, 4) (stage 1 of 2) |" in described(leads)
+    assert "| next | go to kitchen |" in described(leads)
     assert (follows.goal, follows.leads, follows.follows) == ("none", 0, 2)
     assert "| leads | 2 agents |" in described(leads)
     assert "| follows | agent 2 |" in described(follows)
     sim.set_goal((6, 4), then=["kitchen"], group="party")
     sim.run(until=20.0)
-    assert portrait(sim, 2).goal == "room kitchen (the last of 2)"  # type: ignore[union-attr]
+    assert portrait(sim, 2).goal == "room kitchen"  # type: ignore[union-attr]
+    assert "| next | nothing |" in described(portrait(sim, 2))  # type: ignore[arg-type]
+
+
+def test_a_portrait_says_how_long_an_agent_still_waits() -> None:
+    world = World(shapely.box(0, 0, 20, 10))
+    waiting = Group("a", positions=[(2, 2), (8, 8)], delay=np.array([0.0, 3.0]), stages=[Wait(5.0), Go((6.0, 4.0))])
+    sim = Simulation(world, waiting, local=Seek())
+    sim.run(until=2.0)
+    seen, asleep = portrait(sim, 0), portrait(sim, 1)
+    assert seen is not None
+    assert asleep is not None
+    assert "| stage | wait 5 s (stage 1 of 2), 3.0 s left |" in described(seen)
+    assert "| in it for | 2.0 s |" in described(seen)
+    assert "| stage | not started yet, 1.0 s left |" in described(asleep)
 
 
 def test_a_portrait_names_neighbours_nearest_first() -> None:

@@ -248,7 +248,31 @@ _THINGS = [
     _made("Openness", tropel.Openness, {"reach": 1.2, "least": 0.3}, lambda it: _lays(tropel.ValueMap(it))),
 ]  # fmt: skip
 
+
+def _in_a_stage(stage: Any) -> object:
+    """Three steps of people that begin with a stage."""
+    people = tropel.Group("people", count=3, region="left", stages=[stage, tropel.Go("out")])
+    return three_steps(_simulation(_world(), people))
+
+
 _PEOPLE = [
+    _made("Go", tropel.Go, {"go": (3.0, 3.0), "within": 0.5, "until": {"after": 1.0}, "critical": False}, _in_a_stage),
+    _made("Wait", tropel.Wait, {"wait": 1.0, "until": None, "critical": True}, _in_a_stage),
+    _made("WaitFor", tropel.WaitFor, {"wait_for": {"come": 2}, "critical": False}, _in_a_stage),
+    _made("Until", tropel.Until, {"until": {"any": [{"after": 1.0}, {"signal": "go"}]}}, _in_a_stage),
+    _made("Come", tropel.conditions.Come, {"come": 2, "to": "out", "group": "people"},
+          lambda it: _in_a_stage(tropel.WaitFor(it))),
+    _made("Attribute", tropel.conditions.Attribute, {"attribute": "desired_speed", "above": 1.0, "below": 2.0},
+          lambda it: _in_a_stage(tropel.WaitFor(it))),
+    _made("Happened", tropel.conditions.Happened.of, {"event": "open_door", "door": "door", "new": False},
+          lambda it: _in_a_stage(tropel.WaitFor(it))),
+    _made("Tired", tropel.Tired, {"distance": 100.0, "speed": 0.5, "recovery": 3.0},
+          lambda it: three_steps(_simulation(_world(), tropel.Group("people", count=3), decisions=[it]))),
+    _made("Bolder", tropel.Bolder, {"courage": 0.5, "speed": 1.2, "rise": 1.0, "fade": 2.0},
+          lambda it: three_steps(_simulation(_world(), tropel.Group("people", count=3), decisions=[it],
+                                             local=tropel.Dynamical()))),
+    _made("Decide", tropel.Decide, {"function": lambda moment: {"radius": 0.2}, "sets": ["radius"]},
+          lambda it: three_steps(_simulation(_world(), tropel.Group("people", count=3), decisions=[it]))),
     _made("Group", tropel.Group,
           {"name": "people", "count": 3, "density": None, "positions": None, "region": "left", "goal": "out",
            "radius": 0.2, "desired_speed": 1.3, "sense_radius": 3.0, "delay": 0.0, "personality": None,
@@ -364,6 +388,8 @@ _SIMULATION = [
     _of_sim("add_agents", group="people", count=2, region="left", goal="out", radius=0.2, delay=0.0),
     _of_sim("remove_agents", group="people", region="left", ids=[0, 1]),
     _of_sim("set_goal", goal="out", group="people"),
+    _of_sim("set_stages", stages=[{"wait": 1.0}, {"go": "out"}], group="people", repeat=False),
+    _of_sim("signal", name="go"),
     _of_sim("set_parameter", name="desired_speed", value=1.0, group="people"),
     _of_sim("check_parameter", name="desired_speed"),
     Call("Simulation.check_behaviour", lambda bench: bench.lattice.check_behaviour,
@@ -497,6 +523,8 @@ _AFTERWARDS = [
     _drawn("outline", maps.outline, lambda bench: {"free": np.ones((3, 3), dtype=bool), "scale": 1.0}),
     _drawn("check_planner", testing.check_planner,
            lambda bench: {"planner": tropel.Direct(), "dims": (2,), "ids_matter": False, "seed": 0}),
+    _drawn("check_decision", testing.check_decision,
+           lambda bench: {"decision": tropel.Tired(), "dims": (2,), "ids_matter": False, "seed": 0}),
     _drawn("check_neighbours", testing.check_neighbours,
            lambda bench: {"environment": tropel.Grid(), "dims": (2,), "seed": 0}),
     _drawn("check_steering", testing.check_steering,

@@ -23,7 +23,6 @@ from tropel.agents.spawn import check_positions, most_at_once, size_of
 from tropel.agents.stages.agendas import NOT_BEGUN, NOTHING, Agendas
 from tropel.agents.stages.happened import Happenings
 from tropel.agents.stages.stage import Now, Setting, Stage
-from tropel.agents.stages.verbs import Go
 from tropel.agents.state import NO_GOAL, AgentState, Column
 from tropel.agents.stored import StoredPeople, people_as_they_are, read_people, stored_people
 from tropel.agents.towards_goal import towards_goal
@@ -73,7 +72,7 @@ class Population:
         placed = [(group, self._place(group, time=0.0, step=0)) for group in self._told.groups]
         # A group may follow one that is declared after it.
         for group, ids in placed:
-            if group.follow not in (None, group.name) and not len(self._rows(group.follow)):
+            if group.follow not in (None, group.name) and not len(self.rows_in(group.follow)):
                 raise ParameterError(
                     f"group '{group.name}' follows '{group.follow}', which has no agents at the start; give it some, "
                     f"or leave follow out"
@@ -95,7 +94,7 @@ class Population:
         stages = told.agenda(f"group '{group}'")
         if not stages:
             return values
-        number = self.agendas.number_of(stages, told.repeat, self.setting, f"group '{group}'")
+        number = self.agenda_number(stages, told.repeat, f"group '{group}'")
         aim = self.agendas.first_goal(number)
         if aim is None:  # the first stage begins in the next step
             return {**values, "agenda": number, "goal": NO_GOAL, "stage": np.full(len(ids), NOT_BEGUN)}
@@ -123,7 +122,7 @@ class Population:
         """How many agents are present and alive."""
         return len(self.members(range(len(self.groups))))
 
-    def _rows(self, group: str | None) -> NDArray[np.int64]:
+    def rows_in(self, group: str | None) -> NDArray[np.int64]:
         """Rows of a group, or of all agents, including the dead."""
         if group is None:
             return np.arange(len(self.state), dtype=np.int64)
@@ -219,7 +218,7 @@ class Population:
             return
         leading = self._told.first_of(told.follow)
         stages = leading.agenda(who)
-        agenda = self._agenda(stages, leading.repeat, who) if stages else NOTHING
+        agenda = self.agenda_number(stages, leading.repeat, who) if stages else NOTHING
         bind(aim=aim_of(self.world, leading.first_goal, who), agenda=agenda)
 
     def set_leader(
@@ -236,7 +235,7 @@ class Population:
         return len(self._living(group)) > 0
 
     def _living(self, group: str) -> NDArray[np.int64]:
-        rows = self._rows(group)
+        rows = self.rows_in(group)
         return rows[self.state.dead[rows] == 0]
 
     def _face_goals(self, rows: NDArray[np.int64]) -> None:
@@ -326,12 +325,12 @@ class Population:
     def remove(self, *, group: str | None, region: Any, ids: Iterable[int] | None) -> NDArray[np.int64]:
         """Remove the agents that meet all given conditions, without counting them as having left."""
         chosen = np.zeros(len(self.state), dtype=bool)
-        chosen[self._rows(group)] = True
+        chosen[self.rows_in(group)] = True
         if region is not None:
             chosen &= inside_region(self.world, region, self.state.position)
         if ids is not None:
             listed = np.zeros(len(self.state), dtype=bool)
-            listed[self._listed(ids)] = True
+            listed[self.listed(ids)] = True
             chosen &= listed
         gone = self.state.id[chosen]
         self.state.keep(~chosen)
@@ -343,83 +342,19 @@ class Population:
     def groups_of(self, ids: Sequence[int] | None, group: str | None) -> list[str]:
         """The groups that the agents with these ids are in; without ids, a group or all of them."""
         if ids is not None:
-            return [self.groups[number] for number in np.unique(self.state.group[self._listed(ids)]).tolist()]
+            return [self.groups[number] for number in np.unique(self.state.group[self.listed(ids)]).tolist()]
         return self.groups if group is None else [group]
 
-    def set_goal(
-        self,
-        goal: PlaceLike,
-        *,
-        group: str | None,
-        ids: Iterable[int] | None = None,
-        then: Sequence[PlaceLike] = (),
-        repeat: bool = False,
-        time: float,
-    ) -> None:
-        """Send a group, the agents with these ids, or all agents somewhere; afterwards to the places in `then`."""
-        rows, who = self._meant(group, ids, "set_goal")
-        if repeat and not then:
-            raise ParameterError(f"{who}: repeat is for several goals; give those after the first one in then")
-        if then:
-            stages = tuple(Go(place) for place in (goal, *then))
-            self.agendas.give(self.state, rows, self._agenda(stages, repeat, who), time=time)
-        else:
-            self._send(rows, goal, who, time=time)
-
-    def set_stages(
-        self,
-        stages: Sequence[Stage],
-        *,
-        group: str | None,
-        ids: Iterable[int] | None = None,
-        repeat: bool = False,
-        time: float,
-    ) -> None:
-        """Give a group, the agents with these ids, or all agents another list of stages."""
-        rows, who = self._meant(group, ids, "set_stages")
-        self.agendas.give(self.state, rows, self._agenda(stages, repeat, who), time=time)
-
-    def _agenda(self, stages: Sequence[Stage], repeat: bool, who: str) -> int:
+    def agenda_number(self, stages: Sequence[Stage], repeat: bool, who: str) -> int:
+        """The number of a list of stages, checked."""
         return self.agendas.number_of(stages, repeat, self.setting, who)
 
-    def _meant(self, group: str | None, ids: Iterable[int] | None, call: str) -> tuple[NDArray[np.int64], str]:
-        """Rows of a group, of all agents or of some of them, and how to call them; a led group is led by its leader."""
-        rows = self._rows(group)
-        if ids is None:
-            return self.bonds.without_followers(self.state, rows), (
-                "everybody" if group is None else f"group '{group}'"
-            )
-        ids = list(ids)
-        listed = self._listed(ids)
-        if never := [who for who in ids if not 0 <= who < self.state.next_id]:
-            known = f"ids so far are 0 to {self.state.next_id - 1}" if self.state.next_id else "nobody has come yet"
-            raise ParameterError(f"{call}: no agent has ever had the id {never[0]}; {known}")
-        return listed[np.isin(listed, rows)], "the agents with these ids"
-
-    def _send(self, rows: NDArray[np.int64], goal: PlaceLike, who: str, *, time: float) -> None:
-        """Give agents a goal."""
-        self.state.goal[rows], self.state.goal_point[rows] = aim_of(self.world, goal, who)
-        self.agendas.give(self.state, rows, NOTHING, time=time)
-
-    def _listed(self, ids: Iterable[int]) -> NDArray[np.int64]:
+    def listed(self, ids: Iterable[int]) -> NDArray[np.int64]:
         """Rows of the agents with these ids; those that are gone are skipped."""
         told = list(ids)
         if not all(is_whole_number(who) for who in told):
             raise ParameterError(f"ids are whole numbers, one for each agent, not {reprlib.repr(told)}")
         return self.state.rows_of(told)
-
-    def give_up(self, target: str, now: Now) -> None:
-        """Agents on their way to a removed target begin the next stage of their list, if they have one.
-
-        The others return to the goal that their group was declared with. If that was this very target, or another one
-        that has been removed, they have no goal.
-        """
-        there = np.flatnonzero(self.state.goal == self.world.goal_numbers[target]).astype(np.int64)
-        there = self.agendas.skip(there, now)
-        for number in np.unique(self.state.group[there]).tolist():
-            group = self.groups[number]
-            rows = there[self.state.group[there] == number]
-            self._send(rows, self.declared_goal(group), f"group '{group}'", time=now.time)
 
     def settable(self) -> dict[str, Column]:
         """The parameters that can be set during a run, by name."""
@@ -432,7 +367,7 @@ class Population:
     def set_parameter(self, name: str, value: Any, *, group: str | None, step: int) -> None:
         """Give a group, or everybody, a new value of a parameter."""
         check_settable(self.state, name)
-        rows = self._rows(group)
+        rows = self.rows_in(group)
         if name == "radius":
             rows = rows[[self._placing[number].body is None for number in self.state.group[rows].tolist()]]
         set_column(self.state, rows, name, value, seed=self.seed, group=group, step=step)

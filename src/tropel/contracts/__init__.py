@@ -10,7 +10,8 @@ Each step hands out frozen `Moment`s and takes back what is written into `out`:
 
 A layer extends `Planner`, `Decision`, `Habit`, `Environment` or `Model`, each of which has one method to write.
 Everything else that the engine should know is declared, as in `declares = ModelDeclaration(solid_bodies=True)`.
-Declarations are typed, have defaults, and refuse names that they do not know. `tropel.testing` checks that a layer keeps its promises.
+Declarations are typed, have defaults, and refuse names that they do not know. `tropel.testing` checks that a layer
+keeps its promises.
 """
 
 from tropel.contracts.declarations import Declaration, EnvironmentDeclaration, Follows, ModelDeclaration, Moves

@@ -169,10 +169,10 @@ class Agendas:
 
     def move_on(self, now: Now) -> Ints:
         """Let agents whose stage is over begin the next one; returns their rows, ascending."""
-        state, lists, rows = now.state, self._arrays(), now.living
+        state, lists = now.state, self._arrays()
+        rows = self._busy(now)
         places = self._place_in_all(state, rows, lists)
-        # Agents without a list have the place of the delay, unless they are beyond it.
-        follows = np.flatnonzero(lists.goes_on[places] & ((places > 0) | (state.stage[rows] == NOT_BEGUN)))
+        follows = np.flatnonzero(lists.goes_on[places])
         # Conditions that count others ask all processes, also those where nobody is in the stage.
         if not now.reduce.any(len(follows) > 0):
             return rows[:0]
@@ -189,6 +189,16 @@ class Agendas:
         rows = rows[over]
         self._begin(rows, (state.stage[rows] + 1).astype(np.int64), now, lists)
         return rows
+
+    @staticmethod
+    def _busy(now: Now) -> Ints:
+        """Rows of the living that have a list, or have not started yet."""
+        state = now.state
+        busy = (state.agenda != NOTHING) | (state.stage == NOT_BEGUN)
+        count = np.count_nonzero(busy)
+        if count == 0:
+            return now.living[:0]
+        return now.living if count == len(now.living) == len(state) else now.living[busy[now.living]]
 
     @staticmethod
     def _is_over(now: Now, lists: _Lists, place: int) -> NDArray[np.bool_]:
