@@ -96,7 +96,7 @@ def test_a_portrait_says_where_an_agent_goes_next_and_who_leads_whom() -> None:
     assert leads is not None
     assert follows is not None
     assert (leads.goal, leads.leads, leads.follows) == ("(6, 4)", 2, None)
-    assert "| stage | go to (6, 4) (stage 1 of 2) |" in described(leads)
+    assert leads.doing[0] == ("stage", "go to (6, 4) (stage 1 of 2)")
     assert "| next | go to kitchen |" in described(leads)
     assert (follows.goal, follows.leads, follows.follows) == ("none", 0, 2)
     assert "| leads | 2 agents |" in described(leads)
@@ -115,9 +115,8 @@ def test_a_portrait_says_how_long_an_agent_still_waits() -> None:
     seen, asleep = portrait(sim, 0), portrait(sim, 1)
     assert seen is not None
     assert asleep is not None
-    assert "| stage | wait 5 s (stage 1 of 2), 3.0 s left |" in described(seen)
-    assert "| in it for | 2.0 s |" in described(seen)
-    assert "| stage | not started yet, 1.0 s left |" in described(asleep)
+    assert seen.doing[:2] == (("stage", "wait 5 s (stage 1 of 2), 3.0 s left"), ("in it for", "2.0 s"))
+    assert asleep.doing[0] == ("stage", "not started yet, 1.0 s left")
 
 
 def test_a_portrait_names_neighbours_nearest_first() -> None:

@@ -158,7 +158,7 @@ def check_written(
         if now.get(name) is not buffers.get(name):
             case.broken(
                 "results are written into the arrays of out",
-                f"{name} is a different array than before" if name in buffers else f"{name} was added",
+                f"{name} is a different array than before",
                 f"write {name}[moment.members] = …, and declare what it sets (sets=…) or remembers (memory=…)",
             )
     check_strangers(case, moment, others, marks=marks, now=buffers)
