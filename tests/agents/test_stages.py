@@ -105,6 +105,14 @@ def test_a_wait_lasts_as_long_as_it_says_and_the_agent_stands() -> None:
     assert sim.agents.position[0, 0] > 5.0
 
 
+def test_waiting_needs_no_place_in_the_world() -> None:
+    world = World(shapely.box(0, 0, 9, 9))
+    sim = Simulation(world, Group("a", positions=[(2, 2)], stages=[Wait(1.0), Go((6.0, 4.0))]), dt=0.1)
+    assert sim.check() == []
+    sim.run(until=8.0)
+    assert np.linalg.norm(sim.agents.position[0] - (6.0, 4.0)) < 0.5
+
+
 def test_waits_are_drawn_by_each_and_again_in_every_round() -> None:
     group = Group(
         "a", count=200, region=shapely.box(0, 0, 20, 10), stages=[Wait(Uniform(2.0, 4.0)), Wait(1.0)], repeat=True

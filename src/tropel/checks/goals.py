@@ -47,7 +47,8 @@ def _missing(sim: Simulation, number: int, group: str, count: int, later: Later)
     column = sim.agents.columns.get("leader")
     members = sim.agents.group == number
     follows = column is not None and bool((column[members] >= 0).any())
-    somewhere = count and bool((sim.agents.goal[members] != NO_GOAL).all())
+    # Whoever has a list of stages may wait first; the places in it are known to exist.
+    somewhere = count and bool(((sim.agents.goal[members] != NO_GOAL) | (sim.agents.agenda[members] >= 0)).all())
     if sim.world.exits or sim.world.targets or wanted == "none" or follows or somewhere:
         return
     own_planner = PLANNERS.name_of(type(sim.layers.planners[number])) not in _LEAD_TO_GOALS

@@ -25,7 +25,8 @@ class Decide(Decision):
     def __init__(self, function: Callable[[Moment], Mapping[str, Any]], *, sets: Sequence[str]) -> None:
         if not callable(function) or isinstance(function, type):
             raise ParameterError(f"Decide needs a function of the moment, not {function!r:.60}")
-        if isinstance(sets, str) or not sets:
+        named = isinstance(sets, Sequence) and not isinstance(sets, str) and all(isinstance(each, str) for each in sets)
+        if not named or not sets:
             raise ParameterError(
                 f'Decide: sets lists the attributes that it sets, such as ["courage"], not {sets!r:.60}'
             )

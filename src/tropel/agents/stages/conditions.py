@@ -48,7 +48,10 @@ class Come(Condition):
     People who are in the same stage of the same list wait together, and go on together.
     """
 
-    come: Annotated[PositiveWhole | Literal["all"], Field(description="how many, oneself included")]
+    come: Annotated[
+        Annotated[PositiveWhole, Field(le=1_000_000_000)] | Literal["all"],
+        Field(description="how many, oneself included"),
+    ]
     to: Annotated[PlaceField | None, Field(description="to this place, instead of to this stage")] = None
     group: Annotated[str | None, Field(description="of this group, instead of the own one; needs to")] = None
     of_stage = True

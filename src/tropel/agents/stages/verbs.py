@@ -203,8 +203,9 @@ def stand_aside(now: Now) -> None:
     state, rows = now.state, now.members
     goal = state.goal[rows]
     goals = now.world.goals()
-    number = np.maximum(goal, 0)
-    is_area = (goal >= 0) & (goals.is_exit[number] == 0) & (goals.is_target[number] == 0) & (goals.is_line[number] == 0)
+    # The last entry is for agents that go to no numbered place.
+    areas = np.append((goals.is_exit | goals.is_target | goals.is_line) == 0, False)
+    is_area = areas[np.maximum(goal, -1)]
     inside = is_area.copy()
     if is_area.any():
         inside[is_area] = at_goal(state, now.world, rows[is_area])
