@@ -155,6 +155,10 @@ class GroupLayers:
             return goals, time
         return walked_out(state, world, goals, self._walk_on[state.group], time)
 
+    def on_ground(self) -> list[bool]:
+        """Which groups follow the ground: for those, plans lead to goals only, and not to leaders."""
+        return [follows_ground(model) for model in self.models]
+
     def placing(self) -> list[Placing]:
         """Where newcomers of each group may stand."""
         return [model.declares.placing for model in self.models]
