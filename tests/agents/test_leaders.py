@@ -447,7 +447,7 @@ def test_roadmaps_are_asked_for_leaders_only() -> None:
     party = Group("party", count=30, region=shapely.box(1, 1, 8, 11), goal="end", leader="central")
     sim = Simulation(world, party, planning=planner, dt=0.05, seed=1, threads=1)
     sim.run(until=1.0)
-    assert planner.state()["agents/id"].tolist() == [leader_of(sim)]
+    assert [person.id for person in planner.travellers.people] == [leader_of(sim)]
 
 
 @pytest.mark.parametrize("seed", range(3))
