@@ -122,7 +122,9 @@ class Simulation(CurrentState):
         )
         for item in declared:
             self.layers.check_newcomers(item, group=item.name if isinstance(item, Group) else item.group)
-        self.population.spawn_all(self.layers.columns(), self.layers.placing(), reduce=self.reduce)
+        self.population.spawn_all(
+            self.layers.columns(), self.layers.placing(), on_ground=self.layers.on_ground(), reduce=self.reduce
+        )
         self.layers.check_sets(self.agents)
         self.events = EventQueue()
         self.replayed: Replay | None = None

@@ -12,6 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tropel import (
+    ORCA,
+    AdaptiveRoadmap,
     Direct,
     Door,
     Dynamical,
@@ -22,8 +24,11 @@ from tropel import (
     Hazard,
     Lattice,
     PathPlans,
+    Roadmap,
+    Rooms,
     Seek,
     Simulation,
+    SocialForce,
     Source,
     StayTogether,
     Walk,
@@ -382,6 +387,92 @@ def test_a_leader_whose_party_would_split_waits_or_goes_back(split: str | None) 
         assert max(spread) < 5.5
         assert sim.agents.position[:4, 0].min() > 6.0  # they still get on
     assert (lowest < -0.05) == (split == "regroup")
+
+
+# Without choosing anything -------------------------------------------------------------------------------------------
+
+PLANNERS = {"default": lambda: None, "roadmap": Roadmap, "adaptive": AdaptiveRoadmap, "rooms": Rooms}
+MODELS: dict[str, Any] = {
+    "default": lambda: None, "walk": Walk, "seek": Seek, "orca": ORCA, "social force": SocialForce, "flock": Flocking,
+    "dynamical": lambda: Dynamical(preset="pedestrian"),
+}  # fmt: skip
+
+
+def around_two_walls(planner: str, model: str, seed: int, *, count: int = 8) -> Simulation:
+    """A group with a leader begins behind two walls, between which it has to find its way."""
+    world = World(
+        shapely.box(0, 0, 24, 12),
+        walls=[[(8, 0), (8, 8)], [(15, 12), (15, 4)]],
+        targets={"end": Target(position=(22, 6), radius=0.6)},
+    )
+    sense = {"sense_radius": 2.0} if model == "flock" else {}
+    party = Group("party", count=count, region=shapely.box(1, 1, 6, 6), goal="end", leader="nearest", **sense)
+    return Simulation(world, party, planning=PLANNERS[planner](), local=MODELS[model](), dt=0.05, seed=seed, threads=1)
+
+
+def arrive(sim: Simulation, limit: float) -> bool:
+    """Whether everybody is near the goal before a time."""
+    while sim.time < limit:
+        sim.step()
+        if (np.linalg.norm(sim.agents.position - (22, 6), axis=1) < 3.0).all():
+            return True
+    return False
+
+
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("planner", PLANNERS)
+def test_a_group_with_a_leader_comes_around_walls_whatever_plans_and_steers_it(planner: str, model: str) -> None:
+    assert all(arrive(around_two_walls(planner, model, seed), 60.0) for seed in range(2))
+
+
+@pytest.mark.parametrize("model", ["default", "flock", "dynamical"])
+def test_one_agent_alone_leads_itself(model: str) -> None:
+    sim = around_two_walls("roadmap", model, 1, count=1)
+    assert leader_of(sim) == 0
+    assert arrive(sim, 40.0)
+
+
+@pytest.mark.parametrize("model", ["default", "flock", "dynamical"])
+def test_a_group_arrives_though_its_leaders_are_removed_on_the_way(model: str) -> None:
+    sim = around_two_walls("roadmap", model, 1)
+    for time in (3.0, 6.0, 9.0):
+        sim.at(time, lambda sim: sim.remove_agents(ids=[leader_of(sim)]))
+    assert arrive(sim, 60.0)
+    assert len(sim.agents) == 5
+
+
+def test_roadmaps_are_asked_for_leaders_only() -> None:
+    planner = AdaptiveRoadmap()
+    world = World(shapely.box(0, 0, 24, 12), targets={"end": Target(position=(22, 6), radius=0.6)})
+    party = Group("party", count=30, region=shapely.box(1, 1, 8, 11), goal="end", leader="central")
+    sim = Simulation(world, party, planning=planner, dt=0.05, seed=1, threads=1)
+    sim.run(until=1.0)
+    assert [person.id for person in planner.travellers.people] == [leader_of(sim)]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_group_on_the_lattice_goes_where_its_leader_goes(seed: int) -> None:
+    world = World(
+        shapely.box(0, 0, 24, 12),
+        walls=[[(8, 0), (8, 8)], [(15, 12), (15, 4)]],
+        exits={"out": shapely.box(23, 5, 24, 7)},
+        regions={"stop": shapely.box(9, 6, 13, 9)},
+    )
+    party = Group("party", count=8, region=shapely.box(1, 1, 6, 6), goal="stop", then=["out"], leader="nearest")
+    sim = Simulation(world, party, planning=PathPlans(), local=Lattice(), dt=0.2, seed=seed, threads=1)
+    at_stop = np.zeros(8, dtype=bool)
+    removed = False
+    while sim.time < 80.0 and len(sim.agents):
+        sim.step()
+        at_stop[sim.agents.id[(sim.agents.position[:, 0] > 8.0)]] = True
+        led = sim.agents.leader >= 0
+        if led.any():
+            assert len(set(sim.agents.goal[led].tolist())) == 1
+        if sim.time > 3.0 and not removed:
+            sim.remove_agents(ids=[leader_of(sim)])
+            removed = True
+    assert len(sim.agents) == 0
+    assert at_stop.sum() >= 7
 
 
 # Newcomers -----------------------------------------------------------------------------------------------------------

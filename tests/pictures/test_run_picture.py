@@ -87,6 +87,19 @@ def test_open_and_closed_doors_look_different_and_say_when_they_changed() -> Non
     assert "main\ncloses at 2 s" in texts(closes)
 
 
+@pytest.mark.parametrize(("count", "note", "named"), [(9, True, 9), (20, False, 10), (60, False, 0)])
+def test_names_of_many_doors_do_not_hide_the_map(count: int, note: bool, named: int) -> None:
+    places = [(0.5 + k % 10, 0.5 + 0.8 * (k // 10)) for k in range(count)]
+    doors = {
+        f"d{k}": {"wkt": shapely.LineString([(x, y), (x + 0.4, y)]).wkt, "open": True}
+        for k, (x, y) in enumerate(places)
+    }
+    figure = run_figure(MemoryTrajectory(scene(doors=doors), [at([])] * 3))
+    said = [text.get_text() for text in figure.axes[0].texts if text.get_text().startswith("d")]
+    assert all(("\n" in text) == note for text in said)
+    assert (len(said) == named) if count != 20 else (len(said) >= named)
+
+
 def test_obstacles_are_where_they_are_at_the_end_and_targets_are_named() -> None:
     run = MemoryTrajectory(
         scene(obstacles={"cart": {"radius": 0.5, "position": [2, 2]}}, targets={"stage": {"position": [8, 5]}}),

@@ -98,8 +98,8 @@ def test_two_parts_that_are_not_connected_are_both_named(planner: str, tmp_path:
          "which follows 'b', which follows 'party': one of them must lead; leave its follow out"),
         ({"party": "count = 3\nparameters = { leader = 55 }"}, "", "would follow agent 55, but ids so far are 0 to 2"),
         ({"party": "count = 3\nparameters = { leader = 1 }"}, "", "agent 1 would follow itself"),
-        ({"party": "count = 3", "more": '[[sources]]\ngroup = "c"\nrate = 1.0\nregion = { box = [1.0, 1.0, 4.0, 3.0] }\n'
-          'goal = "goal"\nleader = 4'}, "", "the source of 'c': its agents come one after the other"),
+        ({"party": "count = 3", "more": '[[sources]]\ngroup = "c"\nrate = 1.0\ngoal = "goal"\nleader = 4\n'
+          'region = { box = [1.0, 1.0, 4.0, 3.0] }'}, "", "the source of 'c': its agents come one after the other"),
         ({"party": 'count = 3\nleader = "nearest"', "more": '[[events]]\nat = 1.0\nkind = "set_leader"\n'
           'group = "ghosts"\nleader = "central"'}, "events[0].group", "there is no group 'ghosts'; known: party"),
     ],

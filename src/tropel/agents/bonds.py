@@ -153,6 +153,8 @@ class Bonds:
         self.leaders = Leaders(world.dim)
         self.own_leader: Ints = np.full(groups, NOBODY, dtype=np.int64)  #: of groups that are led by one of their own
         self._rule: Ints = np.full(groups, _UNTOLD, dtype=np.int64)  #: how leaders are designated: -1, -2 or a number
+        self.on_ground = np.zeros(groups, dtype=np.bool_)  #: groups whose agents need a goal to move
+        self._shares = np.zeros(groups, dtype=np.bool_)  #: groups on the ground whose followers go where leaders go
         self.follows: list[list[int]] = [[] for _ in range(groups)]  #: groups that each was declared to follow
 
     def rule(self, number: int) -> str | int | None:
@@ -186,6 +188,8 @@ class Bonds:
                 )
             return
         how = "nearest" if told.leader is None else told.leader
+        aimless = told.follow is not None and not reduce.any(bool((state.goal[rows] != NO_GOAL).any()))
+        self._shares[number] |= self.on_ground[number] and (told.leads_itself or aimless)
         if told.families is not None:
             self._bind_families(told, state, rows, ids, reduce)
         elif told.leads_itself:
@@ -299,7 +303,10 @@ class Bonds:
     def keep_up(self, state: AgentState, *, dt: float, reduce: Reductions) -> None:
         """Let others succeed leaders that are gone."""
         rules = [self.rule(number) for number in range(len(self.follows))]
-        if self.leaders.keep_up(state, self.world, rules, self.follows, dt=dt, reduce=reduce):
+        changed = self.leaders.keep_up(state, self.world, rules, self.follows, dt=dt, reduce=reduce)
+        if self._shares.any():
+            self.leaders.share_goals(state, np.flatnonzero(self._shares[state.group] & (state.dead == 0)))
+        if changed:
             for number in np.flatnonzero(self.own_leader != NOBODY).tolist():
                 led = (state.group == number) & (state.dead == 0)
                 led[state.owned :] = False
@@ -353,14 +360,15 @@ class Bonds:
     # Checkpoints ------------------------------------------------------------------------------------------------
 
     def state(self) -> dict[str, NDArray[Any]]:
-        own = {"bonds/own_leader": self.own_leader.copy(), "bonds/rule": self._rule.copy()}
-        return own | self.leaders.state()
+        own: dict[str, NDArray[Any]] = {"own_leader": self.own_leader, "rule": self._rule, "shares": self._shares}
+        return {f"bonds/{name}": array.copy() for name, array in own.items()} | self.leaders.state()
 
     def read(self, stored: Mapping[str, NDArray[Any]], *, goals: int, agendas: int, next_id: int) -> Bonds:
         """The bonds as `state` returned them, checked."""
         fresh = Bonds(self.world, len(self.follows))
         shape = (len(self.follows),)
-        fresh.follows = self.follows
+        fresh.follows, fresh.on_ground = self.follows, self.on_ground
+        fresh._shares = taken(stored, "bonds/shares", dtype="bool", shape=shape) & self.on_ground
         fresh.own_leader = taken(stored, "bonds/own_leader", dtype="int64", shape=shape, low=NOBODY, high=next_id - 1)
         fresh._rule = taken(stored, "bonds/rule", dtype="int64", shape=shape, low=_UNTOLD, high=(1 << 30) - 1)
         fresh.leaders = self.leaders.read(stored, goals=goals, agendas=agendas)

@@ -298,9 +298,19 @@ class Leaders:
     def _inherit(self, state: AgentState, new: int, known: int) -> None:
         """Give the goal and stages of a leader that is gone to an agent, unless it has a goal of its own."""
         rows = state.rows_of([new])
-        if len(rows) and state.goal[rows[0]] == NO_GOAL:
+        if len(rows) and state.goal[rows[0]] in (NO_GOAL, self.goal[known]):
             for name in _INHERITED:
                 state.columns[name][rows] = getattr(self, name)[known]
+
+    def share_goals(self, state: AgentState, rows: Ints) -> None:
+        """Give followers the goals of their leaders."""
+        leader = state.columns["leader"][rows]
+        place = np.minimum(np.searchsorted(self.id, leader), max(len(self.id) - 1, 0))
+        if len(self.id):
+            known = self.id[place] == leader
+            rows, place = rows[known], place[known]
+            state.goal[rows], state.goal_point[rows] = self.goal[place], self.goal_point[place]
+            state.agenda[rows], state.stage[rows] = -1, np.minimum(state.stage[rows], 0)
 
     @staticmethod
     def _follow(state: AgentState, party: Ints, new: int, offset: Floats | float) -> None:

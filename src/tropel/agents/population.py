@@ -58,9 +58,13 @@ class Population:
         columns: Iterable[Column],
         placing: Sequence[Placing] | None = None,
         *,
+        on_ground: Sequence[bool] = (),
         reduce: Reductions = ONE_PROCESS,
     ) -> None:
-        """Place the declared groups, one after the other; `placing` tells where the agents of each may stand."""
+        """Place the declared groups, one after the other; `placing` tells where the agents of each may stand.
+
+        `on_ground` tells which of them need a goal to move, even if they follow a leader.
+        """
         self.state = AgentState(self.world.dim, columns)
         self.state.group_names = self.groups
         self._placing = [ANYWHERE] * len(self.groups) if placing is None else placing
@@ -69,6 +73,7 @@ class Population:
         for number, name in enumerate(self.groups):
             # Groups to follow that do not exist are reported when the layers are checked.
             self.bonds.follows[number] = self._told.led_by(name)
+        self.bonds.on_ground[:] = on_ground or False
         placed = [(group, self._place(group, time=0.0, step=0)) for group in self._told.groups]
         # A group may follow one that is declared after it.
         for group, ids in placed:

@@ -34,7 +34,7 @@ class Crowd:
     dim: int
     density: float  #: agents per m² or m³
     radius: float  #: median sense radius [m]
-    move: float  #: mean move of those that move, in a step [m]
+    move: float  #: median move of those that move, in a step [m]
     moving: float  #: share of the agents that move
 
 
@@ -92,7 +92,7 @@ class Auto(Environment):
             return Grid, "the world is periodic"
         if not self.lists_are_read:
             return Grid, "no model reads lists, and cells are the same in both"
-        if len(moment.state) < 2:
+        if moment.reduce.count(len(moment.state)) < 2:
             return Grid, "there is no crowd yet"
         crowd = _crowd_of(moment)
         anew, kept = grid_lists_take(crowd), kinetic_lists_take(crowd)
@@ -140,15 +140,19 @@ class Auto(Environment):
 
 
 def _crowd_of(moment: Moment) -> Crowd:
-    state = moment.state
-    dim, position, speed = state.dim, state.position, state.desired_speed
-    wide = np.maximum(np.ptp(position, axis=0), 1.0)
-    moves = speed[speed > 0.0]
+    """The whole crowd, of which this process may have a part."""
+    state, reduce = moment.state, moment.reduce
+    volume = 1.0
+    for along in state.position.T:
+        reach = reduce.largest(along, initial=-math.inf) + reduce.largest(-along, initial=-math.inf)
+        volume *= max(reach, 1.0)
+    moves = state.desired_speed[state.desired_speed > 0.0]
+    agents, moving = reduce.count(len(state)), reduce.count(len(moves))
     return Crowd(
-        agents=len(state),
-        dim=dim,
-        density=len(state) / float(wide.prod()),
-        radius=float(np.median(state.sense_radius)),
-        move=moment.dt * float(moves.mean()) if len(moves) else 0.0,
-        moving=len(moves) / len(state),
+        agents=agents,
+        dim=state.dim,
+        density=agents / volume,
+        radius=reduce.median(state.sense_radius),
+        move=moment.dt * reduce.median(moves) if moving else 0.0,
+        moving=moving / agents,
     )

@@ -135,8 +135,8 @@ def _overlap(one: Any, other: Any) -> float:
     return max(width, 0.0) * max(height, 0.0)
 
 
-#: With more exits than this, names without a free place are left out.
-_ALL_NAMED = 12
+#: With more exits or doors than this, names without a free place are left out; with far more doors, all of theirs.
+_ALL_NAMED, _SOME_NAMED = 12, 40
 #: Wall lines cover at most this share of a map.
 _MOST_COVERED = 0.15
 
@@ -223,13 +223,15 @@ def _draw_floor(
         line = parse_wkt(door["wkt"], f"door '{name}'")
         is_open = moment.doors[name]
         _draw_door(axes, line, is_open)
+        if len(scene.doors) > _SOME_NAMED:
+            continue
         note = door_notes.get(name, "open" if is_open else "closed")
         colour = style.OPEN_DOOR if is_open else style.CLOSED_DOOR
         upright = line.bounds[3] - line.bounds[1] > line.bounds[2] - line.bounds[0]
         sides = ("right", "left") if upright else ("above", "below")
-        labels.append(
-            Label(text=f"{name}\n{note}", box=_grown(line.bounds, 3 / view.scale), colour=colour, sides=sides)
-        )
+        all_named = len(scene.doors) <= _ALL_NAMED
+        text, box = f"{name}\n{note}" if all_named else name, _grown(line.bounds, 3 / view.scale)
+        labels.append(Label(text=text, box=box, colour=colour, sides=sides, required=all_named))
     for name, wkt in scene.regions.items():
         shape = parse_wkt(wkt, f"region '{name}'")
         _fill(axes, shape, facecolor=style.REGION + "12", edgecolor=style.REGION + "90", zorder=2, dashed=True)

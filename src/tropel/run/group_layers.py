@@ -180,6 +180,10 @@ class GroupLayers:
                         f"use them, such as Dynamical)"
                     )
 
+    def on_ground(self) -> list[bool]:
+        """Which groups follow the ground: for those, plans lead to goals only, and not to leaders."""
+        return [follows_ground(model) for model in self.models]
+
     def placing(self) -> list[Placing]:
         """Where newcomers of each group may stand."""
         return [model.declares.placing for model in self.models]

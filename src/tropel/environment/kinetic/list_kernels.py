@@ -87,15 +87,15 @@ def look_for_moves(agents, position, leash, loose):
 
 
 @kernel
-def lay_out(count, indptr, order, lists):
-    """Give the first slots rooms larger than what they have on lists by row, and the others rooms of the mean size.
+def lay_out(count, indptr, lists):
+    """Give the first slots rooms larger than the lists that were found for them, and the others rooms of the mean size.
 
     Returns how large the pool must be.
     """
     spare = indptr[count] // max(count, 1)
     total = 0
     for slot in range(lists.start.size):
-        length = indptr[order[slot] + 1] - indptr[order[slot]] if slot < count else spare
+        length = indptr[slot + 1] - indptr[slot] if slot < count else spare
         lists.start[slot] = total
         lists.room[slot] = length + length // 4 + 8
         lists.length[slot] = 0
@@ -105,20 +105,19 @@ def lay_out(count, indptr, order, lists):
 
 
 @kernel
-def _enter_some(first, last, indptr, indices, slot_of, agents, certain, maybe):
+def _enter_some(first, last, indptr, indices, agents, certain, maybe):
     packed = maybe.start[first]
     for slot in range(first, last):
         s = np.uint64(slot)
-        row = np.uint64(agents.row[s])
         # The uncertain are few. Their rooms are as close together as they fit, so that reading them is fast.
         maybe.start[s] = packed
         sure, rest = np.uint64(certain.start[s]), np.uint64(packed)
-        for k in range(np.uint64(indptr[row]), np.uint64(indptr[row + _ONE])):
-            other = slot_of[np.uint64(indices[k])]
-            inside = apart2(agents.reference, s, agents.reference, np.uint64(other)) <= agents.certain[s]
+        for k in range(np.uint64(indptr[s]), np.uint64(indptr[s + _ONE])):
+            other = np.uint64(indices[k])
+            inside = apart2(agents.reference, s, agents.reference, other) <= agents.certain[s]
             # Rooms are larger than lists, so there is always one more place to write to.
-            certain.pool[sure] = indices[k]
-            maybe.pool[rest] = other
+            certain.pool[sure] = agents.row[other]
+            maybe.pool[rest] = indices[k]
             sure += np.uint64(inside)
             rest += np.uint64(not inside)
         certain.length[s], maybe.length[s] = sure - np.uint64(certain.start[s]), rest - np.uint64(packed)
@@ -127,12 +126,11 @@ def _enter_some(first, last, indptr, indices, slot_of, agents, certain, maybe):
 
 
 @parallel_kernel
-def enter_all(count, indptr, indices, slot_of, agents, certain, maybe):
-    """Enter all who may be near the first slots, given as lists of rows: the certain ones and the others."""
+def enter_all(count, indptr, indices, agents, certain, maybe):
+    """Enter all who may be near the first slots, given as lists of slots: the certain ones and the others."""
     for chunk in prange((count + _PER_CHUNK - 1) // _PER_CHUNK):
         place = np.int64(np.uint64(chunk))
-        _enter_some(place * _PER_CHUNK, min(count, (place + 1) * _PER_CHUNK), indptr, indices, slot_of, agents, certain,
-                    maybe)  # fmt: skip
+        _enter_some(place * _PER_CHUNK, min(count, (place + 1) * _PER_CHUNK), indptr, indices, agents, certain, maybe)
 
 
 @inlined_kernel

@@ -86,6 +86,7 @@ class NearLists:
         self._sets: Ragged | None = None
         self._quiet: QuietSets | None = None  #: instead of lists, if few move
         self._pools = [np.empty(0, dtype=np.int32) for _ in range(2)]
+        self._where = np.empty((2, 0), dtype=np.int64)  #: start and length of each near set, by row
         self._move = 0.0  #: mean of those that move [m]
 
     def near(self, state: AgentState, position: Floats, cells: CellList, radius: Floats, around: Around) -> Ragged:
@@ -157,27 +158,29 @@ class NearLists:
         self._agents = Agents(row, own, limit, here, here.copy(), here.copy(), certain, listed)
         self._set_radius(radius)
         reach = np.maximum(radius[cells.order], 0.0) + 2.0 * self.leash + self._slack
-        found = self._builder.build(cells._replace(sense_radius=reach))
-        self._make_lists(slots, count, cells, found)
+        # As slots are places in the order of the cells, the lists are those of places instead of rows.
+        places, level = np.arange(count, dtype=np.uint32), np.ascontiguousarray(cells.level[cells.order])
+        found = self._builder.build(cells._replace(sense_radius=reach, order=places, level=level))
+        self._make_lists(slots, count, found)
         self._is_renewed = np.zeros(slots, dtype=np.uint8)
         self._ids = state.id.copy()
         self.work = Work(filled=True)
         return self._find_all()
 
-    def _make_lists(self, slots: int, count: int, cells: CellList, found: Csr) -> None:
-        """Lists for the first slots with all who may be near them, given by row."""
+    def _make_lists(self, slots: int, count: int, found: Csr) -> None:
+        """Lists for the first slots with all who may be near them, given as slots."""
         size = 0
         lists = []
         for pool in self._pools:
             start, room, length = (np.empty(slots, dtype=np.int64) for _ in range(3))
             lists.append(Lists(start, room, length, np.zeros(1, dtype=np.int64), pool))
-            size = lay_out(count, found.indptr, cells.order, lists[-1])
+            size = lay_out(count, found.indptr, lists[-1])
         for k, pool in enumerate(self._pools):
             if size + size // 8 + 512 > len(pool):
                 # Some room is for lists that outgrow theirs.
                 self._pools[k] = np.empty(size + size // 4 + 1024, dtype=np.int32)
         self._certain, self._maybe = (part._replace(pool=pool) for part, pool in zip(lists, self._pools, strict=True))
-        enter_all(count, *found, self._slot_of, self._agents, self._certain, self._maybe)
+        enter_all(count, *found, self._agents, self._certain, self._maybe)
         self._is_filled = True
 
     def _set_radius(self, radius: Floats) -> None:
@@ -256,7 +259,9 @@ class NearLists:
     def _find_all(self) -> Ragged:
         """Find all near sets from the lists."""
         count = len(self._ids)
-        start, length = np.empty(count, dtype=np.int64), np.empty(count, dtype=np.int64)
+        if self._where.shape[1] != count:
+            self._where = np.empty((2, count), dtype=np.int64)
+        start, length = self._where
         find_near(self._agents, self._certain, self._maybe, start, length)
         self.work = replace(self.work, found=count)
         self._sets = Ragged(start, length, self._certain.pool)
