@@ -210,6 +210,7 @@ HABITS = Kind(
     [
         Entry("avoid_hazards", "tropel.local.habits.avoid_hazards:AvoidHazards", warm_up="habits"),
         Entry("keep_right", "tropel.local.habits.keep_right:KeepRight", warm_up="habits"),
+        Entry("recoil", "tropel.local.habits.recoil:Recoil", warm_up="habits"),
         Entry("stay_together", "tropel.local.habits.stay_together:StayTogether", warm_up="habits"),
         Entry("follow_leader", "tropel.local.habits.follow_leader:FollowLeader", warm_up="habits"),
         Entry("wait_for_followers", "tropel.local.habits.wait_for_followers:WaitForFollowers", warm_up="habits"),
@@ -222,6 +223,7 @@ DECISIONS = Kind(
     [
         Entry("tired", "tropel.deciding.tired:Tired", parameters="tropel.deciding.tired:TiredParameters"),
         Entry("bolder", "tropel.deciding.bolder:Bolder", parameters="tropel.deciding.bolder:BolderParameters"),
+        Entry("jolted", "tropel.deciding.jolted:Jolted", parameters="tropel.deciding.jolted:JoltedParameters"),
     ],
 )
 

@@ -132,8 +132,7 @@ class Simulation(CurrentState):
         self.timing = Timing()
         self.observers = Observers()  #: notified of what happens, in their order
         self.standstill = StandstillWatch()  #: an observer of every run
-        if watch_collisions is None:
-            watch_collisions = not self.layers.bodies_may_overlap
+        watch_collisions = self.layers.watch_collisions(watch_collisions)
         self.collision_watch = CollisionWatch() if watch_collisions else None
         self.encounter_watch: EncounterWatch | None = None
         self.cells = CellGrid(cell=self.environment.declares.cell, reduce=self.reduce)  #: all agents, by cell

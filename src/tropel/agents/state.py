@@ -79,6 +79,9 @@ SENSE_RADIUS = Column(
     about="others are near when their centres are within it",
 )
 
+#: Memory of the decision that answers collisions, which a habit reads, too.
+JOLT = Column(name="jolt", low=0.0, high=1.0, about="1 after a collision, fading")
+
 #: Memory of planners that choose between exits for agents whose goal is the nearest one.
 CHOSEN_EXIT = Column(
     name="chosen_exit",

@@ -37,6 +37,7 @@ class Declaration:
     columns: tuple[Column, ...] = ()  #: agent parameters that it reads; groups, files and events may set them
     memory: tuple[Column, ...] = ()  #: columns that only this layer writes, in every step, into `out.memory`
     periodic_space: bool = False  #: it is correct in periodic worlds, where neighbours may be beyond the seam
+    answers_collisions: bool = False  #: it reads the column `collided`, so that collisions must be watched
     sets: tuple[str, ...] = ()  #: attributes of its members that it changes: parameters, `goal`, `goal_point`
 
     def __post_init__(self) -> None:
@@ -89,7 +90,7 @@ class ModelDeclaration(Declaration):
 #: Declarations that are easily mistaken for attributes of the layer, where they would silently do nothing.
 _NOT_ATTRIBUTES = {
     "columns", "memory", "periodic_space", "solid_bodies", "bodies_may_overlap", "follows", "senses", "walk_on",
-    "reads_lists", "sets",
+    "reads_lists", "sets", "answers_collisions",
 }  # fmt: skip
 
 

@@ -168,6 +168,15 @@ class GroupLayers:
             return goals, time
         return walked_out(state, world, goals, self._walk_on[state.group], time)
 
+    def watch_collisions(self, wanted: bool | None) -> bool:
+        """Whether to watch collisions, if that is wanted or not, or None if it is up to the layers."""
+        answering = [type(layer).__name__ for layer in self.all() if layer.declares.answers_collisions]
+        if answering and wanted is False:
+            raise ParameterError(
+                f"{answering[0]} answers collisions, which are not watched here; leave watch_collisions out"
+            )
+        return (bool(answering) or not self.bodies_may_overlap) if wanted is None else wanted
+
     def check_sets(self, state: AgentState) -> None:
         """Raise when a planner or decision sets an attribute that agents do not have, or that is not for it to set."""
         for layer in (*self.planners, *(decision for decision, _ in self.decisions)):
