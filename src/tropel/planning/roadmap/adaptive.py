@@ -35,7 +35,7 @@ from tropel.planning.roadmap.travellers import NO_NUMBERS, Traveller
 #: What moves may be early or late by this much [s] when a path is tested, and when one is made.
 _SLACK, _WIDER = 0.1, 0.3
 #: Without prediction, a path that is made keeps clear of where something that moves may be after this time [s].
-_UNPREDICTED = 0.04
+_UNPREDICTED = 0.02
 #: A path that is blocked within this time is not walked on [s].
 _TOO_NEAR = 0.6
 #: Marks are looked at again after this time [s].
@@ -55,9 +55,9 @@ _IN_THE_WAY = 3.0
 class AdaptiveRoadmap(RoadmapPlanner):
     """Follow a roadmap among things that move, and mend the path where they block it.
 
-    The roadmap is that of `Roadmap`. With `predict`, what moves is expected to go on for `horizon` [s]; without, it
-    counts where it is. `patience` [s] is how much longer than the walk to it a subgoal may take before a traveller is
-    trapped; 0 means for ever.
+    The roadmap is that of `Roadmap`. Paths are tested as far as they are walked within the `horizon` [s]: with
+    `predict`, what moves is expected to go on; without, it counts where it is. `patience` [s] is how much longer than
+    the walk to it a subgoal may take before a traveller is trapped; 0 means for ever.
     """
 
     parameters: AdaptiveRoadmapParameters
@@ -73,11 +73,6 @@ class AdaptiveRoadmap(RoadmapPlanner):
         super()._begin(dim, seed)
         self._seen: dict[float, tuple[tuple[int, int], Seen]] = {}
 
-    @property
-    def _horizon(self) -> float:
-        """What moves is tested for so long [s]; without prediction it stands still for ever."""
-        return float(self.parameters.horizon) if self.parameters.predict else math.inf
-
     def patience_of(self, chance: Floats) -> Floats:
         # Two that block each other must not lose their patience at the same time.
         patience = self.parameters.patience
@@ -92,8 +87,7 @@ class AdaptiveRoadmap(RoadmapPlanner):
         space = self.space_of(radius)
         known, now = self._seen.get(radius), space.moving_version()
         if known is None or known[0] != now:
-            rows, moving = space.moving()
-            known = (now, see(rows, moving, predict=self.parameters.predict, wider=_UNPREDICTED))
+            known = (now, see(space.moving(), predict=self.parameters.predict, wider=_UNPREDICTED))
             self._seen[radius] = known
         return known[1]
 
@@ -116,7 +110,7 @@ class AdaptiveRoadmap(RoadmapPlanner):
         called, tests = watch_paths(
             rows, slots, state.position, state.desired_speed, radius, _SLACK, travellers.way, travellers.count,
             travellers.index, travellers.weight, travellers.allowed, travellers.due, moment.step, self.seen(radius),
-            self._horizon, travellers.leg, travellers.when, travellers.calls,
+            self.parameters.horizon, travellers.leg, travellers.when, travellers.calls,
         )  # fmt: skip
         self.spent["path tests"] += tests
         return int(called)
@@ -194,11 +188,11 @@ class AdaptiveRoadmap(RoadmapPlanner):
         speed = max(float(state.desired_speed[row]), 1e-9)
         to, since, until = find_repair(here[0], here[1], float(here[2]) if self.dim == 3 else 0.0, speed, person.radius,
                                        _WIDER, way, int(travellers.count[slot]), index, leg,
-                                       self._seen_by(person.radius).avoided, self._horizon)  # fmt: skip
+                                       self._seen_by(person.radius).avoided, self.parameters.horizon)  # fmt: skip
         self._mark(person, until)
         ends = np.stack([here if leg == index else way[leg - 1], way[to]])
         solid = self.solid_of(person.radius, self.shut_for(person))
-        room = np.minimum(person.radius, self.space_of(person.radius).clearance(ends, solid))
+        room = self.space_of(person.radius).room_at(ends, solid)
         person.rejoining = begin_rejoining(ends, room, radius=person.radius, number=moment.step, leg=leg, to=to,
                                            since=since)  # fmt: skip
         self.spent["rejoinings"] += 1
@@ -214,7 +208,7 @@ class AdaptiveRoadmap(RoadmapPlanner):
         going = Going(
             radius=person.radius, first=rejoining.first, last=rejoining.last,
             speed=max(float(moment.state.desired_speed[row]), 1e-9), slack=_WIDER,
-            passed=(moment.step - rejoining.number) * moment.dt, horizon=self._horizon,
+            passed=(moment.step - rejoining.number) * moment.dt, horizon=self.parameters.horizon,
         )  # fmt: skip
         repair = Repair(going, solid, self._seen_by(person.radius).avoided)
         key = random_key(moment.seed, "rejoining")

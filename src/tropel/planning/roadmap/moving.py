@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tropel._kernels.compile import kernel, parallel_kernel
-from tropel.planning.roadmap.space import Moving
+from tropel.planning.roadmap.space import Moving, MovingDiscs
 from tropel.planning.roadmap.sweeps import gap_to_point2, height_of
 
 Floats = NDArray[np.float64]
@@ -38,15 +38,16 @@ def _see(rows, position, velocity, radius, predict, wider, tested, avoided):
             tested.velocity[k, axis] = velocity[rows[k], axis] if predict else 0.0
             speed2 += velocity[rows[k], axis] ** 2
         tested.radius[k] = radius[rows[k]]
+        tested.speed[k] = math.sqrt(speed2) if predict else 0.0
         avoided.radius[k] = radius[rows[k]] + (0.0 if predict else wider * math.sqrt(speed2))
 
 
-def see(rows: NDArray[np.int64], moving: Moving, *, predict: bool, wider: float) -> Seen:
-    """Some of what moves, with prediction or without; then paths that are made keep clear of `wider` seconds more."""
-    dim = moving.position.shape[1]
-    tested = Moving(np.empty((len(rows), dim)), np.empty((len(rows), dim)), np.empty(len(rows)))
-    avoided = tested._replace(radius=np.empty(len(rows)))
-    _see(rows, *moving, predict, float(wider), tested, avoided)
+def see(discs: MovingDiscs, *, predict: bool, wider: float) -> Seen:
+    """What moves, with prediction or without; then paths that are made keep clear of `wider` seconds of motion more."""
+    count, dim = len(discs.rows), discs.position.shape[1]
+    tested = Moving(np.empty((count, dim)), np.empty((count, dim)), np.empty(count), np.empty(count))
+    avoided = tested._replace(radius=np.empty(count))
+    _see(*discs, predict, float(wider), tested, avoided)
     return Seen(tested, avoided)
 
 
@@ -81,17 +82,11 @@ class Span(NamedTuple):
 
 
 @kernel
-def _wide(moving, m, slack):
-    vx, vy, vz = moving.velocity[m, 0], moving.velocity[m, 1], height_of(moving.velocity, m)
-    return moving.radius[m] + slack * math.sqrt(vx * vx + vy * vy + vz * vz)
-
-
-@kernel
 def _sweeps_near(ax, ay, az, bx, by, bz, radius, span, moving, m):
     """Whether something that moves comes nearer to the segment a–b than `radius` in a span of time."""
     px, py, pz = moving.position[m, 0], moving.position[m, 1], height_of(moving.position, m)
     vx, vy, vz = moving.velocity[m, 0], moving.velocity[m, 1], height_of(moving.velocity, m)
-    apart = radius + _wide(moving, m, span.slack)
+    apart = radius + moving.radius[m] + span.slack * moving.speed[m]
     return gap_between2(ax, ay, az, bx, by, bz, px + span.since * vx, py + span.since * vy, pz + span.since * vz,
                         px + span.time * vx, py + span.time * vy, pz + span.time * vz) < apart * apart  # fmt: skip
 
@@ -146,7 +141,7 @@ def leg_blocked(ax, ay, az, bx, by, bz, t0, t1, radius, slack, moving):
     for m in range(moving.radius.size):
         px, py, pz = moving.position[m, 0], moving.position[m, 1], height_of(moving.position, m)
         vx, vy, vz = moving.velocity[m, 0], moving.velocity[m, 1], height_of(moving.velocity, m)
-        apart = radius + _wide(moving, m, slack)
+        apart = radius + moving.radius[m] + slack * moving.speed[m]
         # In the frame of the obstacle.
         sx, sy, sz = ax - px - t0 * vx, ay - py - t0 * vy, az - pz - t0 * vz
         ex, ey, ez = bx - px - t1 * vx, by - py - t1 * vy, bz - pz - t1 * vz

@@ -32,7 +32,9 @@ class AdaptiveRoadmapParameters(RoadmapParameters):
     """Parameters of `AdaptiveRoadmap`."""
 
     predict: bool = True  #: whether what moves is expected to go on; otherwise it counts where it is
-    horizon: float = number(3.0, low=0.0, high=1e6, unit="s", about="for how long what moves is expected to go on")
+    horizon: float = number(
+        3.0, low=0.0, high=1e6, unit="s", about="paths are tested as far as they are walked in this time"
+    )
     patience: float = number(
         4.0, low=0.0, high=1e6, unit="s", about="how much longer than the walk a subgoal may take; 0 means for ever"
     )

@@ -35,12 +35,22 @@ class Moving(NamedTuple):
     position: Floats  #: (M, dim)
     velocity: Floats  #: (M, dim)
     radius: Floats  #: (M,)
+    speed: Floats  #: (M,)
+
+
+class MovingDiscs(NamedTuple):
+    """Which discs move, among all."""
+
+    rows: NDArray[np.int64]  #: (M,)
+    position: Floats  #: (N, dim)
+    velocity: Floats
+    radius: Floats  #: (N,)
 
 
 @functools.cache
 def no_motion(dim: int) -> Moving:
     """Nothing moves."""
-    return Moving(np.empty((0, dim)), np.empty((0, dim)), np.empty(0))
+    return Moving(np.empty((0, dim)), np.empty((0, dim)), np.empty(0), np.empty(0))
 
 
 @dataclass(eq=False, kw_only=True)
@@ -145,8 +155,12 @@ class FreeSpace:
 
         With `solid`, shut doors count as it says.
         """
-        gap = free_radii(points, self.radius, self.solid if solid is None else solid)
-        return np.where(self.inside(points), np.where(gap < self.radius, _NO_CLOSER * gap, gap), 0.0)
+        return np.where(self.inside(points), self.room_at(points, self.solid if solid is None else solid), 0.0)
+
+    def room_at(self, points: Floats, solid: Solid) -> Floats:
+        """The same for points that are surely inside the world."""
+        gap = free_radii(points, self.radius, solid)
+        return np.where(gap < self.radius, _NO_CLOSER * gap, gap)
 
     def _rows_that_move(self) -> NDArray[np.int64]:
         """Rows of the obstacles that do not stand where the space knows them to."""
@@ -161,18 +175,15 @@ class FreeSpace:
             self._movers = (obstacles.arrangement, np.flatnonzero(~np.array(still, dtype=np.bool_)))
         return self._movers[1]
 
-    def moving(self) -> tuple[NDArray[np.int64], Moving]:
-        """Everything that does not count as standing still: obstacles that move or came later, and hazards.
-
-        Returns rows, and the arrays that they are rows of.
-        """
+    def moving(self) -> MovingDiscs:
+        """Everything that does not count as standing still: obstacles that move or came later, and hazards."""
         obstacles, hazards = self.world.obstacles, self.world.hazards
-        rows, everything = self._rows_that_move(), Moving(obstacles.position, obstacles.velocity, obstacles.radius)
+        rows, places = self._rows_that_move(), (obstacles.position, obstacles.velocity, obstacles.radius)
         if not len(hazards):
-            return rows, everything
-        found = (hazards.position, hazards.velocity, hazards.inner)
-        both = Moving(*(np.concatenate([one, more]) for one, more in zip(everything, found, strict=True)))
-        return np.append(rows, len(obstacles.radius) + np.arange(len(hazards))), both
+            return MovingDiscs(rows, *places)
+        more = (hazards.position, hazards.velocity, hazards.inner)
+        both = [np.concatenate(pair) for pair in zip(places, more, strict=True)]
+        return MovingDiscs(np.append(rows, len(obstacles.radius) + np.arange(len(hazards))), *both)
 
     def moving_version(self) -> tuple[int, int]:
         """Another one whenever something has moved."""
