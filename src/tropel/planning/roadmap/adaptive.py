@@ -48,6 +48,8 @@ _ADDED, _MOST_ADDED = 12, 600
 _MORE_NODES = 3
 #: How long a jam is avoided, in units of the patience.
 _JAM_LASTS = 6.0
+#: Whoever can only walk around something by so much more time waits instead [s].
+_WAIT = 1.5
 #: How long something that moves and could not be passed is avoided [s].
 _IN_THE_WAY = 3.0
 
@@ -248,6 +250,7 @@ class AdaptiveRoadmap(RoadmapPlanner):
         self._keep_clear(moment, person, rejoining)
         person.rejoining = None
         person.ask(moment.step + math.ceil(_TRY_AGAIN / moment.dt) * (person.failures > 0))
+        person.around = True
         person.failures += 1
         within = max(float(np.linalg.norm(ends[1] - ends[0])), 6.0 * person.radius)
         self._add_nodes(chart, _ADDED, around=ends.mean(axis=0), within=within)
@@ -270,6 +273,23 @@ class AdaptiveRoadmap(RoadmapPlanner):
         wide = moving.radius[rows] + _SLACK * np.linalg.norm(moving.velocity[rows], axis=1) + person.radius
         until = np.full(len(rows), moment.step + math.ceil(_IN_THE_WAY / moment.dt))
         person.jams = np.vstack([person.jams, np.column_stack([places, wide, until])])
+
+    def accepts(self, moment: Moment, slot: int, path: Path) -> bool:
+        """A way around something that moves is taken if that is faster than to wait until it has passed.
+
+        Otherwise a leader among many such things would turn back again and again.
+        """
+        travellers, person = self._travellers, self._travellers.people[slot]
+        old = np.vstack([path.points[:1], travellers.way[slot, travellers.index[slot] : travellers.count[slot]]])
+        if not person.around or person.path is None or not np.array_equal(old[-1], path.points[-1]):
+            return True
+        more = path.length - float(np.linalg.norm(np.diff(old, axis=0), axis=1).sum())
+        if more <= _WAIT * float(moment.state.desired_speed[moment.state.row_of(travellers.id[slot : slot + 1])[0]]):
+            return True
+        person.asks, person.query, person.around = False, None, False
+        person.retry = moment.step + math.ceil(_TRY_AGAIN / moment.dt)
+        self.spent["waits"] += 1
+        return False
 
     def no_path(self, moment: Moment, slot: int, chart: Chart) -> None:
         """Add nodes to the roadmap, which may lack a way around; after some of that, keep the old path if there is one.

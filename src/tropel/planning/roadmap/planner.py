@@ -370,7 +370,9 @@ class RoadmapPlanner(Planner):
             person.query = begun
         status, work = chart.go_on(person.query, solid, budget - used)
         if status == FOUND:
-            self.give(slot, chart.found(person.query, solid), place)
+            path = chart.found(person.query, solid)
+            if self.accepts(moment, slot, path):
+                self.give(slot, path, place)
         elif status != RUNNING:
             person.ask(moment.step + math.ceil(_ASK_AGAIN / moment.dt))
             person.failures += 1
@@ -380,6 +382,10 @@ class RoadmapPlanner(Planner):
     def no_path(self, moment: Moment, slot: int, chart: Chart) -> None:
         """A query has found nothing: the traveller stands and asks again later."""
         self._travellers.give(slot, None)
+
+    def accepts(self, moment: Moment, slot: int, path: Path) -> bool:
+        """Whether a traveller takes a path that it has asked for; if not, it keeps the one it has."""
+        return True
 
     def start_of(self, person: Traveller, position: Floats) -> Floats:
         """Where a path begins."""

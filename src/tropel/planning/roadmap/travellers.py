@@ -30,7 +30,7 @@ NEVER = 1 << 62
 #: Fields of a traveller that are arrays.
 _ARRAYS = ("planned", "beyond", "origin", "marked", "jams", "shut", "stages")
 #: And those that are whole numbers.
-_NUMBERS = ("id", "goal", "asks", "retry", "review", "failures", "place", "routed", "checks")
+_NUMBERS = ("id", "goal", "asks", "retry", "review", "failures", "place", "routed", "checks", "around")
 
 
 @dataclass(eq=False, kw_only=True)
@@ -54,6 +54,7 @@ class Traveller:
     origin: Floats = field(default_factory=lambda: NOWHERE)  #: where that search begins
     routed: bool = False  #: whether that search has been done for the path it asks for
     checks: bool = False  #: whether it searches there only to see if its way has changed
+    around: bool = False  #: whether it asks for a way around something that moves, and may as well wait
     place: int = 0  #: the room, or whatever the chart is of
     planned: Floats = field(default_factory=lambda: NOWHERE)  #: where its goal was when its path was planned
     beyond: Floats = field(default_factory=lambda: NOWHERE)  #: the place that its next path begins at, if not here
@@ -61,7 +62,8 @@ class Traveller:
 
     def ask(self, step: int) -> None:
         """Want a new path from this step on; work on another one is dropped."""
-        self.asks, self.retry, self.query, self.gross, self.routed = True, step, None, None, False
+        self.asks, self.retry, self.query, self.gross = True, step, None, None
+        self.routed = self.around = False
 
     def due(self) -> int:
         """The next step in which it has something to do, whatever happens around it."""
@@ -86,7 +88,7 @@ class Traveller:
     @classmethod
     def of(cls, stored: Record) -> Traveller:
         numbers: dict[str, Any] = dict(zip(_NUMBERS, stored["state"].astype(np.int64).tolist(), strict=True))
-        for name in ("asks", "routed", "checks"):
+        for name in ("asks", "routed", "checks", "around"):
             numbers[name] = bool(numbers[name])
         arrays: dict[str, Any] = {name: stored[name] for name in _ARRAYS}
         made = cls(**numbers, radius=float(stored["radius"][0]), **arrays)
