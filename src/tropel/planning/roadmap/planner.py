@@ -1,4 +1,4 @@
-"""What roadmap planners share: charts for bodies of each radius, travellers with their paths, and queries.
+"""What roadmap planners share: travellers with their paths, and queries.
 
 Work is counted in units, one for each segment tested, node expanded or dart thrown. A traveller has a budget of units
 per step, the same on every machine; what is left goes on in the next step. Before the first step there is no budget.
@@ -17,11 +17,12 @@ from numpy.typing import NDArray
 
 from tropel._kernels.philox import random_key, uniforms
 from tropel.agents.state import AgentState, Floats
-from tropel.contracts import Guidance, Moment, Planner, Rows
+from tropel.contracts import Guidance, Moment, Rows
 from tropel.contracts.offers import RoadmapPath
-from tropel.errors import CheckpointError, ParameterError, PathError
+from tropel.errors import CheckpointError, PathError
 from tropel.foundation.arguments import LARGEST_LENGTH
-from tropel.planning.roadmap.chart import LEAST_BUDGET, UNLIMITED, Chart, Path, rounded_radius
+from tropel.planning.roadmap.chart import LEAST_BUDGET, UNLIMITED, Chart, Path
+from tropel.planning.roadmap.chart_keeper import ChartKeeper
 from tropel.planning.roadmap.following import LOST, find_led, follow_paths
 from tropel.planning.roadmap.goals import GoalBook
 from tropel.planning.roadmap.graph import FOUND, RUNNING
@@ -29,12 +30,9 @@ from tropel.planning.roadmap.moving import Span
 from tropel.planning.roadmap.parameters import RoadmapParameters
 from tropel.planning.roadmap.places import GoalPlace
 from tropel.planning.roadmap.shown import edges_of, nodes_of, offered_roadmaps, paths_of
-from tropel.planning.roadmap.space import FreeSpace, Known, Moving, no_motion
+from tropel.planning.roadmap.space import Moving, no_motion
 from tropel.planning.roadmap.stored import check_stored, read_charts, stored_charts
-from tropel.planning.roadmap.sweeps import Solid
 from tropel.planning.roadmap.travellers import Traveller, Travellers
-from tropel.world import World
-from tropel.world.shapes import Polygonal
 
 #: Before the run, nodes are added so often, as many as there are, before a goal counts as out of reach.
 _ROUNDS = 3
@@ -42,11 +40,9 @@ _ROUNDS = 3
 _ASK_AGAIN, _LOOK_AGAIN = 1.0, 0.4
 #: A path to a goal that moves is planned again when the goal has moved by this share of its distance.
 _MOVED = 0.2
-#: What doors shut is remembered for so many sets of them.
-_REMEMBERED = 64
 
 
-class RoadmapPlanner(Planner):
+class RoadmapPlanner(ChartKeeper):
     """What roadmap planners share; see the module."""
 
     #: When a path that is about to be blocked is not walked on.
@@ -58,82 +54,21 @@ class RoadmapPlanner(Planner):
         self._begin(2, 0)
 
     def _begin(self, dim: int, seed: int) -> None:
-        self._seed = seed
-        self._charts: dict[tuple[float, int], Chart] = {}
-        self._spaces: dict[float, FreeSpace] = {}
+        super()._begin(dim, seed)
         self._travellers = Travellers(dim)
         self._goals = GoalBook()
         self._shut: NDArray[np.bool_] = np.empty(0, dtype=np.bool_)
         self._blocking = b""  #: of all walls and doors when doors were last looked at
-        self._solids: dict[tuple[float, bytes], Solid] = {}
-        self._world: World | None = None
         self._version = -1  #: of the state when agents that are gone were last looked for
         self._alike = False  #: whether all travellers keep the same radius free
-
-    @property
-    def world(self) -> World:
-        if self._world is None:
-            raise ParameterError("a roadmap belongs to a simulation: build one with it first")
-        return self._world
-
-    @property
-    def dim(self) -> int:
-        return self._travellers.dim
-
-    @property
-    def charts(self) -> dict[tuple[float, int], Chart]:
-        """Roadmaps so far, by the radius that they keep free [m] and the part of the world that they are of."""
-        return self._charts
 
     @property
     def travellers(self) -> Travellers:
         return self._travellers
 
     @property
-    def seed(self) -> int:
-        return self._seed
-
-    # Charts -----------------------------------------------------------------------------------------------------
-
-    def radius_of(self, radius: float) -> float:
-        """The radius that paths of a body keep free [m]: its own with the clearance, rounded up."""
-        return rounded_radius(radius + self.parameters.clearance)
-
-    def space_of(self, radius: float, known: Known | None = None) -> FreeSpace:
-        """The free space for bodies that keep this radius free; with `known`, of the obstacles that stood still."""
-        if radius not in self._spaces:
-            self._spaces[radius] = FreeSpace.of(self.world, radius, known=known)
-        return self._spaces[radius]
-
-    def chart_of(self, person: Traveller) -> Chart:
-        """The chart that a traveller plans on now; if there was none, it begins to grow."""
-        key = (person.radius, person.place)
-        if key not in self._charts:
-            given = self.parameters
-            space = self.space_of(person.radius).within(self.region_of(*key))
-            self._charts[key] = Chart.begin(
-                space, samples=given.samples, neighbours=given.neighbours, sampling=given.sampling,
-                seed=self._seed + person.place, given=self.given_nodes(*key),
-            )  # fmt: skip
-            self.spent["charts"] += 1
-        return self._charts[key]
-
-    def region_of(self, radius: float, place: int) -> Polygonal | None:
-        """The part of the world that a chart is of; None for all of it."""
-        return None
-
-    def given_nodes(self, radius: float, place: int) -> Floats | None:
-        """Nodes that a chart has besides its samples."""
-        return None
-
-    def solid_of(self, radius: float, shut: NDArray[np.bool_]) -> Solid:
-        """What stands still for bodies of a radius, with the doors that are shut."""
-        key = (radius, shut.tobytes())
-        if key not in self._solids:
-            if len(self._solids) > _REMEMBERED:
-                self._solids.clear()
-            self._solids[key] = self.space_of(radius).with_doors(shut)
-        return self._solids[key]
+    def dim(self) -> int:
+        return self._travellers.dim
 
     def place_of(self, person: Traveller) -> GoalPlace | None:
         """Where a traveller's goal is in this step."""
