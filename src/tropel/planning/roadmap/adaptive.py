@@ -284,12 +284,22 @@ class AdaptiveRoadmap(RoadmapPlanner):
         if not person.around or person.path is None or not np.array_equal(old[-1], path.points[-1]):
             return True
         more = path.length - float(np.linalg.norm(np.diff(old, axis=0), axis=1).sum())
-        if more <= _WAIT * float(moment.state.desired_speed[moment.state.row_of(travellers.id[slot : slot + 1])[0]]):
+        row = int(moment.state.row_of(travellers.id[slot : slot + 1])[0])
+        if more <= _WAIT * float(moment.state.desired_speed[row]) or not self._will_pass(slot, old):
             return True
         person.asks, person.query, person.around = False, None, False
         person.retry = moment.step + math.ceil(_TRY_AGAIN / moment.dt)
         self.spent["waits"] += 1
         return False
+
+    def _will_pass(self, slot: int, points: Floats) -> bool:
+        """Whether everything on the leg of a path that is blocked moves; `points` begins at the traveller."""
+        travellers, radius = self._travellers, self._travellers.people[slot].radius
+        leg = int(travellers.leg[slot]) - int(travellers.index[slot])
+        if leg < 0:
+            return True
+        moving, span = self.seen(radius), Span(0.0, float(travellers.when[slot]) + _WAIT, _SLACK)
+        return bool((moving.speed[sweepers_of(points[leg], points[leg + 1], radius, span, moving)] > 0.0).all())
 
     def no_path(self, moment: Moment, slot: int, chart: Chart) -> None:
         """Add nodes to the roadmap, which may lack a way around; after some of that, keep the old path if there is one.
