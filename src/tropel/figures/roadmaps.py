@@ -99,6 +99,7 @@ def draw_moving_share(path: Path, told: Told, *, shares: Sequence[int] = _SHARES
         axes.set_title(title, fontsize=style.TEXT_SIZE, loc="left", color=style.INK, family=style.FONT)
         axes.set_xlabel("obstacles that move [%]", fontsize=style.SMALL_SIZE)
         axes.set_ylim(bottom=0.0)
+    left.set_ylim(top=105.0)
     right.legend(frameon=False, fontsize=style.SMALL_SIZE)
     told("done", 1, 1)
     return [save_figure(figure, picture_path(path, ".png"))]
