@@ -48,6 +48,7 @@ _WHERE = {
     "FunctionField": "tropel.planning.painted",
     "Stroke": "tropel.planning.painted",
     "Blend": "tropel.planning.vector_field",
+    "Auto": "tropel.environment.auto",
     "Grid": "tropel.environment.grid",
     "Kinetic": "tropel.environment.kinetic.model",
     "Seek": "tropel.local.seek",

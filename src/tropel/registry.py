@@ -153,6 +153,7 @@ ENVIRONMENTS = Kind(
     [
         Entry("grid", "tropel.environment.grid:Grid", warm_up="a crowd in a room"),
         Entry("kinetic", "tropel.environment.kinetic.model:Kinetic", warm_up="kinetic neighbourhoods"),
+        Entry("auto", "tropel.environment.auto:Auto", warm_up="kinetic neighbourhoods"),
     ],
 )
 

@@ -25,6 +25,8 @@ class Walked:
     clearance: float = math.inf  #: least free distance between an agent and an obstacle [m]
     speed: list[float] = field(default_factory=list)  #: of the first agent [m/s]
     weight: list[float] = field(default_factory=list)  #: of the first agent's target
+    yielded: dict[int, int] = field(default_factory=dict)  #: steps in which obstacles outweighed the target, by agent
+    returned: set[int] = field(default_factory=set)  #: agents whose target won again after that
     to_target: list[float] = field(default_factory=list)  #: from the first agent to the first target [m]
     place: NDArray[np.float64] = field(default_factory=lambda: np.zeros(2))  #: where the first agent was last
 
@@ -49,6 +51,10 @@ def walk(name: str, *, seed: int | None = None, world: dict[str, Any] | None = N
             seen.clearance = min(seen.clearance, float((away - agents.radius[:, None] - obstacles.radius).min()))
         seen.speed.append(float(agents.forward_speed[0]))
         seen.weight.append(float(agents.weight_target[0]))
+        for agent, weight in zip(agents.id.tolist(), agents.weight_target.tolist(), strict=True):
+            seen.yielded[agent] = seen.yielded.get(agent, 0) + (weight < 0.5)
+            if weight > 0.8 and seen.yielded[agent]:
+                seen.returned.add(agent)
         seen.place = agents.position[0].copy()
         seen.to_target.append(float(np.linalg.norm(seen.place - sim.world.goals().position[0])))
     seen.left, seen.time = len(sim.agents), sim.time
@@ -97,6 +103,19 @@ def test_figure_7_all_get_to_one_of_many_targets(seed: int | None) -> None:
     assert seen.time < 60.0
     assert seen.clearance > 0.01
     assert walk("game_fig7", seed=seed, **NO_REPULSION).time > 90.0
+
+
+@pytest.mark.parametrize("seed", [None, 7, 8])
+@pytest.mark.parametrize(("name", "agents"), [("game_fig4", 1), ("game_fig6", 1), ("game_fig7", 2)])
+def test_targets_yield_to_obstacles_and_come_back(name: str, agents: int, seed: int | None) -> None:
+    """What competes is the target: its weight falls while an obstacle is in the way, and rises again behind it."""
+    seen = walk(name, seed=seed)
+    yielding = [agent for agent, steps in seen.yielded.items() if steps >= 10]
+    assert len(yielding) >= agents
+    assert all(0.25 * seen.yielded[agent] < 0.5 * seen.time for agent in yielding)
+    assert seen.returned >= set(yielding)
+    without = walk(name, seed=seed, competition=False)
+    assert max(without.yielded.values()) == 0
 
 
 def test_figure_3_an_impassable_pair_switches_the_target_off_and_it_returns() -> None:

@@ -65,6 +65,7 @@ class ModelDeclaration(Declaration):
     moves: Moves = Moves.FREELY  #: how the engine turns what it writes into moves
     follows: Follows = Follows.DIRECTIONS
     senses: bool = True  #: whether it needs to know which agents are near; otherwise `moment.near` is absent
+    reads_lists: bool = False  #: whether it reads `near.lists`, which some environments keep from step to step
     phase: int = 1  #: models of lower phases move first in a step, and the others see them at their new places
     alone_in_phase: bool = False  #: it cannot take into account moves that another model makes in the same phase
     solid_bodies: bool = False  #: its agents never move into other solid bodies
@@ -82,7 +83,8 @@ class ModelDeclaration(Declaration):
 
 #: Declarations that are easily mistaken for attributes of the layer, where they would silently do nothing.
 _NOT_ATTRIBUTES = {
-    "columns", "memory", "periodic_space", "solid_bodies", "bodies_may_overlap", "follows", "senses", "walk_on"
+    "columns", "memory", "periodic_space", "solid_bodies", "bodies_may_overlap", "follows", "senses", "walk_on",
+    "reads_lists",
 }  # fmt: skip
 
 

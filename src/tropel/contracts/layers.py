@@ -196,13 +196,14 @@ class Environment(Layer):
 
     declares: EnvironmentDeclaration = EnvironmentDeclaration()
     method = "sense"
+    lists_are_read = False  #: whether a model declares that it reads `near.lists`; the engine says so before `prepare`
 
     @abstractmethod
     def sense(self, moment: Moment) -> Near:
         """What is near each agent now. The members are the agents whose neighbours will be read."""
 
-    def tally(self) -> dict[str, int]:
-        """What it has done so far, as numbers by name, for the summary of a run."""
+    def tally(self) -> dict[str, int | str]:
+        """What it has done so far, by name, for the summary of a run."""
         return {}
 
     def pairs_within(

@@ -11,14 +11,16 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numba
 import numpy as np
 from numba import prange
 from numpy.typing import NDArray
 
-from tropel._kernels.arrays import Csr, sort_by_place, sum_up
+from tropel._kernels.arrays import Csr, Ragged, as_ragged, sum_up
 from tropel._kernels.cells import CellList
 from tropel._kernels.compile import kernel, parallel_kernel
 from tropel._kernels.discs import DiscGrid, disc_cell
+from tropel._kernels.marks import new_marks, read_marks, set_mark
 from tropel._kernels.neighbours import Neighbours
 from tropel._kernels.simd import COPY_WIDTH
 from tropel._kernels.walls import WallGrid, cell_at, nearest_on_segment
@@ -95,6 +97,8 @@ def _counted_then_filled(fill: Callable[..., None], state: AgentState, grid: Wal
 
 
 _NO_LISTS = np.empty(0, dtype=np.int64)
+#: How many rows a thread takes at a time.
+_PER_CHUNK = 128
 
 
 class Near(ABC):
@@ -119,7 +123,7 @@ class Near(ABC):
         self._tables: list[tuple[Floats, Neighbours]] = []
 
     @abstractmethod
-    def lists(self, radius: Floats) -> Csr:
+    def lists(self, radius: Floats) -> Csr | Ragged:
         """Rows of the agents within `radius` [m], one number per row; in any order, without the agent itself."""
 
     def neighbours(self, radius: Floats | None = None) -> Neighbours:
@@ -132,7 +136,7 @@ class Near(ABC):
         for known, table in self._tables:
             if known is radius:
                 return table
-        table = table_of_lists(self.cells.cell_list, self.state, self.lists(radius))
+        table = table_of_lists(self.cells.cell_list, self.lists(radius))
         self._tables.append((radius, table))
         return table
 
@@ -190,42 +194,74 @@ def runs_of_cells(cells: CellList) -> Neighbours:
     return Neighbours(*cells, _NO_LISTS, cells.order, cells.position, cells.velocity, cells.radius, cells.group)
 
 
-@parallel_kernel
-def _sort_rows(start, rows, place):
-    for row in prange(start.shape[0] - 1):
-        sort_by_place(rows, start[row], start[row + 1], place)
+@kernel
+def _mark_list(row, lists, place, marks, lane):
+    start = np.uint64(lists.start[row])
+    for k in range(start, start + np.uint64(lists.length[row])):
+        set_mark(marks, lane, np.uint64(place[np.uint64(lists.items[k])]))
 
 
 @kernel
-def _fill_row(row, start, rows, place, position, velocity, radius, group, period, table):
-    """Write the entries of a row: its neighbours, and the agent itself at its place among them."""
-    dim = position.shape[1]
-    out = start[row] + row
-    k, last = start[row], start[row + 1]
-    own_is_due = True
-    while k < last or own_is_due:
-        j = np.int64(row)
-        if k < last and (not own_is_due or place[rows[k]] < place[row]):
-            j = np.int64(rows[k])
-            k += 1
-        else:
-            own_is_due = False
-        table.met[out] = j
-        for axis in range(dim):
-            table.position[axis, out] = position[j, axis]
-            if period[axis] > 0.0:
-                away = position[row, axis] - position[j, axis]
-                table.position[axis, out] += period[axis] * math.floor(away / period[axis] + 0.5)
-            table.velocity[axis, out] = velocity[j, axis]
-        table.radius[out] = radius[j]
-        table.group[out] = group[j]
-        out += 1
+def _sort_some(lane, lanes, lists, place, order, marks, places, indptr, rows):
+    """Write every so many-th chunk of the lists in the order of places; returns a row with a wrong list, or -1."""
+    for chunk in range(lane, (lists.length.size + _PER_CHUNK - 1) // _PER_CHUNK, lanes):
+        for i in range(chunk * _PER_CHUNK, min(lists.length.size, (chunk + 1) * _PER_CHUNK)):
+            row = np.uint64(i)
+            _mark_list(row, lists, place, marks, lane)
+            found = read_marks(marks, lane, places[lane])
+            if np.int64(found) != lists.length[row]:
+                return i
+            first = np.uint64(indptr[row])
+            for k in range(found):
+                rows[first + k] = order[np.uint64(places[lane, k])]
+    return -1
 
 
 @parallel_kernel
-def _fill_table(start, rows, place, position, velocity, radius, group, period, table):
-    for row in prange(start.shape[0] - 1):
-        _fill_row(row, start, rows, place, position, velocity, radius, group, period, table)
+def _sort_lists(lists, place, order, marks, places, indptr, rows, wrong):
+    lanes = wrong.size
+    for number in prange(lanes):
+        lane = np.int64(np.uint64(number))
+        wrong[lane] = _sort_some(lane, lanes, lists, place, order, marks, places, indptr, rows)
+
+
+@kernel
+def _fill_some(lane, lanes, lists, place, cells, marks, places, list_start, table):
+    """Write every so many-th chunk of the table; returns a row with a wrong list, or -1."""
+    dim = cells.position.shape[0]
+    for chunk in range(lane, (lists.length.size + _PER_CHUNK - 1) // _PER_CHUNK, lanes):
+        for i in range(chunk * _PER_CHUNK, min(lists.length.size, (chunk + 1) * _PER_CHUNK)):
+            row = np.uint64(i)
+            own = np.uint64(place[row])
+            _mark_list(row, lists, place, marks, lane)
+            set_mark(marks, lane, own)
+            found = read_marks(marks, lane, places[lane])
+            if np.int64(found) != lists.length[row] + 1:
+                return i
+            first = np.uint64(list_start[row])
+            for k in range(found):
+                there, out = np.uint64(places[lane, k]), first + k
+                table.met[out] = cells.order[there]
+                table.radius[out] = cells.radius[there]
+                table.group[out] = cells.group[there]
+                for axis in range(dim):
+                    table.position[axis, out] = cells.position[axis, there]
+                    table.velocity[axis, out] = cells.velocity[axis, there]
+            for axis in range(dim):
+                period = cells.period[axis]
+                if period > 0.0:
+                    for k in range(first, first + found):
+                        away = cells.position[axis, own] - table.position[axis, k]
+                        table.position[axis, k] += period * math.floor(away / period + 0.5)
+    return -1
+
+
+@parallel_kernel
+def _fill_table(lists, place, cells, marks, places, list_start, table, wrong):
+    lanes = wrong.size
+    for number in prange(lanes):
+        lane = np.int64(np.uint64(number))
+        wrong[lane] = _fill_some(lane, lanes, lists, place, cells, marks, places, list_start, table)
 
 
 class _Table(NamedTuple):
@@ -238,25 +274,39 @@ class _Table(NamedTuple):
     group: NDArray[np.int32]
 
 
-def in_canonical_order(lists: Csr, order: NDArray[np.uint32]) -> Csr:
+def in_canonical_order(lists: Csr | Ragged, order: NDArray[np.uint32]) -> Csr:
     """The same lists, each sorted by cell and then by id."""
-    start, rows = np.asarray(lists.indptr, dtype=np.int64), np.array(lists.indices, dtype=np.int32)
-    _sort_rows(start, rows, _places(order))
-    return Csr(start, rows)
+    ragged = as_ragged(lists)
+    indptr = np.empty(len(order) + 1, dtype=np.int64)
+    rows = np.empty(sum_up(ragged.length, indptr), dtype=np.int32)
+    scratch = _Scratch(order, ragged)
+    _sort_lists(ragged, scratch.place, order, scratch.marks, scratch.places, indptr, rows, scratch.wrong)
+    scratch.check()
+    return Csr(indptr, rows)
 
 
-def _places(order: NDArray[np.uint32]) -> NDArray[np.int64]:
-    """The place of each row in the order of the cells."""
-    place = np.empty(len(order), dtype=np.int64)
-    place[order] = np.arange(len(order))
-    return place
+class _Scratch:
+    """Working memory for sorting lists by the places of rows in the order of the cells."""
+
+    def __init__(self, order: NDArray[np.uint32], lists: Ragged) -> None:
+        lanes = numba.get_num_threads()
+        self.place = np.empty(len(order), dtype=np.uint32)
+        self.place[order] = np.arange(len(order), dtype=np.uint32)
+        self.marks = new_marks(len(order), lanes)
+        self.places = np.empty((lanes, int(lists.length.max(initial=0)) + 1), dtype=np.uint32)
+        self.wrong = np.empty(lanes, dtype=np.int64)
+
+    def check(self) -> None:
+        row = int(self.wrong.max())
+        if row >= 0:
+            raise ModelError(f"the neighbour list of row {row} has somebody twice, or the agent itself")
 
 
-def table_of_lists(cells: CellList, state: AgentState, lists: Csr) -> Neighbours:
+def table_of_lists(cells: CellList, lists: Csr | Ragged) -> Neighbours:
     """What kernels walk if an environment has lists: a table with an entry for each pair, and for the agent itself."""
-    count, dim = len(state), state.dim
-    start, rows = in_canonical_order(lists, cells.order)
-    size = len(rows) + count
+    ragged = as_ragged(lists)
+    list_start = np.empty(len(cells.order) + 1, dtype=np.int64)
+    size, dim = sum_up(ragged.length + 1, list_start), cells.position.shape[0]
     table = _Table(
         _room_for(size, np.uint32),
         _room_for(dim * size, np.float64).reshape(dim, size),
@@ -264,9 +314,10 @@ def table_of_lists(cells: CellList, state: AgentState, lists: Csr) -> Neighbours
         _room_for(size, np.float64),
         _room_for(size, np.int32),
     )
-    _fill_table(start, rows, _places(cells.order), state.position, state.velocity, state.radius, state.group,
-                cells.period, table)  # fmt: skip
-    return Neighbours(*cells, start + np.arange(count + 1), *table)
+    scratch = _Scratch(cells.order, ragged)
+    _fill_table(ragged, scratch.place, cells, scratch.marks, scratch.places, list_start, table, scratch.wrong)
+    scratch.check()
+    return Neighbours(*cells, list_start, *table)
 
 
 def _room_for(size: int, dtype: type) -> NDArray[Any]:

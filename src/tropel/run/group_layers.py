@@ -79,6 +79,7 @@ class GroupLayers:
                 check_declared(layer, declaration, what)
                 _check_space(layer, world, what)
         _check_tracked(self.environment, groups, self.models)
+        self.environment.lists_are_read = any(model.declares.reads_lists for model in self.models)
         self.planner_memory, self.model_memory = _memory(self.planners), _memory(self.models)
         for name in set(self.planner_memory) & set(self.model_memory):
             raise ParameterError(f"a planner and a model both write the column '{name}'; give one of them another name")

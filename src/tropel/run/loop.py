@@ -119,7 +119,7 @@ class Summary:
     budget: BudgetReport | None = None  #: None if there was none
     collisions: CollisionReport | None = None  #: of bodies; None if they were not watched
     encounters: EncounterReport | None = None  #: None if they were not watched
-    environment: dict[str, int] = field(default_factory=dict)  #: what the environment has done so far, if it counts
+    environment: dict[str, int | str] = field(default_factory=dict)  #: what the environment has done so far
     findings: tuple[Finding, ...] = ()  #: what looked wrong before the run and during it
 
     @property
@@ -158,8 +158,8 @@ class Summary:
             seen = self.encounters
             table.add_row(f"encounters within {seen.within:g} m", f"{seen.count:,}")
             table.add_row("  different pairs", f"{seen.pairs:,}, {seen.touched:,} of them touched")
-        for name, number in self.environment.items():
-            table.add_row(name, f"{number:,}")
+        for name, done in self.environment.items():
+            table.add_row(name, done if isinstance(done, str) else f"{done:,}")
         table.add_row("ended because", self.reason)
         for finding in self.findings:
             if finding.severity == "warning":

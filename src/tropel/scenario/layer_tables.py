@@ -34,7 +34,8 @@ def layer_tables(kind: Kind) -> classmethod[Any, Any, dict[str, Any]]:
 
     def tables(cls: type, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
         own = [handler(table_of(entry).__pydantic_core_schema__) for entry in kind.values()]
-        return {"title": kind.what.capitalize(), "anyOf": [*own, _OWN_CLASS]}
+        names = {"title": "By name alone", "enum": [entry.name for entry in kind.values()]}
+        return {"title": kind.what.capitalize(), "anyOf": [names, *own, _OWN_CLASS]}
 
     return classmethod(tables)
 

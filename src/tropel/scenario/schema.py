@@ -218,10 +218,15 @@ class WorldSpec(Model):
 
 
 class LayerSpec(BaseModel):
-    """A layer by name (or "package.module:Class", if that is allowed) and its parameters."""
+    """A layer by name (or "package.module:Class", if that is allowed) and its parameters; or the name alone."""
 
     model_config = ConfigDict(extra="allow", frozen=True)
     model: str
+
+    @model_validator(mode="before")
+    @classmethod
+    def _name_alone(cls, given: Any) -> Any:
+        return {"model": given} if isinstance(given, str) else given
 
 
 class PlannerSpec(LayerSpec):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from tropel._kernels.arrays import Csr
+from tropel._kernels.arrays import Ragged, as_ragged
 from tropel._kernels.compile import threads_restored
 from tropel.agents.state import AgentState
 from tropel.broad_phase import CellGrid
@@ -46,10 +46,10 @@ class Flock:
     def move_to(self, position: Floats) -> None:
         self.state.columns["position"] = position
 
-    def find(self, radius: Floats | None = None) -> Csr:
+    def find(self, radius: Floats | None = None) -> Ragged:
         self.cells.begin(self.state, self.world)
         near = self.kinetic.sense(Moment.of(self.state, self.world, cells=self.cells))
-        return near.lists(self.state.sense_radius if radius is None else radius)
+        return as_ragged(near.lists(self.state.sense_radius if radius is None else radius))
 
     @property
     def lists(self) -> NearLists:
@@ -67,8 +67,7 @@ class Flock:
         found = self.find(radius)
         place = self.state.position
         radius = self.state.sense_radius if radius is None else radius
-        assert found.indptr.dtype == np.int64
-        assert found.indices.dtype == np.int32
+        lists = [found.of(row) for row in range(len(place))]
         away = place[None, :, :] - place[:, None, :]
         square = away[..., 0] * away[..., 0] + away[..., 1] * away[..., 1]
         if self.state.dim == 3:
@@ -76,9 +75,10 @@ class Flock:
         wanted = square <= (radius * radius)[:, None]
         np.fill_diagonal(wanted, False)
         table = np.zeros_like(wanted)
-        table[np.repeat(np.arange(len(place)), np.diff(found.indptr)), found.indices] = True
+        for row, rows in enumerate(lists):
+            table[row, rows] = True
         assert np.array_equal(table, wanted)
-        assert len(found.indices) == wanted.sum()
+        assert found.length.sum() == wanted.sum()
 
 
 @pytest.mark.parametrize("seed", range(2))
@@ -265,6 +265,7 @@ def test_the_number_of_threads_does_not_show(dim: int) -> None:
             steps = []
             for _ in range(20):
                 flock.wander(0.05)
-                steps.append(flock.find().indices.copy())
+                found_now = flock.find()
+                steps.extend(found_now.of(row).copy() for row in range(500))
             found.append(np.concatenate(steps))
     assert np.array_equal(found[0], found[1])

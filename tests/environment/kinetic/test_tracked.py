@@ -76,6 +76,7 @@ def test_lists_are_filled_for_the_tracked_only() -> None:
     kinetic = Kinetic(track=["boats"])
     sim = leaves_and_boats(kinetic, dim=2)
     sim.step()
+    sim.sense().csr()
     assert isinstance(kinetic.crowd, InPlane)
     kept = kinetic.crowd._usual
     boats = sim.agents.group == sim.groups.index("boats")

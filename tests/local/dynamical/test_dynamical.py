@@ -168,13 +168,42 @@ def test_the_slope_in_space_is_that_of_turning_about_the_targets_axis(
         away = 3.0
         table[[_DX, _DY, _DZ]], table[_CONTACT] = away * u, away * math.sin(dpsi)
         kind = (1.3, math.cos(0.8), math.sin(0.8))
-        _weigh(table, np.uint64(1), True, tuple(heading), tuple(axis), 1.0, 0.0, 6.0, kind, 1.0, -2.0, 0.0, sums, 1e9)
+        _weigh(table, np.uint64(1), True, tuple(heading), tuple(axis), 1.0, 0.0, 6.0, 6.0, kind, 1.0, -2.0, 0.0, sums,
+               1e9)  # fmt: skip
         return sums
 
     eps = 1e-6
     after, before = (felt(Rotation.from_rotvec(angle * axis).apply(h)) for angle in (eps, -eps))
     slope = (after[:3] - before[:3]) @ axis / (2 * eps)
     assert felt(h)[SLOPE] == pytest.approx(slope, rel=1e-4, abs=1e-4)
+
+
+@pytest.mark.parametrize(("what", "dim"), [("agent", 2), ("agent", 3), ("obstacle", 2), ("obstacle", 3), ("wall", 2)])
+def test_what_is_farther_away_than_the_cut_has_no_effect(what: str, dim: int) -> None:
+    """Seven d0 ahead and a little to the left: nothing by default, and a turn to the right without the cut."""
+    turned = []
+    tail = (5.0,) * (dim - 2)
+    place = (7.0 * 0.3 + 0.4, 0.05, *tail)
+    for cut in (6.0, 8.0, 700.0):
+        obstacles = {"post": Obstacle(position=place, radius=0.2)} if what == "obstacle" else None
+        targets = {"t": (90.0, 0.0, *tail)}
+        if what == "wall":
+            wall = [(place[0] - 0.2, -0.5), (place[0] - 0.2, 0.6)]
+            world = World(bounds=(-9.0, -9.0, 99.0, 9.0), walls=[wall], targets=targets)
+        else:
+            low = (-9.0, -9.0, 0.0)[:dim]
+            world = World.box(low, (99.0, 9.0, 9.0)[:dim], open=True, obstacles=obstacles, targets=targets)
+        groups = [Group("a", positions=[(0.0, 0.0, *tail)], goal="t", radius=0.2, sense_radius=6.0)]
+        if what == "agent":
+            groups.append(Group("b", positions=[place], goal="none", radius=0.2, desired_speed=0.0))
+        model = Dynamical(cut=cut, competition=False, noise=0.0)
+        sim = Simulation(world, groups, planning=Direct(), local=model, dt=0.05)
+        sim.agents.heading[0] = (1.0, *(0.0,) * (dim - 1))
+        sim.step()
+        turned.append(float(sim.agents.heading[0][1]))
+    assert turned[0] == 0.0
+    assert turned[1] == pytest.approx(turned[2], rel=1e-9)
+    assert turned[1] < 0.0
 
 
 # The heading ----------------------------------------------------------------------------------------------------------

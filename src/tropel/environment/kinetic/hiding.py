@@ -12,7 +12,7 @@ import numpy as np
 from numba import prange
 from numpy.typing import NDArray
 
-from tropel._kernels.arrays import Csr, sum_up
+from tropel._kernels.arrays import Ragged
 from tropel._kernels.compile import inlined_kernel, kernel, parallel_kernel
 from tropel._kernels.walls import WallGrid, cell_at, chord_blocked
 from tropel.agents.state import Floats
@@ -33,12 +33,12 @@ def _see_some(first, last, position, walls, near, out, length):
     for i in range(first, last):
         x, y = position[i, 0], position[i, 1]
         beside_walls = _has_walls(x, y, walls)
-        found = near.indptr[i]
-        for k in range(near.indptr[i], near.indptr[i + 1]):
-            j = near.indices[k]
+        found = near.start[i]
+        for k in range(near.start[i], near.start[i] + near.length[i]):
+            j = near.items[k]
             out[found] = j
             found += not (beside_walls and chord_blocked(x, y, position[j, 0], position[j, 1], walls))
-        length[i] = found - near.indptr[i]
+        length[i] = found - near.start[i]
 
 
 @parallel_kernel
@@ -87,14 +87,14 @@ def _approach_some(number, lanes, mesh, x, y, vertices, row_of, radius, walls, s
     count = length.size
     for chunk in range(number, (count + _PER_CHUNK - 1) // _PER_CHUNK, lanes):
         for i in range(chunk * _PER_CHUNK, min(count, (chunk + 1) * _PER_CHUNK)):
-            v, start = vertices[i], near.indptr[i]
+            v, start = vertices[i], near.start[i]
             if _has_walls(x[v], y[v], walls):
                 now += np.uint32(1)
                 length[i] = _walk(mesh, v, x, y, radius[i], row_of, stamp, now, stack, out, start)
             else:
-                length[i] = near.indptr[i + 1] - start
-                for k in range(start, near.indptr[i + 1]):
-                    out[k] = near.indices[k]
+                length[i] = near.length[i]
+                for k in range(start, start + near.length[i]):
+                    out[k] = near.items[k]
 
 
 @parallel_kernel
@@ -106,40 +106,24 @@ def _approach(mesh, x, y, vertices, row_of, radius, walls, stamp, stack, near, o
                        length)  # fmt: skip
 
 
-@parallel_kernel
-def _close_ranks(old_indptr, found, indptr, indices):
-    count = indptr.size - 1
-    for chunk in prange((count + _PER_CHUNK - 1) // _PER_CHUNK):
-        for i in range(chunk * _PER_CHUNK, min(count, (chunk + 1) * _PER_CHUNK)):
-            for k in range(indptr[i + 1] - indptr[i]):
-                indices[indptr[i] + k] = found[old_indptr[i] + k]
-
-
-def without_hidden(near: Csr, position: Floats, walls: WallGrid) -> Csr:
+def without_hidden(near: Ragged, position: Floats, walls: WallGrid) -> Ragged:
     """The near sets without those that a wall hides."""
-    out, length = np.empty_like(near.indices), np.empty(len(position), dtype=np.int64)
+    out, length = np.empty_like(near.items), np.empty(len(position), dtype=np.int64)
     _see(position, walls, near, out, length)
-    return _compact(near, out, length)
+    return Ragged(near.start, length, out)
 
 
 def without_unapproachable(
-    near: Csr,
+    near: Ragged,
     moving: MovingMesh,
     vertices: NDArray[np.int32],
     row_of: NDArray[np.int32],
     radius: Floats,
     walls: WallGrid,
-) -> Csr:
+) -> Ragged:
     """The near sets without those that cannot be approached; `walls` must be complete up to the largest radius."""
-    out, length = np.empty_like(near.indices), np.empty(len(vertices), dtype=np.int64)
+    out, length = np.empty_like(near.items), np.empty(len(vertices), dtype=np.int64)
     lanes, size = numba.get_num_threads(), len(moving.mesh.x)
     stamp, stack = np.zeros((lanes, size), dtype=np.uint32), np.empty((lanes, size), dtype=np.int32)
     _approach(moving.mesh, *moving.true_positions, vertices, row_of, radius, walls, stamp, stack, near, out, length)
-    return _compact(near, out, length)
-
-
-def _compact(near: Csr, found: NDArray[np.int32], length: NDArray[np.int64]) -> Csr:
-    indptr = np.zeros(len(length) + 1, dtype=np.int64)
-    indices = np.empty(sum_up(length, indptr), dtype=np.int32)
-    _close_ranks(near.indptr, found, indptr, indices)
-    return Csr(indptr, indices)
+    return Ragged(near.start, length, out)

@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from tropel._kernels.arrays import Csr
+from tropel._kernels.arrays import Ragged
 from tropel.agents.state import Floats
 from tropel.contracts import Near
 from tropel.environment.kinetic.checks import first_fault
@@ -39,12 +39,12 @@ def check_structure(crowd: InPlane | InSpace) -> None:
         raise ModelError(f"the triangulation is broken: {fault.what} (at {fault.where})")
 
 
-def check_near_sets(crowd: InPlane | InSpace, near: Near, radius: Floats, found: Csr, tracked: Rows | None) -> None:
+def check_near_sets(crowd: InPlane | InSpace, near: Near, radius: Floats, found: Ragged, tracked: Rows | None) -> None:
     """Raise unless these lists, and what is kept to make the next ones, are what brute force finds."""
     rows = np.arange(len(near.state)) if tracked is None else tracked
     position = near.state.position
     for row in range(len(near.state)) if tracked is not None else ():
-        if row not in rows and found.indptr[row] != found.indptr[row + 1]:
+        if row not in rows and found.length[row]:
             raise ModelError(f"agent {int(near.state.id[row])} is not tracked and has neighbours")
     kept = crowd.kept_lists(near, radius)
     for row, reach in zip(rows.tolist(), kept.complete_to()[rows].tolist(), strict=True):
@@ -54,7 +54,7 @@ def check_near_sets(crowd: InPlane | InSpace, near: Near, radius: Floats, found:
         wanted = np.flatnonzero(inside)
         if isinstance(crowd, InPlane):
             wanted = crowd.known_to(row, wanted, near.state, near.world, float(radius[row]))
-        listed = np.sort(found.indices[found.indptr[row] : found.indptr[row + 1]].astype(np.int64))
+        listed = np.sort(found.of(row).astype(np.int64))
         _compare(near, row, listed, wanted, f"within {radius[row]:g} m")
         if not reach >= radius[row]:
             raise ModelError(f"the list of agent {int(near.state.id[row])} is used up, and was not filled again")
@@ -85,7 +85,7 @@ def _check_kept(kept: NearLists, near: Near, row: int, around: Rows) -> None:
         )
 
 
-def _check_crossing(crowd: InPlane, near: Near, radius: Floats, found: Csr, rows: Rows) -> None:
+def _check_crossing(crowd: InPlane, near: Near, radius: Floats, found: Ragged, rows: Rows) -> None:
     moving = crowd.moving
     mesh, vertices = moving.mesh, moving.vertices_of(near.state.id)
     edges = vertex_pairs(mesh)
@@ -93,7 +93,7 @@ def _check_crossing(crowd: InPlane, near: Near, radius: Floats, found: Csr, rows
     edges = edges[(edges >= GHOSTS).all(axis=1)]
     for row in rows.tolist():
         v, reach = int(vertices[row]), float(radius[row])
-        known = np.append(vertices[found.indices[found.indptr[row] : found.indptr[row + 1]]], v)
+        known = np.append(vertices[found.of(row)], v)
         away = np.hypot(mesh.x[edges[:, 1]] - mesh.x[v], mesh.y[edges[:, 1]] - mesh.y[v])
         wanted = edges[np.isin(edges[:, 0], known) & (away > reach * (1.0 + _ROUNDING))]
         crossing = {tuple(edge) for edge in walk_around(mesh, v, reach)[1].tolist()}

@@ -7,7 +7,7 @@ and exactly as a grid does, so that the near sets are the same.
 
 An agent that leaves its leash gets a new reference where it is, a new list, and a new place on the lists of those
 around it. If many do so at once, it is faster to fill all lists anew from the engine's cells. If few agents move at
-all, only pairs with one of them can have changed, and the other near sets are those of the last step.
+all, no lists are needed: those that move keep the near sets up to date (`quiet.py`).
 
 A long leash makes lists long, a short one makes them expire often. Filling takes A per entry and testing B; per agent
 and step that is A (r + w)² · 2 move / w + B · 4 r w with w = 2 leash, in units of π times the density, and least at
@@ -23,27 +23,21 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from tropel._kernels.arrays import Csr
+from tropel._kernels.arrays import Csr, Ragged, are_equal
 from tropel._kernels.cells import CellList
 from tropel.agents.state import AgentState, Floats
 from tropel.environment.grid import NeighbourLists
 from tropel.environment.kinetic.list_kernels import (
-    COLUMNS,
     Agents,
     Lists,
-    copy_all,
-    count_all,
     drop_gone,
     enter_all,
     find_near,
     lay_out,
     look_for_moves,
-    mark_around,
-    mark_listed,
-    patch,
     renew,
-    sum_lengths,
 )
+from tropel.environment.kinetic.quiet import MOST_MOVING, QuietSets
 
 Slots = NDArray[np.int64]
 #: Rows of all agents within a distance [m] of each of the given rows, one distance per row; it may list more.
@@ -55,8 +49,8 @@ _FILL, _TEST = 8.0, 2.2
 _LEAST_SHARE, _LEAST = 1e-3, 1e-5
 #: Lists are filled anew if a larger share of the agents needs a new one.
 _MANY = 1 / 12
-#: If a larger share of the agents has moved, all near sets are found anew from the lists.
-_BUSY = 1 / 8
+#: If a smaller share of the agents moves, the crowd is quiet, until clearly more do.
+_QUIET = 0.6 * MOST_MOVING
 #: Lists are filled anew if the best leash is this many times longer or shorter than the one they have.
 _UNFIT = 4.0
 #: Agents see far if their radius is this many times the median; each of them is compared with every agent that moves.
@@ -89,42 +83,46 @@ class NearLists:
         self._is_filled = False
         self._agents: Agents
         self._radius: Floats  #: by row
-        self._csr: Csr | None = None
-        self._pools = [np.empty(0, dtype=np.int32) for _ in range(3)]
-        self._spare, self._used = np.empty(0, dtype=np.int32), np.empty(0, dtype=np.int32)
+        self._sets: Ragged | None = None
+        self._quiet: QuietSets | None = None  #: instead of lists, if few move
+        self._pools = [np.empty(0, dtype=np.int32) for _ in range(2)]
+        self._where = np.empty((2, 0), dtype=np.int64)  #: start and length of each near set, by row
         self._move = 0.0  #: mean of those that move [m]
 
-    def near(self, state: AgentState, position: Floats, cells: CellList, radius: Floats, around: Around) -> Csr:
+    def near(self, state: AgentState, position: Floats, cells: CellList, radius: Floats, around: Around) -> Ragged:
         """Rows of those within the radius of each row, in any order; valid until the next call.
 
         `cells` has all agents, sorted by these positions. Nobody is within a radius below zero.
         """
         count = len(state)
         self.work = Work()
-        if not np.array_equal(state.id, self._ids):
+        if not are_equal(state.id, self._ids):
             self._come_and_go(state)
+        if self._quiet is not None:
+            return self._follow_few(self._quiet, state, position, cells, radius)
         if not self._is_filled:
             return self._fill(state, position, cells, radius)
         agents = self._agents = self._agents._replace(here=self._agents.before, before=self._agents.here)
-        moved, loose = np.empty(count, dtype=np.int64), np.empty(count, dtype=np.int64)
-        movers, leavers, total = look_for_moves(agents, position, self.leash, moved, loose)
-        moved, loose = moved[:movers], loose[:leavers]
-        if movers:
-            self._move = total / movers
-        if (radius != self._radius).any():
-            other = np.sort(self._slot_of[radius != self._radius])
-            moved, loose = np.union1d(moved, other), np.union1d(loose, other)
+        loose = np.empty(count + 1, dtype=np.int64)
+        movers, leavers, samples, total = look_for_moves(agents, position, self.leash, loose)
+        loose = loose[:leavers]
+        if samples:
+            self._move = total / samples
+        if self._sets is not None and 0 < movers < _QUIET * count:
+            return self._follow_few(self._fall_quiet(self._sets), state, position, cells, radius)
+        if not are_equal(radius, self._radius):
+            loose = np.union1d(loose, self._slot_of[radius != self._radius])
             self._set_radius(radius)
         best = best_leash(self._usual, self._move)
-        unfit = (len(loose) and best > _UNFIT * self.leash) or (movers > _BUSY * count and self.leash > _UNFIT * best)
+        unfit = (len(loose) and best > _UNFIT * self.leash) or (movers and self.leash > _UNFIT * best)
         if unfit or len(loose) > _MANY * count or not self._renew_some(loose, around):
             return self._fill(state, position, cells, radius)
-        if self._csr is None or len(moved) > _BUSY * count:
-            return self._find_all()
-        return self._find_changes(moved, loose, around) if len(moved) else self._csr
+        return self._sets if self._sets is not None and not movers and not len(loose) else self._find_all()
 
     def on_list(self, row: int) -> NDArray[np.int32]:
         """The rows on the list of a row."""
+        if self._quiet is not None:
+            return self._quiet.sets.of(row)
         slot = self._slot_of[row]
         certain, maybe = (
             part.pool[part.start[slot] : part.start[slot] + part.length[slot]] for part in (self._certain, self._maybe)
@@ -133,13 +131,15 @@ class NearLists:
 
     def complete_to(self) -> Floats:
         """How far the list of each row is complete now [m]; not less than its radius."""
+        if self._quiet is not None:
+            return self._quiet.radius
         agents = self._agents
         away = np.sqrt(((agents.here - agents.reference) ** 2).sum(axis=1))
         return np.asarray((agents.radius + self.leash - away)[self._slot_of])
 
     # Filling lists ----------------------------------------------------------------------------------------------
 
-    def _fill(self, state: AgentState, position: Floats, cells: CellList, radius: Floats) -> Csr:
+    def _fill(self, state: AgentState, position: Floats, cells: CellList, radius: Floats) -> Ragged:
         """Fill all lists anew, from cells, with slots in their order."""
         count = len(state)
         # Nobody is farther away than the crowd is wide, whatever the radii.
@@ -158,27 +158,29 @@ class NearLists:
         self._agents = Agents(row, own, limit, here, here.copy(), here.copy(), certain, listed)
         self._set_radius(radius)
         reach = np.maximum(radius[cells.order], 0.0) + 2.0 * self.leash + self._slack
-        found = self._builder.build(cells._replace(sense_radius=reach))
+        # As slots are places in the order of the cells, the lists are those of places instead of rows.
+        places, level = np.arange(count, dtype=np.uint32), np.ascontiguousarray(cells.level[cells.order])
+        found = self._builder.build(cells._replace(sense_radius=reach, order=places, level=level))
         self._make_lists(slots, count, found)
         self._is_renewed = np.zeros(slots, dtype=np.uint8)
-        self._found = np.zeros((count, COLUMNS), dtype=np.int64)
         self._ids = state.id.copy()
         self.work = Work(filled=True)
         return self._find_all()
 
     def _make_lists(self, slots: int, count: int, found: Csr) -> None:
-        """Lists for the first slots with all who may be near them, given by row."""
-        certain, maybe = (_no_lists(slots, pool) for pool in self._pools[:2])
-        count_all(count, *found, self._slot_of, self._agents, certain, maybe)
-        spare = len(found.indices) // max(count, 1)
-        sizes = lay_out(certain, spare), lay_out(maybe, spare)
-        for k, size in enumerate((*sizes, sizes[1])):
-            if size + size // 8 + 512 > len(self._pools[k]):
+        """Lists for the first slots with all who may be near them, given as slots."""
+        size = 0
+        lists = []
+        for pool in self._pools:
+            start, room, length = (np.empty(slots, dtype=np.int64) for _ in range(3))
+            lists.append(Lists(start, room, length, np.zeros(1, dtype=np.int64), pool))
+            size = lay_out(count, found.indptr, lists[-1])
+        for k, pool in enumerate(self._pools):
+            if size + size // 8 + 512 > len(pool):
                 # Some room is for lists that outgrow theirs.
                 self._pools[k] = np.empty(size + size // 4 + 1024, dtype=np.int32)
-        self._certain, self._maybe = certain._replace(pool=self._pools[0]), maybe._replace(pool=self._pools[1])
-        self._hits = self._pools[2]
-        enter_all(count, *found, self._slot_of, self._agents, self._certain, self._maybe)
+        self._certain, self._maybe = (part._replace(pool=pool) for part, pool in zip(lists, self._pools, strict=True))
+        enter_all(count, *found, self._agents, self._certain, self._maybe)
         self._is_filled = True
 
     def _set_radius(self, radius: Floats) -> None:
@@ -198,7 +200,6 @@ class NearLists:
 
     def _renew_some(self, slots: Slots, around: Around) -> bool:
         """New references and lists for some agents; false if all lists must be filled anew."""
-        self._close = Csr(np.zeros(1, dtype=np.int64), np.empty(0, dtype=np.int32))
         if not len(slots):
             return True
         agents = self._agents
@@ -209,22 +210,24 @@ class NearLists:
         if (jump > 4.0 * self.leash + self._widest).any():
             return False
         reach = np.maximum(agents.radius[slots], self._widest) + 3.0 * self.leash + jump + self._slack
-        self._close = self._slots_around(slots, reach, around)
+        found = around(agents.row[slots], reach)
+        close = self._slot_of[found.indices]
         self.work = Work(renewed=len(slots))
-        fits = renew(slots, old, *self._close, self._far_sighted, agents, self._is_renewed, self._certain, self._maybe)
+        fits = renew(slots, old, found.indptr, close, self._far_sighted, agents, self._is_renewed, self._certain,
+                     self._maybe)  # fmt: skip
         return bool(fits)
-
-    def _slots_around(self, slots: Slots, reach: Floats, around: Around) -> Csr:
-        found = around(self._agents.row[slots], reach)
-        return Csr(found.indptr, self._slot_of[found.indices])
 
     def _come_and_go(self, state: AgentState) -> None:
         """Agents have other rows now, some are new and some are gone."""
-        self._csr = None
+        self._sets = None
+        new_of_old = state.row_of(self._ids)
+        if self._quiet is not None:
+            self._quiet = self._quiet if self._quiet.come_and_go(new_of_old, len(state)) else None
+            self._ids = state.id.copy()
+            return
         if not self._is_filled:
             return
         agents = self._agents
-        new_of_old = state.row_of(self._ids)
         stays = new_of_old >= 0
         self._ids = state.id.copy()
         fresh = np.ones(len(state), dtype=np.bool_)
@@ -250,51 +253,34 @@ class NearLists:
         known, self._radius = self._radius, np.full(len(state), np.nan)  # newcomers differ, so that they get lists
         self._radius[new_of_old[stays]] = known[stays]
         self._slot_of = slot_of
-        self._found = np.zeros((len(state), COLUMNS), dtype=np.int64)
 
     # Near sets --------------------------------------------------------------------------------------------------
 
-    def _find_all(self) -> Csr:
+    def _find_all(self) -> Ragged:
         """Find all near sets from the lists."""
-        found = self._found
-        find_near(self._agents, self._certain, self._maybe, self._hits, found)
-        indptr = np.zeros(len(found) + 1, dtype=np.int64)
-        indices = self._room_for(sum_lengths(found, indptr))
-        copy_all(self._certain.pool, self._hits, found, indptr, indices)
-        self.work = replace(self.work, found=len(found))
-        self._csr = Csr(indptr, indices)
-        return self._csr
+        count = len(self._ids)
+        if self._where.shape[1] != count:
+            self._where = np.empty((2, count), dtype=np.int64)
+        start, length = self._where
+        find_near(self._agents, self._certain, self._maybe, start, length)
+        self.work = replace(self.work, found=count)
+        self._sets = Ragged(start, length, self._certain.pool)
+        return self._sets
 
-    def _find_changes(self, moved: Slots, loose: Slots, around: Around) -> Csr:
-        """Find the near sets that may have changed, and keep the others."""
-        agents, last, far, lists = self._agents, self._csr, self._far_sighted, (self._certain, self._maybe)
-        assert last is not None
-        is_changed = np.zeros(len(agents.row), dtype=np.uint8)
-        mark_around(loose, *self._close, far, agents, is_changed)
-        moved = np.setdiff1d(moved, loose, assume_unique=True)
-        # The list of an agent has all whose lists it may be on, unless they have a larger radius.
-        short = agents.radius[moved] < self._widest
-        if short.any():
-            reach = np.full(np.count_nonzero(short), self._widest + 4.0 * self.leash + self._slack)
-            mark_around(moved[short], *self._slots_around(moved[short], reach, around), far, agents, is_changed)
-        mark_listed(moved[~short], far, self._slot_of, agents, *lists, is_changed)
-        changed = np.flatnonzero(is_changed)
-        indptr = np.zeros(len(self._ids) + 1, dtype=np.int64)
-        indices = self._room_for(len(last.indices) + sum(int(part.length[changed].sum()) for part in lists))
-        patch(is_changed, self._slot_of, agents, *lists, self._hits, self._found, *last, indptr, indices)
-        self.work = replace(self.work, found=len(changed))
-        self._csr = Csr(indptr, indices[: indptr[-1]])
-        return self._csr
+    def _fall_quiet(self, sets: Ragged) -> QuietSets:
+        """From now on, those that move keep the near sets of the last step up to date."""
+        certain, before = self._certain, np.array(self._agents.before[self._slot_of])
+        by_row = Lists(sets.start, certain.room[self._slot_of], sets.length, certain.used, certain.pool)
+        self._quiet = QuietSets(before, self._radius, by_row, self._usual)
+        self._is_filled = False
+        return self._quiet
 
-    def _room_for(self, size: int) -> NDArray[np.int32]:
-        """Room that the last near sets do not use."""
-        if size > len(self._spare):
-            self._spare = np.empty(size + size // 8, dtype=np.int32)
-        room, self._spare = self._spare, self._used
-        self._used = room
-        return room[:size]
-
-
-def _no_lists(slots: int, pool: NDArray[np.int32]) -> Lists:
-    start, room, length = (np.zeros(slots, dtype=np.int64) for _ in range(3))
-    return Lists(start, room, length, np.zeros(1, dtype=np.int64), pool)
+    def _follow_few(
+        self, quiet: QuietSets, state: AgentState, position: Floats, cells: CellList, radius: Floats
+    ) -> Ragged:
+        if quiet.follow(position, radius):
+            self._move = quiet.mean_move or self._move
+            self.work = Work(found=quiet.moved)
+            return quiet.sets
+        self._move, self._quiet = quiet.mean_move or self._move, None
+        return self._fill(state, position, cells, radius)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from tropel._kernels.arrays import Csr
+from tropel._kernels.arrays import Ragged
 from tropel._kernels.compile import kernel
 from tropel.agents.state import Floats
 
@@ -37,12 +37,12 @@ class SteadyRadii:
 
 
 @kernel
-def _write_pairs(indptr, indices, position, radius, extent, pairs, fill):
+def _write_pairs(lists, position, radius, extent, pairs, fill):
     """Count the pairs whose extents reach each other, or write them: each once, also if both have the other listed."""
     count = 0
     for i in range(position.shape[0]):
-        for k in range(indptr[i], indptr[i + 1]):
-            j = indices[k]
+        for k in range(lists.start[i], lists.start[i] + lists.length[i]):
+            j = lists.items[k]
             away2 = 0.0
             for axis in range(position.shape[1]):
                 away = position[i, axis] - position[j, axis]
@@ -55,10 +55,10 @@ def _write_pairs(indptr, indices, position, radius, extent, pairs, fill):
     return count
 
 
-def pairs_of(lists: Csr, position: Floats, radius: Floats, extent: Floats) -> NDArray[np.uint32]:
+def pairs_of(lists: Ragged, position: Floats, radius: Floats, extent: Floats) -> NDArray[np.uint32]:
     """(P, 2): pairs of rows whose extents reach each other, from lists of everybody within the radii."""
     none = np.empty((0, 2), dtype=np.uint32)
-    count = _write_pairs(lists.indptr, lists.indices, position, radius, extent, none, False)
+    count = _write_pairs(lists, position, radius, extent, none, False)
     pairs = np.empty((count, 2), dtype=np.uint32)
-    _write_pairs(lists.indptr, lists.indices, position, radius, extent, pairs, True)
+    _write_pairs(lists, position, radius, extent, pairs, True)
     return pairs

@@ -8,9 +8,11 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from tropel._kernels.arrays import Csr
+from tropel._kernels.arrays import Ragged
+from tropel._kernels.neighbours import Neighbours
 from tropel.agents.state import AgentState, Floats
 from tropel.contracts import Environment, EnvironmentDeclaration, Moment, Near
+from tropel.contracts.near import runs_of_cells
 from tropel.contracts.offers import Neighbourhood, OfferedTriangulation
 from tropel.environment.kinetic.invariants import check_near_sets, check_structure
 from tropel.environment.kinetic.lists import Work
@@ -64,7 +66,7 @@ class Kinetic(Environment):
         """What the near lists of the last step took."""
         return Work() if self.crowd is None else self.crowd.work
 
-    def tally(self) -> dict[str, int]:
+    def tally(self) -> dict[str, int | str]:
         total = self.total
         return {
             "certificates now": total.certificates,
@@ -128,9 +130,20 @@ class KineticNear(Near):
         self._crowd = crowd
         self._tracked = tracked_rows(environment.declares.tracks, moment.state)
         self._check = environment.check_always
+        self._is_near_all = environment.visibility == "near" or moment.world.dim == 3
+        self._runs: Neighbours | None = None
         self.hidden_left_out = environment.visibility == "visible" and moment.world.dim == 2
 
-    def lists(self, radius: Floats) -> Csr:
+    def neighbours(self, radius: Floats | None = None) -> Neighbours:
+        if not self._is_near_all:
+            return super().neighbours(radius)
+        # Whoever is within a radius is in the cells around, and steering kernels walk those faster than any table.
+        self.check_phase()
+        if self._runs is None:
+            self._runs = runs_of_cells(self.cells.cell_list)
+        return self._runs
+
+    def lists(self, radius: Floats) -> Ragged:
         found = self._crowd.lists(self, radius, self._tracked)
         if self._check:
             check_near_sets(self._crowd, self, radius, found, self._tracked)

@@ -7,6 +7,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from tropel._kernels.arrays import are_equal
 from tropel.agents.state import Floats
 from tropel.environment.kinetic.certificates import PACES, issue_touched
 from tropel.environment.kinetic.mesh import FLIPS, GHOSTS, STUCK, Mesh, flip_until_delaunay, new_mesh
@@ -17,8 +18,10 @@ from tropel.environment.kinetic.repair import (
     REPORTED,
     advance,
     farthest,
+    list_few,
     new_desk,
     take_over,
+    take_over_few,
 )
 from tropel.environment.kinetic.report import MeshReport
 from tropel.environment.kinetic.vertices import insert, insert_all, most_aside, remove
@@ -34,6 +37,8 @@ _MORE, _LEAST_MORE = 0.25, 64
 #: The longest moves of the speed classes, in units of the mean move of those who move, and how often that is measured.
 _SLOW, _FAST = 2.0, 8.0
 _MEASURED_EVERY = 32
+#: If a smaller share of the points moves, only these are looked at.
+_FEW = 1 / 8
 #: Cells along a side of the curve along which vertices are numbered.
 _SIDE = 1 << 12
 #: Certificates pay if less than this share of them is due in a step. Once the shares above that add up to the second
@@ -59,9 +64,11 @@ class MovingMesh:
         self._ids: Ids = np.empty(0, dtype=np.int64)  #: in the order in which they were given
         self._slots: NDArray[np.int32] = np.empty(0, dtype=np.int32)  #: the vertices of these ids
         self._steps = 0
+        self._points: Floats  #: where the points were in the last step, in the order of their ids
         self._x: Floats  #: where the points really are, by vertex
         self._y: Floats
         self._limits: Floats  #: longest moves of the speed classes
+        self._is_settled: bool  #: whether nothing but the last step has moved vertices
         self._is_certified: bool  #: whether all certificates are up to date
         self._uncertified: int  #: steps to go without certificates
         self._loss: float  #: what certificates have cost more than they gained of late
@@ -105,7 +112,7 @@ class MovingMesh:
 
     def vertices_of(self, ids: Ids) -> NDArray[np.int32]:
         """The vertices of these points, which must be part of the mesh."""
-        if np.array_equal(ids, self._ids[: len(ids)]):
+        if are_equal(ids, self._ids[: len(ids)]):
             return self._slots[: len(ids)]
         order = np.argsort(self._ids)
         place = np.minimum(np.searchsorted(self._ids, ids, sorter=order), max(len(order) - 1, 0))
@@ -122,11 +129,13 @@ class MovingMesh:
 
     def update(self, ids: Ids, points: Floats) -> None:
         """The points are these now: some have moved, some are new, and some are gone."""
-        if not self._fits(points):
+        is_same = are_equal(ids, self._ids)
+        few = self._few_of(points) if is_same and self._is_settled else None
+        if not self._fits(points if few is None else points[few], len(points)):
             self._build(ids, points)
             return
         flips, report = int(self._mesh.counts[FLIPS]), np.zeros(REPORTED, dtype=np.int64)
-        if not (np.array_equal(ids, self._ids) or self._come_and_go(ids, points)) or not self._move(points, report):
+        if not (is_same or self._come_and_go(ids, points)) or not self._move(points, few, report):
             self._build(ids, points)
             return
         self._note(
@@ -146,6 +155,7 @@ class MovingMesh:
             self.closed[wall] = closed[wall]
             self._set_wall(wall)
         if len(changed):
+            self._is_settled = False
             issue_touched(self._mesh, self._travel)
         return changed
 
@@ -157,6 +167,7 @@ class MovingMesh:
         if not np.array_equal(ends[self.wall_vertices - GHOSTS].reshape(-1, 4), segments):
             raise GeometryError("walls that share an end must share it after they have moved")
         self.wall_ends = ends
+        self._is_settled = False
 
     def _set_wall(self, wall: int) -> None:
         a, b = self.wall_vertices[wall]
@@ -219,21 +230,34 @@ class MovingMesh:
                 return False
             desk.seen_x[v], desk.seen_y[v], desk.calm[v] = x, y, 0
             self._x[v], self._y[v] = x, y
+        self._is_settled = False
         issue_touched(mesh, self._travel)
         self._name(ids, slots)
         return True
 
-    def _move(self, points: Floats, report: NDArray[np.int64]) -> bool:
+    def _few_of(self, points: Floats) -> NDArray[np.int64] | None:
+        """The points that have moved since the last step; None if they are many."""
+        moved = np.empty(int(_FEW * len(points)), dtype=np.int64)
+        count = list_few(self._points, points, len(moved), moved)
+        return None if count < 0 else moved[:count]
+
+    def _move(self, points: Floats, few: NDArray[np.int64] | None, report: NDArray[np.int64]) -> bool:
+        """Points are here now; if only a few have moved, `few` has them."""
         if self._steps % _MEASURED_EVERY == 0:
             self._measure(points)
         self._steps += 1
-        take_over(points, self._point_of, self._x, self._y)
-        if len(self.wall_ends):
+        if few is None:
+            take_over(points, self._point_of, self._x, self._y)
+            self._points = np.array(points)
+        else:
+            take_over_few(points, few, self._slots, self._points, self._x, self._y, self._desk.stirred)
+        if few is None and len(self.wall_ends):
             walls = slice(GHOSTS, self.first_point)
             self._x[walls], self._y[walls] = self.wall_ends[:, 0], self.wall_ends[:, 1]
         certify = self._uncertified == 0
-        done = advance(self._mesh, self._desk, self._x, self._y, self._travel, self._limits, self._is_certified,
-                       certify, report)  # fmt: skip
+        done = advance(self._mesh, self._desk, self._x, self._y, self._travel, self._limits,
+                       few is not None, self._is_certified, certify, report)  # fmt: skip
+        self._is_settled = True
         if not certify:
             self._uncertified -= 1
         elif self._is_certified:
@@ -260,10 +284,10 @@ class MovingMesh:
 
     # Building ---------------------------------------------------------------------------------------------------
 
-    def _fits(self, points: Floats) -> bool:
-        """Whether everything is well inside of the ghosts, and there is room for all points."""
+    def _fits(self, points: Floats, count: int) -> bool:
+        """Whether walls and these points are well inside of the ghosts, and there is room for so many."""
         away = max(self._check(points), self._check(self.wall_ends))
-        return len(points) <= self._room and away <= 0.5 * self._away
+        return count <= self._room and away <= 0.5 * self._away
 
     def _allocate(self, count: int, points: Floats) -> None:
         everything = np.concatenate([self.wall_ends, points])
@@ -276,6 +300,7 @@ class MovingMesh:
         self._desk = new_desk(self._mesh)
         self._travel = np.zeros(PACES)
         self._is_certified, self._uncertified, self._loss = True, 0, 0.0
+        self._is_settled = False
         self._limits = np.array([0.0, 0.0, 0.0, np.inf])
         self._x, self._y = self._mesh.x.copy(), self._mesh.y.copy()
         walls = np.arange(GHOSTS, self.first_point, dtype=np.int32)

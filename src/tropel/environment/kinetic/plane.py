@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from tropel._kernels.arrays import Csr
+from tropel._kernels.arrays import Csr, Ragged
 from tropel.agents.state import AgentState, Floats
 from tropel.contracts import Moment, Near
 from tropel.contracts.offers import Neighbourhood
@@ -93,7 +93,7 @@ class InPlane:
             return None
         kept, steady = self._meeting.setdefault(purpose, (NearLists(), SteadyRadii()))
         radius = steady.radii(vertices, extent, len(moving.mesh.x))
-        around = self._around_in(vertices, self._rows_by_vertex(vertices))
+        around = self._around_in(vertices)
         return pairs_of(kept.near(state, before, cells, radius, around), before, radius, extent)
 
     def _rows_by_vertex(self, vertices: NDArray[np.int32]) -> NDArray[np.int32]:
@@ -102,8 +102,9 @@ class InPlane:
         row_of[vertices] = np.arange(len(vertices), dtype=np.int32)
         return row_of
 
-    def _around_in(self, vertices: NDArray[np.int32], row_of: NDArray[np.int32]) -> Around:
+    def _around_in(self, vertices: NDArray[np.int32]) -> Around:
         def around(rows: NDArray[np.int32], reach: Floats) -> Csr:
+            row_of = self._rows_by_vertex(vertices)
             return self._flood.around(self.moving.mesh, vertices[rows], reach + self.moving.slack, row_of)
 
         return around
@@ -128,20 +129,19 @@ class InPlane:
         """The lists that are kept for these radii."""
         return self._usual if radius is near.state.sense_radius else self._other
 
-    def lists(self, near: Near, radius: Floats, tracked: NDArray[np.int64] | None) -> Csr:
+    def lists(self, near: Near, radius: Floats, tracked: NDArray[np.int64] | None) -> Ragged:
         """Rows of those that each agent, or each of the tracked rows, knows of within a radius; of others nobody."""
         moving, state = self.moving, near.state
         vertices = moving.vertices_of(state.id)
-        row_of, kept = self._rows_by_vertex(vertices), self.kept_lists(near, radius)
+        kept = self.kept_lists(near, radius)
         radius = only_tracked(radius, tracked)
-        around = self._around_in(vertices, row_of)
-        found = kept.near(state, state.position, near.cells.sorting.sorted, radius, around)
+        found = kept.near(state, state.position, near.cells.sorting.sorted, radius, self._around_in(vertices))
         if self._knows == NEAR:
             return found
         walls = near.world.wall_grid(min(float(radius.max(initial=0.0)), moving.breadth))
         if self._knows == VISIBLE:
             return without_hidden(found, state.position, walls)
-        return without_unapproachable(found, moving, vertices, row_of, radius, walls)
+        return without_unapproachable(found, moving, vertices, self._rows_by_vertex(vertices), radius, walls)
 
 
 def _points(state: AgentState, world: World) -> tuple[NDArray[np.int64], Floats]:

@@ -59,6 +59,7 @@ class Desk(NamedTuple):
     old_y: NDArray[np.float64]
     seen_x: NDArray[np.float64]  #: (V,): where the vertex was said to be; it may be slightly aside in the mesh
     seen_y: NDArray[np.float64]
+    stirred: NDArray[np.uint8]  #: (V,): whether it is one of few that move
     calm: NDArray[np.uint8]  #: (V,): steps in which it was slower than its class
     waiting: NDArray[np.int32]  #: (V,): vertices that went back
     recheck: NDArray[np.int32]  #: (V,)
@@ -80,6 +81,7 @@ def new_desk(mesh: Mesh) -> Desk:
         old_y=old_y,
         seen_x=seen_x,
         seen_y=seen_y,
+        stirred=np.zeros(vertices, dtype=np.uint8),
         calm=np.zeros(vertices, dtype=np.uint8),
         waiting=np.zeros(vertices, dtype=np.int32),
         recheck=np.zeros(vertices, dtype=np.int32),
@@ -114,11 +116,41 @@ def take_over(points, point_of, x, y):
 
 
 @kernel
-def _move_all(mesh, desk, now_x, now_y, limits):
-    """Move all vertices and measure how far, by class; the edges around vertices that change class become due."""
+def list_few(last, points, most, moved):
+    """List the points that are elsewhere now; returns how many, or -1 if they are more than `most`."""
+    count = 0
+    for k in range(points.shape[0]):
+        if points[k, 0] != last[k, 0] or points[k, 1] != last[k, 1]:
+            if count == most:
+                return -1
+            moved[count] = k
+            count += 1
+    return count
+
+
+@kernel
+def take_over_few(points, moved, vertices, last, x, y, stirred):
+    """Copy the points that have moved, and mark their vertices."""
+    for n in range(moved.size):
+        k = moved[n]
+        v = vertices[k]
+        last[k, 0], last[k, 1] = x[v], y[v] = points[k, 0], points[k, 1]
+        stirred[v] = 1
+
+
+@kernel
+def _move_all(mesh, desk, now_x, now_y, limits, few):
+    """Move all vertices and measure how far, by class; the edges around vertices that change class become due.
+
+    If only a few move, these are marked, and the others are where they were before.
+    """
     for pace in range(PACES):
         desk.most[pace] = 0.0
-    for v in range(GHOSTS, mesh.x.size):
+    for k in range(GHOSTS, mesh.x.size):
+        v = np.uint64(k)
+        if few and mesh.pace[v] == 0 and not desk.stirred[v]:
+            continue
+        desk.stirred[v] = 0
         x, y = mesh.x[v], mesh.y[v]
         desk.old_x[v], desk.old_y[v] = x, y
         if mesh.star[v] < 0:
@@ -142,7 +174,7 @@ def _move_all(mesh, desk, now_x, now_y, limits):
         if fits != pace:
             desk.calm[v] = 0
             mesh.pace[v] = fits
-            _declare_due(mesh, v)
+            _declare_due(mesh, k)
         desk.most[mesh.pace[v]] = max(desk.most[mesh.pace[v]], move)
 
 
@@ -368,15 +400,16 @@ def _reinsert(mesh, desk, now_x, now_y, waiting):
 
 
 @kernel
-def advance(mesh, desk, now_x, now_y, travel, limits, is_certified, certify, report):
+def advance(mesh, desk, now_x, now_y, travel, limits, few, is_certified, certify, report):
     """Move all vertices to where they are now; returns DONE or STUCK.
 
-    `limits` [m] are the longest moves of the classes, the last infinite; `travel` and `report` are updated.
+    `limits` [m] are the longest moves of the classes, the last infinite; `travel` and `report` are updated. `few` tells
+    that all vertices that move are marked in `desk.stirred` and that those at rest are where the last step left them.
     `is_certified` tells whether the last step issued certificates, and `certify` whether this one shall.
     """
     for k in range(REPORTED):
         report[k] = 0
-    _move_all(mesh, desk, now_x, now_y, limits)
+    _move_all(mesh, desk, now_x, now_y, limits, few)
     most = 0.0
     for pace in range(PACES):
         most = max(most, desk.most[pace])

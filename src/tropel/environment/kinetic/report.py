@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,6 +25,12 @@ class MeshReport:
         return earlier._combined(self, -1)
 
     def _combined(self, other: MeshReport, sign: int) -> MeshReport:
-        names = [field.name for field in fields(self) if field.name != "certificates"]
-        sums = {name: getattr(other, name) + sign * getattr(self, name) for name in names}
-        return MeshReport(certificates=other.certificates, **sums)
+        # Spelled out, because this happens in every step: a loop over the fields takes five times as long.
+        return MeshReport(
+            certificates=other.certificates,
+            looked_at=other.looked_at + sign * self.looked_at,
+            failed=other.failed + sign * self.failed,
+            flips=other.flips + sign * self.flips,
+            reinserted=other.reinserted + sign * self.reinserted,
+            rebuilds=other.rebuilds + sign * self.rebuilds,
+        )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from tropel._kernels.arrays import Csr
+from tropel._kernels.arrays import Csr, Ragged
 from tropel._kernels.cells import CellList
 from tropel._kernels.compile import kernel
 from tropel.agents.state import AgentState, Floats
@@ -106,7 +106,7 @@ class InSpace:
         """The lists that are kept for these radii."""
         return self._usual if radius is near.state.sense_radius else self._other
 
-    def lists(self, near: Near, radius: Floats, tracked: NDArray[np.int64] | None) -> Csr:
+    def lists(self, near: Near, radius: Floats, tracked: NDArray[np.int64] | None) -> Ragged:
         """Rows of those within a radius of each agent, or of each of the tracked rows; of others nobody."""
         state, cells, kept = near.state, near.cells.sorting.sorted, self.kept_lists(near, radius)
         return kept.near(state, state.position, cells, only_tracked(radius, tracked), _around_in(cells, state))

@@ -31,7 +31,8 @@ Added to the papers' model, each with a switch in `DynamicalParameters` (in brac
 * `weight_memory` (0): weights follow the fixed point with a time constant, not at once. If the target lies at a right
   angle behind a neighbour, the sign of f_tar' flips with every step. Without the time constant, the target would then
   be switched on and off so fast that the heading never changes.
-* Objects farther away than six d0 have no effect (D < 2.5e-3).
+* `cut` (700, where D is the smallest number that kernels compute): objects farther away than six d0 have no effect.
+  There D < 2.5e-3, and a crowd has many of them.
 * `solid_bodies` (off): moves that would end inside another body are shortened (`contact/bodies.py`).
 * `speed_law="time_gap"`, `keep_right` (0) and `walk_on` (0), as in `Walk`. In 2D.
 

@@ -44,6 +44,9 @@ class DynamicalParameters:
     preset: Literal["pedestrian"] | None = None  #: where the values that are not given come from
     attraction: float = number(1.0, above=0.0, unit="1/s", about="a of GAME eq. 2")
     d0_base: float = number(0.3, above=0.0, unit="m", about="distance at which obstacles start to repel, for courage ½")
+    cut: float = number(
+        6.0, above=0.0, high=700.0, about="objects farther away than this many d0 have no effect; 700 is no cut at all"
+    )
     agents: _Told = field(default_factory=Repulsion)
     obstacles: _Told = field(default_factory=Repulsion)  #: round obstacles whose type has no entry in `types`
     walls: _Told = field(default_factory=Repulsion)
@@ -150,6 +153,7 @@ class Rules(NamedTuple):
 
     attraction: float
     d0_base: float
+    cut: float  #: in units of d0
     strength: NDArray[np.float64]  #: per obstacle type
     reach: NDArray[np.float64]  #: likewise
     cos_margin: NDArray[np.float64]
@@ -186,6 +190,7 @@ def rules_of(parameters: DynamicalParameters, key: np.uint64, types: Sequence[st
     return Rules(
         attraction=float(p.attraction),
         d0_base=float(p.d0_base),
+        cut=float(p.cut),
         strength=np.array([float(r.strength) for r in repulsion]),
         reach=np.array([float(r.reach) for r in repulsion]),
         cos_margin=np.array([math.cos(r.margin) for r in repulsion]),

@@ -25,8 +25,6 @@ from tropel._kernels.fast_math import fast_atan, fast_exp
 LEAST_ANGLE = 1e-3
 #: Below this argument the window is closed: ½ (tanh(-7) + 1) = 8e-7.
 _WINDOW_END = -7.0
-#: Objects farther away than this many d0 have no effect: exp(-6) = 2.5e-3.
-REACH_IN_D0 = 6.0
 
 
 @inlined_kernel

@@ -22,7 +22,7 @@ from tropel._kernels.neighbours import count_runs, meeting_bits, run_of, view_of
 from tropel._kernels.simd import trailing_zeros
 from tropel._kernels.walls import cell_at, out_of_reach
 from tropel.local.dynamical.parameters import AGENTS, WALLS
-from tropel.local.dynamical.repellers import REACH_IN_D0, in_view, repeller, subtended, wall_interval
+from tropel.local.dynamical.repellers import in_view, repeller, subtended, wall_interval
 
 #: Columns of the sums of a class.
 SLOPE, NEARNESS, WINDOW, SUMS = 3, 4, 5, 6
@@ -44,7 +44,7 @@ _FREE = 1e300
 
 
 @inlined_kernel
-def _weigh_in_plane(table, count, h, own_speed, anticipation, d0, kind, front, cos_view, all_round):
+def _weigh_in_plane(table, count, h, own_speed, anticipation, d0, cut, kind, front, cos_view, all_round):
     hx, hy, _ = h
     strength, cos_delta, sin_delta = kind
     per_d0 = 1.0 / d0
@@ -71,7 +71,7 @@ def _weigh_in_plane(table, count, h, own_speed, anticipation, d0, kind, front, c
         n = ux * ry - uy * rx
         turn, slope, w = repeller(rx * ux + ry * uy, abs(n), dpsi, cos_2dpsi, sin_2dpsi, cos_delta, sin_delta)
         # A body that moves along with the agent comes no nearer.
-        felt = seen & (relative2 >= slowest2) & (free <= REACH_IN_D0)
+        felt = seen & (relative2 >= slowest2) & (free <= cut)
         near = fast_exp(-free)
         table[_TURN + k] = math.copysign(turn * near * strength, n) if felt else 0.0
         table[_SLOPE + k] = slope * near * strength if felt else 0.0
@@ -80,7 +80,7 @@ def _weigh_in_plane(table, count, h, own_speed, anticipation, d0, kind, front, c
 
 
 @inlined_kernel
-def _weigh_in_space(table, count, h, m, own_speed, anticipation, d0, kind, front, cos_view, all_round):
+def _weigh_in_space(table, count, h, m, own_speed, anticipation, d0, cut, kind, front, cos_view, all_round):
     hx, hy, hz = h
     mx, my, mz = m
     strength, cos_delta, sin_delta = kind
@@ -113,7 +113,7 @@ def _weigh_in_space(table, count, h, m, own_speed, anticipation, d0, kind, front
         nx, ny, nz = uy * rz - uz * ry, uz * rx - ux * rz, ux * ry - uy * rx
         sin_x = math.sqrt(nx * nx + ny * ny + nz * nz)
         turn, slope, w = repeller(cos_x, sin_x, dpsi, cos_2dpsi, sin_2dpsi, cos_delta, sin_delta)
-        felt = seen & (relative2 >= slowest2) & (free <= REACH_IN_D0)
+        felt = seen & (relative2 >= slowest2) & (free <= cut)
         near = fast_exp(-free)
         turn *= near * strength
         slope *= near * strength
@@ -133,7 +133,7 @@ def _weigh_in_space(table, count, h, m, own_speed, anticipation, d0, kind, front
 
 
 @inlined_kernel
-def _weigh(table, listed, spatial, h, m, own_speed, anticipation, d0, kind, front, cos_view, all_round, sums, gap):
+def _weigh(table, listed, spatial, h, m, own_speed, anticipation, d0, cut, kind, front, cos_view, all_round, sums, gap):
     """Add the listed bodies to the sums of their class; returns the smallest free distance in front so far."""
     count = listed
     while count % np.uint64(_LANES) != _ZERO:
@@ -141,9 +141,9 @@ def _weigh(table, listed, spatial, h, m, own_speed, anticipation, d0, kind, fron
         table[_VX + count] = table[_VY + count] = table[_VZ + count] = table[_CONTACT + count] = 0.0
         count += _ONE
     if spatial:
-        _weigh_in_space(table, count, h, m, own_speed, anticipation, d0, kind, front, cos_view, all_round)
+        _weigh_in_space(table, count, h, m, own_speed, anticipation, d0, cut, kind, front, cos_view, all_round)
     else:
-        _weigh_in_plane(table, count, h, own_speed, anticipation, d0, kind, front, cos_view, all_round)
+        _weigh_in_plane(table, count, h, own_speed, anticipation, d0, cut, kind, front, cos_view, all_round)
     turn = slope = nearness = window = 0.0
     for k in range(_ZERO, listed):
         turn += table[_TURN + k]
@@ -177,7 +177,7 @@ def sum_over_agents(i, x, y, z, h, m, own_speed, d0, cos_view, crowd, near, rule
     position, velocity = near.met_position, near.met_velocity
     reach, radius = crowd.sense_radius[i], crowd.radius[i]
     # Agents that cannot be met within this time have no effect. In a crowd that walks in one direction that is most.
-    horizon = REACH_IN_D0 * d0 / own_speed
+    horizon = rules.cut * d0 / own_speed
     view = view_of(near, i, x, y, z, reach)
     listed = _ZERO
     for number in range(count_runs(near, view)):
@@ -196,11 +196,11 @@ def sum_over_agents(i, x, y, z, h, m, own_speed, d0, cos_view, crowd, near, rule
                 # The next entry overwrites the agent itself.
                 listed += np.uint64(near.met[k] != i)
             if listed > _FULL:
-                gap = _weigh(table, listed, spatial, h, m, own_speed, rules.anticipation, d0, kind, rules.front,
-                             cos_view, rules.all_round, sums, gap)  # fmt: skip
+                gap = _weigh(table, listed, spatial, h, m, own_speed, rules.anticipation, d0, rules.cut, kind,
+                             rules.front, cos_view, rules.all_round, sums, gap)  # fmt: skip
                 listed = _ZERO
     if listed > _ZERO:
-        gap = _weigh(table, listed, spatial, h, m, own_speed, rules.anticipation, d0, kind, rules.front,
+        gap = _weigh(table, listed, spatial, h, m, own_speed, rules.anticipation, d0, rules.cut, kind, rules.front,
                      cos_view, rules.all_round, sums, gap)  # fmt: skip
     return gap
 
@@ -218,8 +218,8 @@ def sum_over_obstacles(i, x, y, z, h, m, own_speed, d0, cos_view, crowd, discs, 
         own_row = rules.row_of_type[discs.type[o]]
         if listed > _ZERO and (k == end or own_row != row or listed > _FULL):
             kind = (rules.strength[row], rules.cos_margin[row], rules.sin_margin[row])
-            gap = _weigh(table, listed, spatial, h, m, own_speed, rules.anticipation, d0 * rules.reach[row], kind,
-                         rules.front, cos_view, rules.all_round, scratch[rules.class_of[row]], gap)  # fmt: skip
+            gap = _weigh(table, listed, spatial, h, m, own_speed, rules.anticipation, d0 * rules.reach[row], rules.cut,
+                         kind, rules.front, cos_view, rules.all_round, scratch[rules.class_of[row]], gap)  # fmt: skip
             listed = _ZERO
         if k == end:
             break
@@ -252,7 +252,7 @@ def sum_over_walls(i, x, y, hx, hy, d0, cos_view, crowd, walls, rules, scratch, 
             continue
         x0, y0, x1, y1 = walls.segments[s, 0], walls.segments[s, 1], walls.segments[s, 2], walls.segments[s, 3]
         ux, uy, dpsi, free, cos_2dpsi, sin_2dpsi = wall_interval(x, y, x0, y0, x1, y1, radius, sense_radius)
-        if free > REACH_IN_D0 * d0:
+        if free > rules.cut * d0:
             continue
         cos_x = min(max(hx * ux + hy * uy, -1.0), 1.0)
         # A wall is seen as soon as any part of it is.
