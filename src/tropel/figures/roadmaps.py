@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from tropel.agents.groups import Group
-from tropel.bench.roadmap import run_building, run_field
+from tropel.bench.roadmap import run_building, run_fields
 from tropel.bench.roadmap_worlds import cluttered_field, start_of_field
 from tropel.figures.measurements import Told
 from tropel.local.seek import Seek
@@ -20,40 +20,38 @@ from tropel.pictures.style import picture_path, save_figure
 from tropel.planning.roadmap.adaptive import AdaptiveRoadmap
 from tropel.simulation import Simulation
 
-_LAYOUTS = 6
+_LAYOUTS, _SIDE = 6, 10
 #: How many of the 100 obstacles move, in how many layouts and frames.
 _SHARES, _SWEPT, _FRAMES, _FRAME = (0, 20, 40, 60, 80, 100), 8, 1000, 0.04
 _WIDE, _ROW, _TOP, _EDGE = 960, 30, 96, 24
 
 
-def draw_table_41(path: Path, told: Told) -> list[Path]:
+def draw_table_41(path: Path, told: Told, *, layouts: int = _LAYOUTS) -> list[Path]:
     """Self-adaptive and basic roadmap over 500 frames."""
-    ours = []
-    for k, repair in enumerate(("rejoin", "rebuild")):
-        told("the field", k, 2)
-        ours.append(run_field(repair, _LAYOUTS))
-    told("done", 2, 2)
+    told("the field", 0, 1)
+    ours = run_fields(layouts)
+    told("done", 1, 1)
     rows = [
-        ("", "self-adaptive", "basic", "thesis: self-adaptive", "thesis: basic"),
-        ("total time per 500 frames [s]", *(f"{row['total_s'] / _LAYOUTS:.2f}" for row in ours), "15.6", "28.1"),
-        ("planning per 500 frames [s]", *(f"{row['planning_s'] / _LAYOUTS:.2f}" for row in ours), "", ""),
-        ("reconnections", *(f"{row['reconnections'] / _LAYOUTS:.0f}" for row in ours), "12", "10"),
-        ("reconnection time [s]", *(f"{row['reconnection_s'] / _LAYOUTS:.3f}" for row in ours), "5.7", "17.2"),
+        ("", "self-adaptive", "basic", "thesis: adaptive", "thesis: basic"),
+        ("total time per 500 frames [s]", *(f"{row['total_s'] / layouts:.2f}" for row in ours), "15.6", "28.1"),
+        ("planning per 500 frames [s]", *(f"{row['planning_s'] / layouts:.2f}" for row in ours), "", ""),
+        ("reconnections", *(f"{row['reconnections'] / layouts:.0f}" for row in ours), "12", "10"),
+        ("reconnection time [s]", *(f"{row['reconnection_s'] / layouts:.3f}" for row in ours), "5.7", "17.2"),
         ("time per reconnection [ms]", *(f"{row['reconnection_ms']:.2f}" for row in ours), "475", "1720"),
-        ("tests of segments", *(f"{(row['path_tests'] + row['other_tests']) / _LAYOUTS:,.0f}" for row in ours), "", ""),
+        ("tests of segments", *(f"{(row['path_tests'] + row['other_tests']) / layouts:,.0f}" for row in ours), "", ""),
     ]
     title = "GROUPS table 4.1: a leader among 100 obstacles, of which 20 move"
     return [
         _draw_table(
-            path, title, f"500 frames, means of {_LAYOUTS} layouts; the basic method builds its roadmap anew", rows
+            path, title, f"500 frames, means of {layouts} layouts; the basic method builds its roadmap anew", rows
         )
     ]
 
 
-def draw_table_42(path: Path, told: Told) -> list[Path]:
+def draw_table_42(path: Path, told: Told, *, side: int = _SIDE) -> list[Path]:
     """A hierarchical plan and a flat roadmap when doors change."""
     told("the building", 0, 1)
-    flat, rooms = run_building(10)
+    flat, rooms = run_building(side)
     told("done", 1, 1)
     rows = [
         ("", "with rooms", "without", "thesis: with", "thesis: without"),
@@ -62,7 +60,7 @@ def draw_table_42(path: Path, told: Told) -> list[Path]:
         ("time per reconnection and query [ms]", f"{rooms['ms']:.2f}", f"{flat['ms']:.0f}", "160", "1920"),
         ("tests of segments", f"{rooms['tests']:,}", f"{flat['tests']:,}", "", ""),
     ]
-    return [_draw_table(path, "GROUPS table 4.2: doors change in a building of a hundred rooms",
+    return [_draw_table(path, f"GROUPS table 4.2: doors change in a building of {side**2} rooms",
                         "Without rooms the whole roadmap is built anew around shut doors", rows)]  # fmt: skip
 
 
@@ -79,28 +77,29 @@ def _draw_table(path: Path, title: str, about: str, rows: Sequence[tuple[str, ..
     return save_figure(figure, picture_path(path, ".png"))
 
 
-def draw_moving_share(path: Path, told: Told) -> list[Path]:
+def draw_moving_share(path: Path, told: Told, *, shares: Sequence[int] = _SHARES, layouts: int = _SWEPT) -> list[Path]:
     """The share of leaders that arrive, and for how long they touch something, by the share of obstacles that move."""
     figure = style.new_figure(900, 420)
     style.add_text(figure, _EDGE, 16, "When more obstacles move", fontsize=style.TITLE_SIZE, weight="bold")
-    style.add_text(figure, _EDGE, 44, f"A leader among 100 obstacles, {_SWEPT} layouts, {_FRAMES} frames",
+    style.add_text(figure, _EDGE, 44, f"A leader among 100 obstacles, {layouts} layouts, {_FRAMES} frames",
                    color=style.FAINT_INK)  # fmt: skip
     left = style.add_axes(figure, 70, 90, 350, 260)
     right = style.add_axes(figure, 510, 90, 350, 260)
     for k, predict in enumerate((True, False)):
         arrived, touched = [], []
-        for number, moving in enumerate(_SHARES):
-            told(f"{moving} of 100 move", number + k * len(_SHARES), 2 * len(_SHARES))
-            outcome = [cross_field(layout, moving=moving, predict=predict) for layout in range(_SWEPT)]
+        for number, moving in enumerate(shares):
+            told(f"{moving} of 100 move", number + k * len(shares), 2 * len(shares))
+            outcome = [cross_field(layout, moving=moving, predict=predict) for layout in range(layouts)]
             arrived.append(np.mean([there for there, _ in outcome]))
             touched.append(np.mean([share for _, share in outcome]))
         label = "with prediction" if predict else "without"
         for axes, values in ((left, arrived), (right, touched)):
-            axes.plot(_SHARES, np.array(values) * 100.0, marker="o", color=style.GROUPS[k], label=label)
+            axes.plot(shares, np.array(values) * 100.0, marker="o", color=style.GROUPS[k], label=label)
     for axes, title in ((left, "arrived [%]"), (right, "frames in touch with an obstacle [%]")):
         axes.set_title(title, fontsize=style.TEXT_SIZE, loc="left", color=style.INK, family=style.FONT)
         axes.set_xlabel("obstacles that move [%]", fontsize=style.SMALL_SIZE)
         axes.set_ylim(bottom=0.0)
+    left.set_ylim(top=105.0)
     right.legend(frameon=False, fontsize=style.SMALL_SIZE)
     told("done", 1, 1)
     return [save_figure(figure, picture_path(path, ".png"))]

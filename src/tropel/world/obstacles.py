@@ -133,6 +133,7 @@ class ObstacleSet(NamedSet[Obstacle]):
         self._hazards = HazardSet(dim, low, high) if hazards is None else hazards
         self._grids: dict[float, tuple[tuple[int, int], DiscGrid]] = {}
         self.version = 0  #: changes whenever a position or radius does
+        self.arrangement = 0  #: changes whenever one comes, goes or is put elsewhere, not when it moves by itself
         self.position: NDArray[np.float64] = np.empty((0, dim))
         self.velocity: NDArray[np.float64] = np.empty((0, dim))
         self.radius: NDArray[np.float64] = np.empty(0)
@@ -215,9 +216,11 @@ class ObstacleSet(NamedSet[Obstacle]):
         self._wrap()
         self._advance(coming, time, dt)
         self.version += 1
+        self.arrangement += 1
 
     def _changed(self) -> None:
         self.version += 1
+        self.arrangement += 1
         self._moving = [(row, name) for row, (name, item) in enumerate(self._items.items()) if item.motion is not None]
 
     def advance(self, time: float, dt: float) -> None:

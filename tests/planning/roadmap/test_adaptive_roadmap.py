@@ -7,8 +7,8 @@ import pytest
 import shapely
 
 import tropel
-from tropel.planning.roadmap.moving import find_blocked_legs
-from tropel.planning.roadmap.space import Moving
+from tropel.planning.roadmap.moving import see, watch_paths
+from tropel.planning.roadmap.space import MovingDiscs
 from tropel.world import Obstacle, Target, Waypoints, World
 
 #: A blocked path has to be mended or replaced within so many steps.
@@ -60,11 +60,12 @@ def test_a_blocked_path_is_mended_and_the_leader_does_not_walk_into_the_obstacle
 def path_is_blocked(sim: tropel.Simulation, planner: tropel.AdaptiveRoadmap, predict: bool) -> bool:
     """Whether the path is blocked within a second, according to the obstacle's present velocity."""
     travellers, state, obstacles = planner.travellers, sim.agents, sim.world.obstacles
-    moving = Moving(obstacles.position, obstacles.velocity, obstacles.radius)
-    leg, when, tests = np.zeros(1, dtype=np.int64), np.zeros(1), np.zeros(1, dtype=np.int64)
     rows = np.zeros(1, dtype=np.int64)
-    find_blocked_legs(rows, rows, state.position, state.desired_speed, float(state.radius[0]), 0.0, travellers.way,
-                      travellers.count, travellers.index, moving, predict, 1.0, leg, when, tests)  # fmt: skip
+    discs = MovingDiscs(rows, obstacles.position, obstacles.velocity, obstacles.radius)
+    leg, when, calls = np.zeros(1, dtype=np.int64), np.zeros(1), np.zeros(1, dtype=np.bool_)
+    watch_paths(rows, rows, state.position, state.desired_speed, float(state.radius[0]), 0.0, travellers.way,
+                travellers.count, travellers.index, travellers.weight, travellers.allowed, travellers.due, 0,
+                see(discs, predict=predict, wider=0.0).tested, 1.0, leg, when, calls)  # fmt: skip
     return bool(leg[0] >= 0 and when[0] < 1.0)
 
 
@@ -112,17 +113,3 @@ def test_a_leader_that_is_stuck_is_trapped_and_takes_another_path() -> None:
     held = walk(0.0)
     assert held.planners["leader"].spent["traps"] == 0
     assert held.agents.position[0, 0] < 8.0
-
-
-def test_work_in_a_step_stays_within_the_budget() -> None:
-    for budget in (30, 200):
-        sim = led(gate(), budget=budget)
-        planner = sim.planners["leader"]
-        most, before = 0, planner.spent["units"]
-        while sim.time < 30.0:
-            sim.step()
-            if not planner.spent["nodes added"]:
-                most = max(most, planner.spent["units"] - before)
-            before = planner.spent["units"]
-        assert 0 < most < 4 * budget + 200  # a portion is finished, and a start is joined to the roadmap
-        assert np.linalg.norm(sim.agents.position[0] - (14, 4)) < 1.0

@@ -110,7 +110,7 @@ def test_the_same_bits_on_two_threads_and_after_a_resume(planner: type, tmp_path
             for k in range(6)
         }
         sim = walked(
-            planner(budget=60), winding(obstacles=carts), positions=None, count=12, region=shapely.box(0, 0, 5, 5)
+            planner(budget=100), winding(obstacles=carts), positions=None, count=12, region=shapely.box(0, 0, 5, 5)
         )
         sim.at(6.0, tropel.events.CloseDoor(door="door"))
         sim.at(9.0, tropel.events.OpenDoor(door="door"))

@@ -3,8 +3,8 @@
 The roadmap is built from what stands still. In each step the legs of every path are tested against what moves, over the
 time it takes to walk them. The edges under a blocked leg are marked, and the leg is mended by the first of these that
 works: an RRT-Connect between the ends, another path that avoids the marked edges, or the same with nodes added around
-the place. Marks are lifted when their edges are free again. A traveller whose path is
-about to be blocked stands until it is mended.
+the place. Marks are lifted when their edges are free again. A traveller whose path is about to be blocked stands until
+it is mended.
 
 The weight of a subgoal grows while it is not reached. Past what its traveller allows, the traveller is trapped: the
 edges around where it is stuck are closed to it for a while, and it asks for another path. Travellers differ in their
@@ -14,7 +14,7 @@ patience, so two groups that block each other do not both give way for ever.
 from __future__ import annotations
 
 import math
-from typing import Annotated, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,32 +22,24 @@ from numpy.typing import NDArray
 from tropel._kernels.philox import random_key
 from tropel.agents.state import Floats
 from tropel.contracts import Moment, Rows
-from tropel.foundation.arguments import PositiveCount, checked_arguments
-from tropel.foundation.quantities import Quantity
-from tropel.planning.roadmap.chart import FOUND, RUNNING, Chart, Path, near_any
-from tropel.planning.roadmap.following import ON_PATH
-from tropel.planning.roadmap.moving import Capsules, blocked_by_capsules, capsules_of, find_blocked_legs
-from tropel.planning.roadmap.planner import Clearance, RoadmapPlanner
-from tropel.planning.roadmap.rejoining import (
-    Rejoining,
-    Repair,
-    begin_rejoining,
-    go_on_rejoining,
-    joined_points,
-    shortened_repair,
-)
-from tropel.planning.roadmap.sampling import Sampling
-from tropel.planning.roadmap.space import FreeSpace, Moving
+from tropel.planning.roadmap.chart import Chart, Path, near_any
+from tropel.planning.roadmap.graph import FOUND, RUNNING
+from tropel.planning.roadmap.moving import Seen, Span, edges_swept, find_repair, see, sweepers_of, watch_paths
+from tropel.planning.roadmap.parameters import AdaptiveRoadmapParameters
+from tropel.planning.roadmap.planner import RoadmapPlanner
+from tropel.planning.roadmap.rejoining import Rejoining, Repair, begin_rejoining, go_on_rejoining
+from tropel.planning.roadmap.shortening import Going
+from tropel.planning.roadmap.space import Moving
 from tropel.planning.roadmap.travellers import NO_NUMBERS, Traveller
 
-Time = Annotated[float, Quantity(name="time", low=0.0, high=1e6, unit="s")]
-
-#: Marks of a subgoal that is not reached: stand still here, without going into it.
-HELD = 4
 #: What moves may be early or late by this much [s] when a path is tested, and when one is made.
 _SLACK, _WIDER = 0.1, 0.3
+#: Without prediction, a path that is made keeps clear of where something that moves may be after this time [s].
+_UNPREDICTED = 0.02
 #: A path that is blocked within this time is not walked on [s].
 _TOO_NEAR = 0.6
+#: Marks are looked at again after this time [s].
+_REVIEW = 0.2
 #: After a repair that failed, the next one begins after this time [s].
 _TRY_AGAIN = 0.3
 #: Nodes that are added around a place that could not be passed, and the most that are added to a chart altogether.
@@ -56,6 +48,8 @@ _ADDED, _MOST_ADDED = 12, 600
 _MORE_NODES = 3
 #: How long a jam is avoided, in units of the patience.
 _JAM_LASTS = 6.0
+#: Whoever can only walk around something by so much more time waits instead [s].
+_WAIT = 1.5
 #: How long something that moves and could not be passed is avoided [s].
 _IN_THE_WAY = 3.0
 
@@ -63,313 +57,283 @@ _IN_THE_WAY = 3.0
 class AdaptiveRoadmap(RoadmapPlanner):
     """Follow a roadmap among things that move, and mend the path where they block it.
 
-    The roadmap is that of `Roadmap`. With `predict`, what moves is expected to go on for `horizon` [s]; without, it
-    counts where it is. `patience` [s] is how much longer than the walk to it a subgoal may take before a traveller is
-    trapped; 0 means for ever. `repair` is "rejoin", or "rebuild" for the basic method, which tests the whole roadmap
-    anew whenever the path is blocked.
+    The roadmap is that of `Roadmap`. Paths are tested as far as they are walked within the `horizon` [s]: with
+    `predict`, what moves is expected to go on; without, it counts where it is. `patience` [s] is how much longer than
+    the walk to it a subgoal may take before a traveller is trapped; 0 means for ever.
     """
 
-    @checked_arguments
-    def __init__(
-        self,
-        *,
-        samples: PositiveCount = 300,
-        neighbours: PositiveCount = 6,
-        sampling: Sampling = "mixed",
-        clearance: Clearance = 0.1,
-        smooth: bool = True,
-        budget: PositiveCount = 2000,
-        predict: bool = True,
-        horizon: Time = 3.0,
-        patience: Time = 4.0,
-        repair: Literal["rejoin", "rebuild"] = "rejoin",
-    ) -> None:
-        self.predict, self.horizon, self.patience = bool(predict), float(horizon), float(patience)
-        self.repair = repair
-        super().__init__(samples=samples, neighbours=neighbours, sampling=sampling, clearance=clearance, smooth=smooth,
-                         budget=budget)  # fmt: skip
+    parameters: AdaptiveRoadmapParameters
+    hold = Span(0.0, _TOO_NEAR, _SLACK)
 
-    @property
-    def parameters(self) -> str:
-        own = ", ".join(f"{name}={getattr(self, name)!r}" for name in ("predict", "horizon", "patience", "repair"))
-        return f"{super().parameters}, {own}"
+    def __init__(self, **parameters: Any) -> None:
+        super().__init__(self.read_parameters(parameters))
+
+    def read_parameters(self, given: dict[str, Any]) -> AdaptiveRoadmapParameters:
+        return AdaptiveRoadmapParameters(**given)
+
+    def _begin(self, dim: int, seed: int) -> None:
+        super()._begin(dim, seed)
+        self._seen: dict[float, tuple[tuple[int, int], Seen]] = {}
 
     def patience_of(self, chance: Floats) -> Floats:
         # Two that block each other must not lose their patience at the same time.
-        return self.patience * (1.0 + chance) if self.patience > 0.0 else super().patience_of(chance)
+        patience = self.parameters.patience
+        return patience * (1.0 + chance) if patience > 0.0 else super().patience_of(chance)
 
     def forget_way(self, person: Traveller) -> None:
         person.marked, person.jams, person.rejoining = NO_NUMBERS, person.jams[:0], None
 
     # In each step -----------------------------------------------------------------------------------------------
 
-    def _work(self, moment: Moment, rows: Rows) -> None:
+    def _seen_by(self, radius: float) -> Seen:
+        space = self.space_of(radius)
+        known, now = self._seen.get(radius), space.moving_version()
+        if known is None or known[0] != now:
+            known = (now, see(space.moving(), predict=self.parameters.predict, wider=_UNPREDICTED))
+            self._seen[radius] = known
+        return known[1]
+
+    def seen(self, radius: float) -> Moving:
+        return self._seen_by(radius).tested
+
+    def _work(self, moment: Moment, parties: list[tuple[float, Rows, Rows]]) -> None:
+        travellers = self._travellers
+        travellers.used[:] = 0
+        for radius, rows, slots in parties:
+            if self._watch(moment, radius, rows, slots):
+                called = np.flatnonzero(travellers.calls[slots])
+                for k in called[np.argsort(slots[called])].tolist():
+                    self.attend(moment, int(rows[k]), int(slots[k]))
+                    travellers.note(int(slots[k]))
+
+    def _watch(self, moment: Moment, radius: float, rows: Rows, slots: Rows) -> int:
+        """Find the first blocked leg of each path, and whoever has something to do; returns how many."""
+        state, travellers = moment.state, self._travellers
+        called, tests = watch_paths(
+            rows, slots, state.position, state.desired_speed, radius, _SLACK, travellers.way, travellers.count,
+            travellers.index, travellers.weight, travellers.allowed, travellers.due, moment.step, self.seen(radius),
+            self.parameters.horizon, travellers.leg, travellers.when, travellers.calls,
+        )  # fmt: skip
+        self.spent["path tests"] += tests
+        return int(called)
+
+    def attend(self, moment: Moment, row: int, slot: int) -> None:
         travellers, step = self._travellers, moment.step
-        slots = travellers.slots(moment.state.id[rows])
-        self._when = np.full(len(travellers), np.inf)  #: when each path is blocked, in seconds from now
-        for chart, some, own in self._by_chart(moment.state, rows, slots):
-            moving = chart.space.moving()
-            self._look_for_traps(moment, chart, some, own)
-            leg = self._blocked_legs(moment, chart, some, own, moving)
-            busy = np.array([self._is_busy(travellers.people[slot], step) for slot in own.tolist()], dtype=np.bool_)
-            for k in np.flatnonzero((leg >= 0) | busy).tolist():
-                slot, row = int(own[k]), int(some[k])
-                budget = self.budget
-                self._lift_marks(travellers.people[slot], chart, moving)
-                if leg[k] >= 0:
-                    budget = self._mend(moment, chart, row, slot, int(leg[k]), moving, budget)
-                person = travellers.people[slot]
-                if budget > 0 and ((person.asks and step >= person.retry) or person.query is not None):
-                    self.plan(moment, row, slot, budget)
-                    self._when[slot] = self._blocked_when(moment, chart, row, slot, moving)
-
-    def _is_busy(self, person: Traveller, step: int) -> bool:
-        return person.query is not None or len(person.marked) > 0 or (person.asks and step >= person.retry)
-
-    def _blocked_legs(self, moment: Moment, chart: Chart, rows: Rows, slots: Rows, moving: Moving) -> Rows:
-        """The first leg of each path that is blocked, -1 for none."""
-        leg, when = np.full(len(rows), -1), np.full(len(rows), np.inf)
-        if len(moving.radius):
-            state, travellers, tests = moment.state, self._travellers, np.zeros(len(rows), dtype=np.int64)
-            find_blocked_legs(rows, slots, state.position, state.desired_speed, chart.space.radius, _SLACK,
-                              travellers.way, travellers.count, travellers.index, moving, self.predict,
-                              float(self.horizon), leg, when, tests)  # fmt: skip
-            self.spent["path tests"] += int(tests.sum())
-            self._when[slots] = when
-        return leg
-
-    def _blocked_when(self, moment: Moment, chart: Chart, row: int, slot: int, moving: Moving) -> float:
-        rows, slots = np.array([row]), np.array([slot])
-        self._blocked_legs(moment, chart, rows, slots, moving)
-        return float(self._when[slot])
-
-    def adjust(self, moment: Moment, chart: Chart, rows: Rows, slots: Rows, aim: Rows, status: Rows) -> None:
-        """Whoever would soon walk into something stands, unless it would be run into where it stands."""
-        near = np.flatnonzero((status == ON_PATH) & (self._when[slots] < _TOO_NEAR))
-        if len(near):
-            moving = chart.space.moving()
-            capsules = capsules_of(moving, 0.0, _TOO_NEAR if self.predict else 0.0, slack=_SLACK)
-            here = moment.state.position[rows[near]]
-            run_into = blocked_by_capsules(here, here, chart.space.radius, capsules)
-            status[near[~run_into]] = HELD
+        person, path = travellers.people[slot], travellers.people[slot].path
+        if len(person.jams) and (person.jams[:, -1] <= step).any():
+            person.jams = person.jams[person.jams[:, -1] > step]
+        if travellers.weight[slot] > travellers.allowed[slot] > 0.0:
+            self._is_late(moment, row, slot)
+        self._lift_marks(moment, person)
+        budget, used = self.parameters.budget, 0
+        if travellers.leg[slot] < 0:
+            person.rejoining = None
+        elif person.path is not None and person.query is None and not person.asks:
+            used = self._spend(slot, self.mend(moment, row, slot, budget))
+        if person.query is not None or person.checks or (person.asks and step >= person.retry):
+            self._spend(slot, self.plan(moment, row, slot, budget - used))
+        if person.path is not path:
+            self._watch(moment, person.radius, np.array([row]), np.array([slot]))
 
     # Marks ------------------------------------------------------------------------------------------------------
 
-    def blocked_edges(self, chart: Chart, person: Traveller, moment: Moment) -> NDArray[np.uint8]:
-        blocked = super().blocked_edges(chart, person, moment)
-        blocked[person.marked[person.marked < len(blocked)]] = 1
+    def blocked_edges(self, chart: Chart, person: Traveller) -> NDArray[np.uint8]:
+        blocked = super().blocked_edges(chart, person)
+        blocked[person.marked] = 1
         if len(person.jams):
             ends = chart.graph.nodes[chart.graph.edges]
             blocked |= near_any(ends[:, 0], ends[:, 1], person.jams).astype(np.uint8)
         return blocked
 
-    def _mark(self, person: Traveller, chart: Chart, until: float, moving: Moving) -> None:
+    def _swept(self, person: Traveller, edges: NDArray[np.int64], until: float) -> NDArray[np.bool_]:
+        """Which edges of a traveller's chart something is on within a span of time [s]."""
+        graph = self.chart_of(person).graph
+        self.spent["path tests"] += len(edges)
+        return edges_swept(edges, graph.edges, graph.nodes, person.radius, Span(0.0, until, _SLACK),
+                           self.seen(person.radius))  # fmt: skip
+
+    def _mark(self, person: Traveller, until: float) -> None:
         """Mark the edges that the path was found through and that something is on within a span of time [s]."""
         assert person.path is not None
-        pairs = zip(person.path.nodes[:-1].tolist(), person.path.nodes[1:].tolist(), strict=True)
-        edges = np.array([chart.graph.edge_between(a, b) for a, b in pairs], dtype=np.int64)
-        edges = edges[edges >= 0]
-        places = chart.graph.nodes[chart.graph.edges[edges]]
-        capsules = capsules_of(moving, 0.0, until, slack=_SLACK)
-        blocked = blocked_by_capsules(places[:, 0], places[:, 1], chart.space.radius, capsules)
-        self.spent["path tests"] += len(edges)
-        person.marked = np.union1d(person.marked, edges[blocked])
+        edges = self.chart_of(person).graph.edges_along(person.path.nodes)
+        found = edges[self._swept(person, edges, until)]
+        if len(found):
+            person.marked = np.unique(np.concatenate([person.marked, found]))
 
-    def _lift_marks(self, person: Traveller, chart: Chart, moving: Moving) -> None:
+    def _lift_marks(self, moment: Moment, person: Traveller) -> None:
         """Lift the marks of edges that nothing is on any more."""
-        if not len(person.marked):
-            return
-        known = person.marked[person.marked < len(chart.graph.edges)]
-        places = chart.graph.nodes[chart.graph.edges[known]]
-        capsules = capsules_of(moving, 0.0, 0.5 * self.horizon if self.predict else 0.0, slack=_SLACK)
-        still = blocked_by_capsules(places[:, 0], places[:, 1], chart.space.radius, capsules)
-        self.spent["path tests"] += len(known)
-        person.marked = known[still]
-        if not still.all() and person.path is None:
-            person.retry = 0
+        if len(person.marked):
+            person.review = moment.step + math.ceil(_REVIEW / moment.dt)
+            still = self._swept(person, person.marked, 0.5 * self.parameters.horizon)
+            if not still.all():
+                person.marked = person.marked[still]
+                if person.path is None:
+                    person.retry = 0
 
     # Mending ----------------------------------------------------------------------------------------------------
 
-    def _mend(self, moment: Moment, chart: Chart, row: int, slot: int, leg: int, moving: Moving, budget: int) -> int:
-        """Mend the leg of a path that is blocked; returns what is left of the budget."""
-        travellers, step = self._travellers, moment.step
-        person = travellers.people[slot]
-        if person.path is None or person.query is not None:
-            return budget
-        if self.repair == "rebuild":
-            return self._rebuild(moment, chart, row, slot, moving, budget)
-        if person.rejoining is None and step < person.retry:
-            return budget
+    def mend(self, moment: Moment, row: int, slot: int, budget: int) -> int:
+        """Mend the first leg of a path that is blocked, with at most so many units; returns how many it were."""
+        person = self._travellers.people[slot]
         if person.rejoining is None:
-            self._mark(person, chart, self._span(moment, row, slot, leg, leg)[1], moving)
-            self._begin_rejoining(moment, chart, row, slot, leg, moving)
-        return self._go_on_rejoining(moment, chart, row, slot, moving, budget)
+            if moment.step < person.retry:
+                return 0
+            self._begin_rejoining(moment, row, slot)
+        return self._go_on_rejoining(moment, row, slot, budget)
 
-    def _span(self, moment: Moment, row: int, slot: int, leg: int, to: int) -> tuple[float, float]:
-        """When a traveller is between the beginning of one leg and the end of another, in seconds from now."""
-        travellers, state = self._travellers, moment.state
-        way = travellers.way[slot]
-        points = np.vstack([state.position[row][None], way[int(travellers.index[slot]) : to + 1]])
-        marks = np.concatenate([[0.0], np.cumsum(np.linalg.norm(np.diff(points, axis=0), axis=1))])
-        marks /= max(float(state.desired_speed[row]), 1e-9)
-        if not self.predict:
-            return 0.0, 0.0
-        since = float(marks[max(leg - int(travellers.index[slot]), 0)])
-        return min(since, self.horizon), min(max(float(marks[-1]), since), since + self.horizon)
-
-    def _begin_rejoining(self, moment: Moment, chart: Chart, row: int, slot: int, leg: int, moving: Moving) -> None:
+    def _begin_rejoining(self, moment: Moment, row: int, slot: int) -> None:
         """Begin an RRT from the point before the blocked leg to the first point behind it that is not occupied."""
-        travellers, person = self._travellers, self._travellers.people[slot]
-        count, index = int(travellers.count[slot]), int(travellers.index[slot])
-        way = travellers.way[slot]
-        to = leg
-        while to < count - 1:
-            capsules = capsules_of(moving, *self._span(moment, row, slot, to, to), slack=_WIDER)
-            if not blocked_by_capsules(way[to : to + 1], way[to : to + 1], chart.space.radius, capsules)[0]:
-                break
-            to += 1
-        since = self._span(moment, row, slot, leg, to)[0]
-        begin = moment.state.position[row] if leg == index else way[leg - 1]
-        person.rejoining = begin_rejoining(begin, way[to], radius=chart.space.radius, number=moment.step, leg=leg,
-                                           to=to, since=since)  # fmt: skip
+        travellers, state = self._travellers, moment.state
+        person, way = travellers.people[slot], travellers.way[slot]
+        index, leg = int(travellers.index[slot]), int(travellers.leg[slot])
+        here = state.position[row]
+        speed = max(float(state.desired_speed[row]), 1e-9)
+        to, since, until = find_repair(here[0], here[1], float(here[2]) if self.dim == 3 else 0.0, speed, person.radius,
+                                       _WIDER, way, int(travellers.count[slot]), index, leg,
+                                       self._seen_by(person.radius).avoided, self.parameters.horizon)  # fmt: skip
+        self._mark(person, until)
+        ends = np.stack([here if leg == index else way[leg - 1], way[to]])
+        solid = self.solid_of(person.radius, self.shut_for(person))
+        room = self.space_of(person.radius).room_at(ends, solid)
+        person.rejoining = begin_rejoining(ends, room, radius=person.radius, number=moment.step, leg=leg, to=to,
+                                           since=since)  # fmt: skip
         self.spent["rejoinings"] += 1
 
-    def _go_on_rejoining(self, moment: Moment, chart: Chart, row: int, slot: int, moving: Moving, budget: int) -> int:
+    def _go_on_rejoining(self, moment: Moment, row: int, slot: int, budget: int) -> int:
         travellers, person = self._travellers, self._travellers.people[slot]
         rejoining = person.rejoining
         assert rejoining is not None
         if rejoining.to >= travellers.count[slot] or rejoining.leg < travellers.index[slot]:
             person.rejoining = None  # the traveller has walked on
-            return budget
-        solid = self.solid_of(chart, self._shut_for(person))
-        room = np.minimum(chart.space.radius, chart.space.clearance(rejoining.trees.place[:2], solid))
-        seen = moving if self.predict else moving._replace(velocity=np.zeros_like(moving.velocity))
-        repair = Repair(
-            radius=chart.space.radius, first=float(room[0]), last=float(room[1]),
-            speed=float(moment.state.desired_speed[row]), slack=_WIDER,
-            passed=(moment.step - rejoining.number) * moment.dt, horizon=self.horizon if self.predict else np.inf,
-            solid=solid, moving=seen,
+            return 0
+        solid = self.solid_of(person.radius, self.shut_for(person))
+        going = Going(
+            radius=person.radius, first=rejoining.first, last=rejoining.last,
+            speed=max(float(moment.state.desired_speed[row]), 1e-9), slack=_WIDER,
+            passed=(moment.step - rejoining.number) * moment.dt, horizon=self.parameters.horizon,
         )  # fmt: skip
+        repair = Repair(going, solid, self._seen_by(person.radius).avoided)
         key = random_key(moment.seed, "rejoining")
         status, tests = go_on_rejoining(rejoining, repair, key=key, agent=person.id, most=budget)
-        self.spent["units"] += tests
         self.spent["rejoin tests"] += tests
         if status == FOUND:
-            points = shortened_repair(joined_points(rejoining), float(rejoining.trees.time[0]), repair)
-            self._splice(moment, slot, points)
-            self._when[slot] = self._blocked_when(moment, chart, row, slot, moving)
+            self._splice(slot)
             self.spent["rejoined"] += 1
         elif status != RUNNING:
-            self._ask_around(moment, chart, slot, moving)
-        return budget - tests
+            self._ask_around(moment, slot)
+        return tests
 
-    def _splice(self, moment: Moment, slot: int, points: Floats) -> None:
+    def _splice(self, slot: int) -> None:
         """Put the points of a repair in the place of the blocked legs."""
         travellers, person = self._travellers, self._travellers.people[slot]
         rejoining, path = person.rejoining, person.path
-        assert rejoining is not None
+        assert rejoining is not None and rejoining.shortening is not None  # noqa: PT018
         assert path is not None
-        index, leg, to = int(travellers.index[slot]), rejoining.leg, rejoining.to
+        index, leg, to, points = int(travellers.index[slot]), rejoining.leg, rejoining.to, rejoining.shortening.points
         way = travellers.way[slot, : int(travellers.count[slot])]
         # On the current leg the repair begins where the traveller is; that becomes the point before.
         before = way[: leg - 1] if leg == index else way[:leg]
         middle = points[:-1] if leg == index else points[1:-1]
-        new = np.vstack([before, middle, way[to:]])
-        person.path, person.rejoining, person.asks = None, None, False
-        made = Path(points=new, nodes=path.nodes)
+        person.rejoining, person.asks = None, False
+        made = Path(points=np.vstack([before, middle, way[to:]]), nodes=path.nodes)
         travellers.give(slot, made, reach=float(travellers.reach[slot]), index=index)
 
-    def _ask_around(self, moment: Moment, chart: Chart, slot: int, moving: Moving) -> None:
+    def _ask_around(self, moment: Moment, slot: int) -> None:
         """The ends could not be joined: keep clear of what is between them, and ask for another path.
 
         Nodes are added around the place, of which the roadmap has too few.
         """
         person = self._travellers.people[slot]
-        rejoining = person.rejoining
+        rejoining, chart = person.rejoining, self.chart_of(person)
         assert rejoining is not None
         ends = rejoining.trees.place[:2]
-        self._keep_clear(moment, chart, person, rejoining, moving)
-        person.rejoining, person.asks = None, True
-        person.retry = moment.step + math.ceil(_TRY_AGAIN / moment.dt) * (person.failures > 0)
+        self._keep_clear(moment, person, rejoining)
+        person.rejoining = None
+        person.ask(moment.step + math.ceil(_TRY_AGAIN / moment.dt) * (person.failures > 0))
+        person.around = True
         person.failures += 1
-        if len(chart.graph.nodes) < chart.built + _MOST_ADDED:
-            within = max(float(np.linalg.norm(ends[1] - ends[0])), 6.0 * chart.space.radius)
-            self.spent["units"] += chart.reinforce(_ADDED, around=ends.mean(axis=0), within=within)
-            self.spent["nodes added"] += _ADDED
+        within = max(float(np.linalg.norm(ends[1] - ends[0])), 6.0 * person.radius)
+        self._add_nodes(chart, _ADDED, around=ends.mean(axis=0), within=within)
 
-    def _keep_clear(
-        self, moment: Moment, chart: Chart, person: Traveller, rejoining: Rejoining, moving: Moving
-    ) -> None:
+    def _add_nodes(self, chart: Chart, count: int, *, around: Floats | None = None, within: float = 0.0) -> bool:
+        """Begin to add nodes to a chart, unless it has many already; returns whether they are being added."""
+        if len(chart.graph.nodes) >= chart.built + _MOST_ADDED:
+            return False
+        if chart.reinforce(count, around=around, within=within):
+            self.spent["nodes added"] += count
+        return True
+
+    def _keep_clear(self, moment: Moment, person: Traveller, rejoining: Rejoining) -> None:
         """For a short while, what is in the way counts as a jam where it will be."""
-        begin, end = rejoining.trees.place[:1], rejoining.trees.place[1:2]
-        since = float(rejoining.trees.time[0])
-        capsules = capsules_of(moving, since, since + 0.5 * self.horizon if self.predict else since, slack=_SLACK)
-        until = moment.step + math.ceil(_IN_THE_WAY / moment.dt)
-        for m in range(len(moving.radius)):
-            one = Capsules(capsules.begin[m : m + 1], capsules.end[m : m + 1], capsules.radius[m : m + 1])
-            if blocked_by_capsules(begin, end, chart.space.radius, one)[0]:
-                jam = [*capsules.end[m], float(capsules.radius[m]) + chart.space.radius, until]
-                person.jams = np.vstack([person.jams, [jam]])
+        begin, end = rejoining.trees.place[:2]
+        moving, since = self.seen(person.radius), float(rejoining.trees.time[0])
+        span = Span(since, since + 0.5 * self.parameters.horizon, _SLACK)
+        rows = sweepers_of(begin, end, person.radius, span, moving)
+        places = moving.position[rows] + span.time * moving.velocity[rows]
+        wide = moving.radius[rows] + _SLACK * np.linalg.norm(moving.velocity[rows], axis=1) + person.radius
+        until = np.full(len(rows), moment.step + math.ceil(_IN_THE_WAY / moment.dt))
+        person.jams = np.vstack([person.jams, np.column_stack([places, wide, until])])
 
-    def no_path(self, moment: Moment, row: int, slot: int) -> None:
+    def accepts(self, moment: Moment, slot: int, path: Path) -> bool:
+        """A way around something that moves is taken if that is faster than to wait until it has passed.
+
+        Otherwise a leader among many such things would turn back again and again.
+        """
+        travellers, person = self._travellers, self._travellers.people[slot]
+        old = np.vstack([path.points[:1], travellers.way[slot, travellers.index[slot] : travellers.count[slot]]])
+        if not person.around or person.path is None or not np.array_equal(old[-1], path.points[-1]):
+            return True
+        more = path.length - float(np.linalg.norm(np.diff(old, axis=0), axis=1).sum())
+        row = int(moment.state.row_of(travellers.id[slot : slot + 1])[0])
+        if more <= _WAIT * float(moment.state.desired_speed[row]) or not self._will_pass(slot, old):
+            return True
+        person.asks, person.query, person.around = False, None, False
+        person.retry = moment.step + math.ceil(_TRY_AGAIN / moment.dt)
+        self.spent["waits"] += 1
+        return False
+
+    def _will_pass(self, slot: int, points: Floats) -> bool:
+        """Whether everything on the leg of a path that is blocked moves; `points` begins at the traveller."""
+        travellers, radius = self._travellers, self._travellers.people[slot].radius
+        leg = int(travellers.leg[slot]) - int(travellers.index[slot])
+        if leg < 0:
+            return True
+        moving, span = self.seen(radius), Span(0.0, float(travellers.when[slot]) + _WAIT, _SLACK)
+        return bool((moving.speed[sweepers_of(points[leg], points[leg + 1], radius, span, moving)] > 0.0).all())
+
+    def no_path(self, moment: Moment, slot: int, chart: Chart) -> None:
         """Add nodes to the roadmap, which may lack a way around; after some of that, keep the old path if there is one.
 
         It may become free again before another one does.
         """
         person = self._travellers.people[slot]
-        chart = self.chart_for(moment.state, row, person)
         person.retry = moment.step + math.ceil(_TRY_AGAIN / moment.dt) * min(person.failures, 10)
-        if len(person.jams) and person.failures <= _MORE_NODES and len(chart.graph.nodes) < chart.built + _MOST_ADDED:
-            count = max(chart.built // 4, _ADDED)
-            self.spent["units"] += chart.reinforce(count)
-            self.spent["nodes added"] += count
+        count = max(chart.built // 4, _ADDED)
+        if len(person.jams) and person.failures <= _MORE_NODES and self._add_nodes(chart, count):
             person.retry = moment.step
         elif len(person.jams):
             person.jams, person.retry = person.jams[:0], moment.step  # there is no way around them
         elif person.path is not None:
             person.asks = False
 
-    def _rebuild(self, moment: Moment, chart: Chart, row: int, slot: int, moving: Moving, budget: int) -> int:
-        """The basic method: build the whole roadmap anew around everything as it stands now, and query that."""
-        person = self._travellers.people[slot]
-        if moment.step < person.retry:
-            return budget
-        space = FreeSpace.of(self.world, chart.space.radius, everything=True)
-        new = Chart.of(space, samples=self.samples, neighbours=self.neighbours, sampling=self.sampling, seed=self._seed)
-        self._charts[person.radius, person.place] = new
-        self.spent["rebuilds"] += 1
-        self.spent["rebuild tests"] += new.graph.tests
-        for other in self._travellers.people:
-            if other.path is not None and other.radius == person.radius:
-                # Its nodes were those of the old roadmap.
-                other.path = Path(points=other.path.points, nodes=NO_NUMBERS)
-                other.query = None
-        person.asks, person.retry = True, moment.step
-        return budget
-
     # Traps ------------------------------------------------------------------------------------------------------
 
-    def _look_for_traps(self, moment: Moment, chart: Chart, rows: Rows, slots: Rows) -> None:
+    def _is_late(self, moment: Moment, row: int, slot: int) -> None:
         """Who has not reached its subgoal for too long is trapped: it closes the place to itself, and asks again."""
         travellers, state = self._travellers, moment.state
-        late = (travellers.weight[slots] > travellers.allowed[slots]) & (travellers.allowed[slots] > 0.0)
-        for row, slot in zip(rows[late].tolist(), slots[late].tolist(), strict=True):
-            person = travellers.people[slot]
-            if travellers.count[slot] == 0 or person.query is not None:
-                continue
-            here, to = state.position[row], travellers.way[slot, int(travellers.index[slot])]
-            away = float(np.linalg.norm(to - here))
-            if int(travellers.index[slot]) == int(travellers.count[slot]) - 1 and away <= travellers.reach[slot]:
-                continue
-            # Whatever holds it is right ahead; the jam begins just before it and reaches as far as it sees.
-            reach = 0.5 * max(float(state.sense_radius[row]), 4.0 * chart.space.radius)
-            ahead = here + (to - here) * (reach / max(away, 1e-12))
-            until = moment.step + math.ceil(_JAM_LASTS * float(travellers.patience[slot]) / moment.dt)
-            person.jams = np.vstack([person.jams, [[*ahead, 0.9 * reach, until]]])
-            person.asks, person.retry, person.rejoining = True, moment.step, None
-            travellers.weight[slot] = 0.0
-            self.spent["traps"] += 1
-        for slot in slots.tolist():
-            person = travellers.people[slot]
-            if len(person.jams) and (person.jams[:, -1] <= moment.step).any():
-                person.jams = person.jams[person.jams[:, -1] > moment.step]
+        person = travellers.people[slot]
+        if travellers.count[slot] == 0 or person.query is not None:
+            return
+        here, to = state.position[row], travellers.way[slot, int(travellers.index[slot])]
+        away = float(np.linalg.norm(to - here))
+        if int(travellers.index[slot]) == int(travellers.count[slot]) - 1 and away <= travellers.reach[slot]:
+            return
+        # Whatever holds it is right ahead; the jam begins just before it and reaches as far as it sees.
+        reach = 0.5 * max(float(state.sense_radius[row]), 4.0 * person.radius)
+        ahead = here + (to - here) * (reach / max(away, 1e-12))
+        until = moment.step + math.ceil(_JAM_LASTS * float(travellers.patience[slot]) / moment.dt)
+        person.jams = np.vstack([person.jams, [[*ahead, 0.9 * reach, until]]])
+        person.ask(moment.step)
+        person.rejoining = None
+        travellers.weight[slot] = 0.0
+        self.spent["traps"] += 1

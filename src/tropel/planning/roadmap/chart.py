@@ -7,34 +7,33 @@ nearest nodes that a body can go to; near a wall it may be nearer to it there th
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tropel.planning.roadmap.building import add_nodes, build_graph, join_components
-from tropel.planning.roadmap.graph import (
-    FOUND,
-    NO_PATH,
-    RUNNING,
-    Graph,
-    Search,
-    begin_search,
-    found_path,
-    go_on_searching,
-)
+from tropel._kernels.philox import random_key
+from tropel.planning.roadmap.building import Growth, begin_growth, empty_graph
+from tropel.planning.roadmap.graph import FOUND, RUNNING, Graph, Search, begin_search, found_path, go_on_searching
 from tropel.planning.roadmap.places import GoalPlace
-from tropel.planning.roadmap.space import FreeSpace
-from tropel.planning.roadmap.sweeps import Solid, shortened, sweeps_blocked_each
+from tropel.planning.roadmap.shortening import Going, Shortening
+from tropel.planning.roadmap.space import FreeSpace, no_motion
+from tropel.planning.roadmap.sweeps import Solid, sweeps_blocked_each
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 #: Nodes that a start or goal is joined to: the nearest ones in reach, among so many, and then among more.
 _NEAR, _JOINED = (16, 64), 6
-#: Paths are cut short so often between points along them, and then have so many points.
-_TIGHTER, _POINTS = 2, 40
+#: The least budget of a step: enough for any part of the work that is not divided.
+LEAST_BUDGET = 100
+UNLIMITED = 1 << 40
+#: Paths are cut short so often between points along them, after once between their nodes.
+_TIGHTER = 2
+#: Places of goals whose nodes are remembered.
+_REMEMBERED = 256
 #: So close to a start or goal, in radii, a body may be nearer to a wall than elsewhere.
 _CLOSE = 2.0
 
@@ -72,24 +71,52 @@ def near_any(begin: Floats, end: Floats, jams: Floats) -> NDArray[np.bool_]:
     return near
 
 
-def _resampled(points: Floats) -> Floats:
-    """A path with points all along it; its own corners are among them."""
-    length = np.linalg.norm(np.diff(points, axis=0), axis=1)
-    apart = max(float(length.sum()) / _POINTS, 1e-12)
-    legs = [
-        begin + np.linspace(0.0, 1.0, max(math.ceil(long / apart), 1), endpoint=False)[:, None] * (end - begin)
-        for begin, end, long in zip(points[:-1], points[1:], length.tolist(), strict=True)
-    ]
-    return np.vstack([*legs, points[-1:]])
+def _leavable(jams: Floats, point: Floats) -> Floats:
+    """Jams as they are for somebody at a point: whoever is in one may leave it, but not go farther in."""
+    seen = jams.copy()
+    away = np.linalg.norm(jams[:, : len(point)] - point, axis=1)
+    seen[:, len(point)] = np.minimum(jams[:, len(point)], 0.999 * away)
+    return seen
 
 
 @dataclass(eq=False, kw_only=True)
 class Query:
-    """A search that may go on in a later step."""
+    """A search for a path that may go on in a later step: joining the goal, searching, and cutting the path short."""
 
-    search: Search
     start: Floats
-    which: Ints  #: (V,) the point of the goal that each node is joined to
+    goal: Floats  #: (P, dim) the places it may end at
+    blocked: NDArray[np.uint8]  #: (E,) edges that must not be used
+    jams: Floats  #: (J, dim + 2) the first leg keeps clear of these, rows of a place and a radius [m]
+    smooth: bool  #: whether the path is cut short
+    to_goal: Floats  #: (V,) from a node straight to the goal [m]; infinite where the goal is not in reach
+    which: Ints  #: (V,) the place of the goal that each node is joined to
+    joined: int = 0  #: places of the goal that nodes have been joined to
+    search: Search | None = None
+    nodes: Ints = field(default_factory=lambda: np.empty(0, dtype=np.int64))  #: of the path, once there is one
+    shortening: Shortening | None = None
+
+    def record(self) -> dict[str, NDArray[Any]]:
+        stored = {name: getattr(self, name) for name in _QUERY_ARRAYS}
+        stored["numbers"] = np.array([self.smooth, self.joined])
+        if self.search is not None:
+            stored |= {f"search_{name}": array for name, array in self.search._asdict().items()}
+        if self.shortening is not None:
+            stored |= {f"short_{name}": array for name, array in self.shortening.record().items()}
+        return stored
+
+    @classmethod
+    def of(cls, stored: Mapping[str, NDArray[Any]]) -> Query:
+        smooth, joined = (int(number) for number in stored["numbers"])
+        arrays: dict[str, Any] = {name: stored[name] for name in _QUERY_ARRAYS}
+        made = cls(**arrays, smooth=bool(smooth), joined=joined)
+        if "search_cost" in stored:
+            made.search = Search(*(stored[f"search_{name}"] for name in Search._fields))
+        if "short_points" in stored:
+            made.shortening = Shortening.of({name: stored[f"short_{name}"] for name in Shortening.names()})
+        return made
+
+
+_QUERY_ARRAYS = ("start", "goal", "blocked", "jams", "to_goal", "which", "nodes")
 
 
 @dataclass(eq=False, kw_only=True)
@@ -102,33 +129,59 @@ class Chart:
     sampling: str
     samples: int
     seed: int
-    built: int = 0  #: nodes when it was built
-    work: int = 0  #: segments tested and nodes expanded in queries
+    built: int = 0  #: nodes when it was built; 0 while it is being built
+    growing: Growth | None = None  #: nodes that are being added
     _tree: tuple[int, Any] | None = field(default=None, repr=False)
-    _joined: dict[bytes, tuple[Floats, Ints]] = field(default_factory=dict, repr=False)
+    _joined: dict[bytes, tuple[Ints, Floats, int]] = field(default_factory=dict, repr=False)
+
+    @classmethod
+    def begin(
+        cls,
+        space: FreeSpace,
+        *,
+        samples: int,
+        neighbours: int,
+        sampling: str,
+        seed: int,
+        given: Floats | None = None,
+    ) -> Chart:
+        """A chart of a free space without nodes; it grows by samples, and by given nodes."""
+        growing = begin_growth(space, samples=samples, neighbours=neighbours, sampling=sampling,
+                               key=random_key(seed, "roadmap"), given=given)  # fmt: skip
+        return cls(space=space, graph=empty_graph(space.dim), neighbours=neighbours, sampling=sampling, samples=samples,
+                   seed=seed, growing=growing)  # fmt: skip
 
     @classmethod
     def of(cls, space: FreeSpace, *, samples: int, neighbours: int, sampling: str, seed: int) -> Chart:
         """Build the chart of a free space."""
-        graph = build_graph(space, samples=samples, neighbours=neighbours, sampling=sampling, seed=seed)
-        return cls(space=space, graph=graph, neighbours=neighbours, sampling=sampling, samples=samples, seed=seed,
-                   built=len(graph.nodes))  # fmt: skip
+        made = cls.begin(space, samples=samples, neighbours=neighbours, sampling=sampling, seed=seed)
+        made.grow(UNLIMITED)
+        return made
 
-    def reinforce(self, count: int, *, around: Floats | None = None, within: float = 0.0) -> int:
-        """Add nodes: anywhere that is hard to sample, or within a distance of a place; returns the tests it took."""
-        from tropel._kernels.philox import random_key
-        from tropel.planning.roadmap.sampling import free_samples
+    def grow(self, most: int) -> int:
+        """Go on adding nodes with at most so many units of work; returns how many it were."""
+        if self.growing is None:
+            return 0
+        used = self.growing.go_on(self.space, self.graph, most)
+        if self.growing.done:
+            self.growing = None
+            self.built = self.built or len(self.graph.nodes)
+            self._joined.clear()
+        return used
 
-        first = len(self.graph.nodes)
-        sampling = self.sampling if around is None else "uniform"
+    def reinforce(self, count: int, *, around: Floats | None = None, within: float = 0.0) -> bool:
+        """Begin to add nodes: anywhere that is hard to sample, or within a distance of a place.
+
+        Returns whether it begins: not while other nodes are being added.
+        """
+        if self.growing is not None:
+            return False
         space = self.space if around is None else self.space.near(around, within)
-        key = random_key(self.seed, f"roadmap nodes {first}")
-        nodes = free_samples(space, count, sampling=sampling, key=key)
-        tests = add_nodes(self.space, self.graph, nodes, self.neighbours)
-        if around is None:
-            join_components(self.space, self.graph, self.neighbours)
-        self._joined.clear()
-        return tests + count
+        self.growing = begin_growth(
+            space, samples=count, neighbours=self.neighbours, sampling=self.sampling if around is None else "uniform",
+            key=random_key(self.seed, f"roadmap nodes {len(self.graph.nodes)}"), joins=around is None,
+        )  # fmt: skip
+        return True
 
     def edges_behind(self, shut: NDArray[np.bool_]) -> NDArray[np.uint8]:
         """(E,) which edges lead through a shut door."""
@@ -140,75 +193,100 @@ class Chart:
 
     # Queries ----------------------------------------------------------------------------------------------------
 
-    def begin(
+    def begin_query(
         self,
         start: Floats,
         place: GoalPlace,
         solid: Solid,
         blocked: NDArray[np.uint8],
         *,
-        straight: bool = True,
+        smooth: bool,
         jams: Floats | None = None,
-    ) -> Query | Path:
-        """Begin a query, or return the path at once if the goal can be walked to straight.
+    ) -> tuple[Query | Path, int]:
+        """A query, or the path at once if the goal can be walked to straight; and the work it took."""
+        used, around = 0, np.empty((0, self.space.dim + 2)) if jams is None else jams
+        if not len(around):
+            path, used = self._straight(start, place, solid)
+            if path is not None:
+                return path, used
+        count = len(self.graph.nodes)
+        return Query(start=start.copy(), goal=place.points.copy(), blocked=blocked, jams=around, smooth=smooth,
+                     to_goal=np.full(count, np.inf), which=np.zeros(count, dtype=np.int64)), used  # fmt: skip
 
-        The first leg keeps clear of `jams`, rows of a place and a radius [m].
+    def is_of_old(self, query: Query) -> bool:
+        """Whether nodes or edges were added since a query began, so that it has to begin again."""
+        return len(query.to_goal) != len(self.graph.nodes) or len(query.blocked) != len(self.graph.edges)
+
+    def go_on(self, query: Query, solid: Solid, most: int) -> tuple[int, int]:
+        """Go on with at most so many units of work: how it stands (RUNNING, FOUND or NO_PATH), and the work it took."""
+        used = 0
+        if query.search is None:
+            used = self._join_goal(query, solid, most)
+            if query.joined < len(query.goal) or most - used < _NEAR[-1]:
+                return RUNNING, used
+            room = min(self.space.radius, float(self.space.clearance(query.start[None], solid)[0]))
+            first, cost, tests = self._links(query.start, room, solid, query.jams)
+            used += tests
+            query.search = begin_search(self.graph, first=first, cost=cost, to_goal=query.to_goal, goal=query.goal,
+                                        blocked=query.blocked)  # fmt: skip
+        if query.shortening is None:
+            status, tests = go_on_searching(self.graph, query.search, most - used)
+            used += tests
+            if status != FOUND:
+                return status, used
+            query.nodes = found_path(query.search)
+            query.shortening = Shortening.begin(self._inner_points(query, solid)[1],
+                                                turns=_TIGHTER + 1 if query.smooth else 0)  # fmt: skip
+        going = Going(radius=self.space.radius, first=self.space.radius, last=self.space.radius)
+        used += query.shortening.go_on(going, solid, no_motion(self.space.dim), most - used)
+        return FOUND if query.shortening.done else RUNNING, used
+
+    def _join_goal(self, query: Query, solid: Solid, most: int) -> int:
+        """Join places of the goal to the nodes around them; returns the work it took."""
+        used = 0
+        while query.joined < len(query.goal) and most - used >= _NEAR[-1]:
+            nodes, away, tests = self._links_of_goal(query.goal[query.joined], solid)
+            nearer = away < query.to_goal[nodes]
+            query.to_goal[nodes[nearer]], query.which[nodes[nearer]] = away[nearer], query.joined
+            query.joined += 1
+            used += tests
+        return used
+
+    def _inner_points(self, query: Query, solid: Solid) -> tuple[Floats, Floats, Floats]:
+        """The points of the path that a query has found: first one, inner ones, last one.
+
+        Near a wall, where the whole radius does not fit, the first and the last leg are not cut short.
         """
-        room = min(self.space.radius, float(self.space.clearance(start[None], solid)[0]))
-        if straight and (path := self._straight(start, room, place, solid)) is not None:
-            return path
-        to_goal, which = self._goal_links(place, solid)
-        first, cost = self._links(start, room, solid, jams)
-        search = begin_search(self.graph, first=first, cost=cost, to_goal=to_goal, goal=place.points, blocked=blocked)
-        return Query(search=search, start=start.copy(), which=which)
+        goal = query.goal[query.which[query.nodes[-1]]]
+        points = np.vstack([query.start[None], self.graph.nodes[query.nodes], goal[None]])
+        near = self.space.clearance(points[[0, -1]], solid) < self.space.radius
+        first, last = int(near[0]), len(points) - int(near[1])
+        return points[:first], points[first:last], points[last:]
 
-    def go_on(self, query: Query, most: int) -> tuple[int, int]:
-        """Search on, expanding at most this many nodes: how it stands, and the work it took."""
-        if len(query.search.to_goal) != len(self.graph.nodes) or len(query.search.blocked) != len(self.graph.edges):
-            return NO_PATH, 0  # nodes were added meanwhile: the caller begins again
-        status, work = go_on_searching(self.graph, query.search, most)
-        self.work += work
-        return status, work
-
-    def finish(self, query: Query, place: GoalPlace, solid: Solid, *, smooth: bool) -> Path:
+    def found(self, query: Query, solid: Solid) -> Path:
         """The path that a query has found."""
-        nodes = found_path(query.search)
-        goal = place.points[min(int(query.which[nodes[-1]]), len(place.points) - 1)]
-        return self.path_through(query.start, nodes, goal, solid, smooth=smooth)
+        assert query.shortening is not None
+        first, _, last = self._inner_points(query, solid)
+        return Path(points=np.vstack([first, query.shortening.points, last]), nodes=query.nodes)
 
-    def path_through(self, start: Floats, nodes: Ints, goal: Floats, solid: Solid, *, smooth: bool) -> Path:
-        """The path from a start through nodes to a goal, cut short if it is to be smooth.
+    def path_to(self, start: Floats, place: GoalPlace, solid: Solid, blocked: NDArray[np.uint8]) -> Path | None:
+        """The path to a place, whatever work it takes; None if there is none."""
+        begun, _ = self.begin_query(start, place, solid, blocked, smooth=True)
+        if isinstance(begun, Path):
+            return begun
+        return self.found(begun, solid) if self.go_on(begun, solid, UNLIMITED)[0] == FOUND else None
 
-        It is cut short between its nodes, and then between points all along it, which lets it hug corners.
-        """
-        points = np.vstack([start[None], self.graph.nodes[nodes], goal[None]])
-        if smooth:
-            # Near a wall, where the whole radius does not fit, the first and the last leg stay as they are.
-            near = self.space.clearance(points[[0, -1]], solid) < self.space.radius
-            first, last = int(near[0]), len(points) - int(near[1])
-            points = np.vstack([points[:first], self._tightened(points[first:last], solid), points[last:]])
-        return Path(points=points, nodes=nodes)
-
-    def _tightened(self, points: Floats, solid: Solid) -> Floats:
-        radius = np.full(_POINTS * 4 + len(points), self.space.radius)
-        for turn in range(_TIGHTER + 1 if len(points) > 1 else 0):
-            points = points if turn == 0 else _resampled(points)
-            kept, tests = shortened(points, radius[: len(points)], solid)
-            points = points[kept]
-            self.work += tests
-        return points
-
-    def _straight(self, start: Floats, room: float, place: GoalPlace, solid: Solid) -> Path | None:
+    def _straight(self, start: Floats, place: GoalPlace, solid: Solid) -> tuple[Path | None, int]:
+        room = min(self.space.radius, float(self.space.clearance(start[None], solid)[0]))
         away = np.linalg.norm(place.points - start, axis=1)
         near = np.argsort(away, kind="stable")[:4]
         clear = self.space.clearance(place.points[near], solid)
         begin = np.repeat(start[None], len(near), axis=0)
         blocked = self._blocked(begin, place.points[near], np.full(len(near), room), clear, solid)
-        self.work += len(near)
         for k in near[~blocked & (clear > 0.0)][:1]:
             points = np.vstack([start[None], place.points[k][None]])
-            return Path(points=points, nodes=np.empty(0, dtype=np.int64))
-        return None
+            return Path(points=points, nodes=np.empty(0, dtype=np.int64)), len(near)
+        return None, len(near)
 
     def _blocked(self, begin: Floats, end: Floats, first: Floats, last: Floats, solid: Solid) -> NDArray[np.bool_]:
         """Which segments are blocked, for bodies that may be nearer to a wall close to its beginning and its end."""
@@ -226,8 +304,8 @@ class Chart:
         away, near = self._tree[1].query(point, k=min(count, len(self.graph.nodes)))
         return np.atleast_1d(away), np.atleast_1d(near).astype(np.int64)
 
-    def _links(self, point: Floats, room: float, solid: Solid, jams: Floats | None = None) -> tuple[Ints, Floats]:
-        """The nearest nodes that a body at a point can go to, clear of jams, and how far they are."""
+    def _links(self, point: Floats, room: float, solid: Solid, jams: Floats) -> tuple[Ints, Floats, int]:
+        """The nearest nodes that a body at a point can go to, clear of jams, how far they are, and the work it took."""
         tried = 0
         for count in _NEAR:
             away, near = self._nearest(point, count)
@@ -235,31 +313,26 @@ class Chart:
             begin = np.repeat(point[None], len(near), axis=0)
             whole = np.full(len(near), self.space.radius)
             free = ~self._blocked(begin, self.graph.nodes[near], np.full(len(near), room), whole, solid)
-            if jams is not None and len(jams):
-                free &= ~near_any(begin, self.graph.nodes[near], jams)
+            if len(jams):
+                free &= ~near_any(begin, self.graph.nodes[near], _leavable(jams, point))
             tried += len(near)
-            self.work += len(near)
             if free.any():
-                return near[free][:_JOINED], away[free][:_JOINED]
-        return np.empty(0, dtype=np.int64), np.empty(0)
+                return near[free][:_JOINED], away[free][:_JOINED], tried
+        return np.empty(0, dtype=np.int64), np.empty(0), tried
 
-    def _goal_links(self, place: GoalPlace, solid: Solid) -> tuple[Floats, Ints]:
-        """For each node how far it is straight to the goal, and to which of its points."""
-        key = place.points.tobytes() + solid.walls.blocking.tobytes()
+    def _links_of_goal(self, point: Floats, solid: Solid) -> tuple[Ints, Floats, int]:
+        """The same for a place of a goal.
+
+        They are remembered, and the work is still counted: after a resume they are not.
+        """
+        key = point.tobytes() + solid.walls.blocking.tobytes()
         if key not in self._joined:
-            if len(self._joined) > 256:
+            if len(self._joined) > _REMEMBERED:
                 self._joined.clear()
-            to_goal = np.full(len(self.graph.nodes), np.inf)
-            which = np.zeros(len(self.graph.nodes), dtype=np.int64)
-            room = self.space.clearance(place.points, solid)
-            work = self.work
-            for k in np.flatnonzero(room > 0.0):
-                nodes, away = self._links(place.points[k], float(room[k]), solid)
-                nearer = away < to_goal[nodes]
-                to_goal[nodes[nearer]], which[nodes[nearer]] = away[nearer], k
-            # What is remembered must not count: after a resume it is not remembered.
-            self.work = work
-            self._joined[key] = (to_goal, which)
+            room = float(self.space.clearance(point[None], solid)[0])
+            nothing = np.empty(0, dtype=np.int64), np.empty(0), 0
+            jams = np.empty((0, self.space.dim + 2))
+            self._joined[key] = self._links(point, room, solid, jams) if room > 0.0 else nothing
         return self._joined[key]
 
     # What is not connected --------------------------------------------------------------------------------------
@@ -273,8 +346,8 @@ class Chart:
         if not (room[1:] > 0.0).any():
             return f"{place.name} is in a wall or obstacle"
         ends = [
-            self._links(start, float(room[0]), solid)[0],
-            np.flatnonzero(np.isfinite(self._goal_links(place, solid)[0])),
+            self._links(start, float(room[0]), solid, np.empty((0, self.space.dim + 2)))[0],
+            np.concatenate([self._links_of_goal(point, solid)[0] for point in place.points]),
         ]
         said = [self._component(label, nodes) for nodes in ends]
         return (
@@ -289,6 +362,3 @@ class Chart:
         middle = self.graph.nodes[own].mean(axis=0)
         at = ", ".join(f"{c:.3g}" for c in middle)
         return f"component {int(label[nodes[0]]) + 1} ({int(own.sum())} nodes around ({at}))"
-
-
-__all__ = ["FOUND", "NO_PATH", "RUNNING", "Chart", "Path", "Query", "rounded_radius"]

@@ -86,6 +86,23 @@ class Graph:
         found = np.flatnonzero(links.to[here] == other)
         return int(links.edge[here][found[0]]) if len(found) else -1
 
+    def edges_along(self, nodes: Ints) -> Ints:
+        """The numbers of the edges between nodes that follow each other, where there is one."""
+        out = np.empty(max(len(nodes) - 1, 0), dtype=np.int64)
+        return out[: _edges_along(np.ascontiguousarray(nodes), self.links, out)]
+
+
+@kernel
+def _edges_along(nodes, links, out):
+    found = 0
+    for k in range(nodes.size - 1):
+        for link in range(links.start[nodes[k]], links.start[nodes[k] + 1]):
+            if links.to[link] == nodes[k + 1]:
+                out[found] = links.edge[link]
+                found += 1
+                break
+    return found
+
 
 class Search(NamedTuple):
     """Everything a search knows, between two calls: nodes of the graph, and behind them the goal."""
@@ -234,3 +251,17 @@ def found_path(search: Search) -> Ints:
         path.append(node)
         node = int(search.came_from[node])
     return np.array(path[::-1], dtype=np.int64)
+
+
+def check_search(search: Search) -> None:
+    """Raise ValueError if the arrays of a search from a file do not fit together."""
+    count, room = len(search.cost), len(search.key)
+    sizes = (search.came_from.shape, search.closed.shape, search.item.shape, search.size.shape, search.to_goal.shape)
+    if sizes != ((count,), (count,), (room,), (2,), (count - 1,)) or search.goal.ndim != 2 or not len(search.goal):
+        raise ValueError("the arrays of a search do not fit together")
+    if room < 2 * len(search.blocked) + 2 * count or not 0 <= search.size[0] <= room:
+        raise ValueError("the heap of a search does not fit")
+    if ((search.item < 0) | (search.item >= count)).any() or (search.came_from < -1).any():
+        raise ValueError("a search has nodes that are not there")
+    if (search.came_from >= count - 1).any() or search.came_from.dtype.kind != "i":
+        raise ValueError("a search has nodes that are not there")

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from tropel.foundation.arguments import PositiveCount, checked_arguments
-from tropel.planning.roadmap.planner import Clearance, RoadmapPlanner
-from tropel.planning.roadmap.sampling import Sampling
+from typing import Any
+
+from tropel.planning.roadmap.parameters import RoadmapParameters
+from tropel.planning.roadmap.planner import RoadmapPlanner
 
 
 class Roadmap(RoadmapPlanner):
@@ -15,16 +16,5 @@ class Roadmap(RoadmapPlanner):
     `budget` is the work per agent and step, in tests of segments. What moves is not avoided: see `AdaptiveRoadmap`.
     """
 
-    @checked_arguments
-    def __init__(
-        self,
-        *,
-        samples: PositiveCount = 300,
-        neighbours: PositiveCount = 6,
-        sampling: Sampling = "mixed",
-        clearance: Clearance = 0.1,
-        smooth: bool = True,
-        budget: PositiveCount = 2000,
-    ) -> None:
-        super().__init__(samples=samples, neighbours=neighbours, sampling=sampling, clearance=clearance, smooth=smooth,
-                         budget=budget)  # fmt: skip
+    def __init__(self, **parameters: Any) -> None:
+        super().__init__(RoadmapParameters(**parameters))

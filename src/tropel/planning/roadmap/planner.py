@@ -1,7 +1,8 @@
-"""What roadmap planners share: charts for bodies of each radius, travellers with their paths, and queries.
+"""What roadmap planners share: travellers with their paths, and queries.
 
-Work is counted in units, one for each segment tested or node expanded. A traveller has a budget of units per step, the
-same on every machine; what is left goes on in the next step. Before the first step there is no budget.
+Work is counted in units, one for each segment tested, node expanded or dart thrown. A traveller has a budget of units
+per step, the same on every machine; what is left goes on in the next step. Before the first step there is no budget.
+In most steps nobody has anything to plan: then two or three kernels do everything.
 """
 
 from __future__ import annotations
@@ -9,33 +10,29 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tropel._kernels.philox import random_key, uniforms
-from tropel.agents.state import NO_GOAL, AgentState, Floats
-from tropel.contracts import Guidance, Moment, Planner, Rows
+from tropel.agents.state import AgentState, Floats
+from tropel.contracts import Guidance, Moment, Rows
 from tropel.contracts.offers import RoadmapPath
-from tropel.errors import CheckpointError, ParameterError, PathError
+from tropel.errors import CheckpointError, PathError
 from tropel.foundation.arguments import LARGEST_LENGTH
-from tropel.foundation.quantities import Quantity
-from tropel.planning.roadmap.chart import FOUND, RUNNING, Chart, Path, rounded_radius
-from tropel.planning.roadmap.following import LOST, follow_paths, towards
-from tropel.planning.roadmap.graph import Graph
-from tropel.planning.roadmap.places import GoalPlace, goal_numbers, place_of_goal, place_of_point
-from tropel.planning.roadmap.sampling import Sampling
+from tropel.planning.roadmap.chart import LEAST_BUDGET, UNLIMITED, Chart, Path
+from tropel.planning.roadmap.chart_keeper import ChartKeeper
+from tropel.planning.roadmap.following import LOST, find_led, follow_paths
+from tropel.planning.roadmap.goals import GoalBook
+from tropel.planning.roadmap.graph import FOUND, RUNNING
+from tropel.planning.roadmap.moving import Span
+from tropel.planning.roadmap.parameters import RoadmapParameters
+from tropel.planning.roadmap.places import GoalPlace
 from tropel.planning.roadmap.shown import edges_of, nodes_of, offered_roadmaps, paths_of
-from tropel.planning.roadmap.space import FreeSpace, Known
-from tropel.planning.roadmap.stored import read_charts, stored_charts
-from tropel.planning.roadmap.sweeps import Solid
+from tropel.planning.roadmap.space import Moving, no_motion
+from tropel.planning.roadmap.stored import check_stored, read_charts, stored_charts
 from tropel.planning.roadmap.travellers import Traveller, Travellers
-from tropel.world import World
-from tropel.world.shapes import Polygonal
-
-#: The distance to walls that bodies keep.
-Clearance = Annotated[float, Quantity(name="clearance", low=0.0, high=LARGEST_LENGTH, unit="m")]
 
 #: Before the run, nodes are added so often, as many as there are, before a goal counts as out of reach.
 _ROUNDS = 3
@@ -43,104 +40,39 @@ _ROUNDS = 3
 _ASK_AGAIN, _LOOK_AGAIN = 1.0, 0.4
 #: A path to a goal that moves is planned again when the goal has moved by this share of its distance.
 _MOVED = 0.2
-_UNLIMITED = 1 << 40
 
 
-class RoadmapPlanner(Planner):
+class RoadmapPlanner(ChartKeeper):
     """What roadmap planners share; see the module."""
 
-    def __init__(
-        self, *, samples: int, neighbours: int, sampling: Sampling, clearance: float, smooth: bool, budget: int
-    ) -> None:
-        self.samples, self.neighbours, self.sampling = int(samples), int(neighbours), sampling
-        self.clearance, self.smooth, self.budget = float(clearance), bool(smooth), int(budget)
+    #: When a path that is about to be blocked is not walked on.
+    hold = Span(0.0, 0.0, 0.0)
+
+    def __init__(self, parameters: RoadmapParameters) -> None:
+        self.parameters = parameters
         self.spent: Counter[str] = Counter()  #: units of work and happenings so far, by kind
         self._begin(2, 0)
 
     def _begin(self, dim: int, seed: int) -> None:
-        self._seed = seed
-        self._charts: dict[tuple[float, int], Chart] = {}
+        super()._begin(dim, seed)
         self._travellers = Travellers(dim)
-        self._places: dict[int, GoalPlace | None] = {}
-        self._goals: Any = None
-        self._points: dict[int, Floats] = {}  #: goals that are points, by number
-        self._shut: NDArray[np.bool_] | None = None
-        self._solids: dict[tuple[int, bytes], Solid] = {}
-        self._world: World | None = None
-        self._rounded: dict[float, float] = {}
+        self._goals = GoalBook()
+        self._shut: NDArray[np.bool_] = np.empty(0, dtype=np.bool_)
+        self._blocking = b""  #: of all walls and doors when doors were last looked at
         self._version = -1  #: of the state when agents that are gone were last looked for
-
-    @property
-    def world(self) -> World:
-        if self._world is None:
-            raise ParameterError("a roadmap belongs to a simulation: build one with it first")
-        return self._world
-
-    @property
-    def dim(self) -> int:
-        return self._travellers.dim
-
-    @property
-    def charts(self) -> dict[tuple[float, int], Chart]:
-        """Roadmaps so far, by the radius that they keep free [m] and the part of the world that they are of."""
-        return self._charts
+        self._alike = False  #: whether all travellers keep the same radius free
 
     @property
     def travellers(self) -> Travellers:
         return self._travellers
 
     @property
-    def parameters(self) -> str:
-        """Everything that changes directions; part of digests. Kinds of roadmaps add their own."""
-        names = ("samples", "neighbours", "sampling", "clearance", "smooth", "budget")
-        return ", ".join(f"{name}={getattr(self, name)!r}" for name in names)
+    def dim(self) -> int:
+        return self._travellers.dim
 
-    # Charts and places ------------------------------------------------------------------------------------------
-
-    def radius_of(self, radius: float) -> float:
-        """The radius that paths of a body keep free [m]: its own with the clearance, rounded up."""
-        return rounded_radius(radius + self.clearance)
-
-    def chart_of(self, radius: float, place: int = 0) -> Chart:
-        """The chart for bodies that keep this radius free; made if there is none yet."""
-        if (radius, place) not in self._charts:
-            self._charts[radius, place] = self.make_chart(radius, place)
-            self.spent["charts"] += 1
-        return self._charts[radius, place]
-
-    def make_chart(self, radius: float, place: int) -> Chart:
-        made = Chart.of(FreeSpace.of(self.world, radius), samples=self.samples, neighbours=self.neighbours,
-                        sampling=self.sampling, seed=self._seed)  # fmt: skip
-        self.spent["tests"] += made.graph.tests
-        return made
-
-    def empty_chart(self, radius: float, place: int, known: Known) -> Chart:
-        """A chart without nodes, for what a checkpoint holds; `known` are the obstacles that stood still."""
-        graph = Graph(nodes=np.empty((0, self.dim)), edges=np.empty((0, 2), dtype=np.int64),
-                      doors=np.empty((0, 2), dtype=np.int32))  # fmt: skip
-        space = FreeSpace.of(self.world, radius, region=self.region_of(radius, place), known=known)
-        return Chart(space=space, graph=graph, neighbours=self.neighbours, sampling=self.sampling, samples=self.samples,
-                     seed=self._seed + place)  # fmt: skip
-
-    def region_of(self, radius: float, place: int) -> Polygonal | None:
-        """The part of the world that a chart is of; None for all of it."""
-        return None
-
-    def solid_of(self, chart: Chart, shut: NDArray[np.bool_]) -> Solid:
-        """What stands still for a chart, with the doors that are shut."""
-        key = (id(chart), shut.tobytes())
-        if key not in self._solids:
-            if len(self._solids) > 64:
-                self._solids.clear()
-            self._solids[key] = chart.space.with_doors(shut)
-        return self._solids[key]
-
-    def place_of(self, goal: int) -> GoalPlace | None:
-        """Where a goal is in this step."""
-        if goal not in self._places:
-            point = self._points.get(goal)
-            self._places[goal] = place_of_goal(self.world, goal) if point is None else place_of_point(point)
-        return self._places[goal]
+    def place_of(self, person: Traveller) -> GoalPlace | None:
+        """Where a traveller's goal is in this step."""
+        return self._goals.place_of(self.world, person.goal)
 
     # Calls from the simulation ----------------------------------------------------------------------------------
 
@@ -150,46 +82,73 @@ class RoadmapPlanner(Planner):
         self.spent.clear()
         self._world = moment.world
         self._shut = self._doors_shut()
-        rows = self._led(moment)
-        self._keep_up(moment.state, rows)
-        self._ask_for_new_goals(moment.state, rows)
-        for row in rows.tolist():
-            self._plan_first(moment, row)
+        rows, slots = self._led(moment)
+        for row, slot in zip(rows.tolist(), slots.tolist(), strict=True):
+            self._plan_first(moment, row, slot)
 
     def direct(self, moment: Moment, out: Guidance) -> None:
         """Write a unit vector towards the next point of each member's path."""
-        state = moment.state
-        out.directions[moment.members] = 0.0
         self._world = moment.world
-        rows = self._led(moment)
-        self._keep_up(state, rows)
-        self._notice(moment, rows)
-        self._work(moment, rows)
-        self._follow(moment, rows, out)
+        rows, slots = self._led(moment)
+        if len(rows) < len(moment.members):
+            out.directions[moment.members] = 0.0
+        if len(rows):
+            parties = self._parties(rows, slots)
+            self._work(moment, parties)
+            for radius, some, own in parties:
+                self._follow(moment, radius, some, own, out.directions)
 
-    def _led(self, moment: Moment) -> Rows:
-        """The members that want to get somewhere and have started."""
-        members = moment.members
-        wants = moment.state.goal[members] != NO_GOAL
-        if len(moment.waiting):
-            wants &= ~moment.waiting[members]
-        return members[wants]
+    def _led(self, moment: Moment) -> tuple[Rows, Rows]:
+        """The rows of members that want to get somewhere and have started, and their slots."""
+        state, world, travellers = moment.state, moment.world, self._travellers
+        rows, slots = np.empty_like(moment.members), np.empty_like(moment.members)
+        count, news, self._alike = find_led(
+            moment.members, moment.waiting, state.id, state.goal, state.goal_point, state.radius, travellers.id,
+            travellers.goal, travellers.point, travellers.body, travellers.wide, rows, slots,
+        )  # fmt: skip
+        rows, slots = rows[:count], slots[:count]
+        # None of this happens in most steps.
+        if news or self._version != state.version:
+            slots, self._alike = self._keep_up(moment, rows), False
+        if self._blocking != (blocking := world.blocking.tobytes()):
+            self._blocking = blocking
+            self._look_at_doors(moment, rows, slots)
+        if news or self._goals.have_changed(world):
+            self._look_at_goals(moment, rows, slots)
+        return rows, slots
 
-    def _keep_up(self, state: AgentState, rows: Rows) -> None:
-        """Know everybody that is led, and forget agents that are gone."""
-        travellers = self._travellers
-        new = rows[~travellers.known(state.id[rows])]
-        gone = np.zeros(len(travellers), dtype=np.bool_)
-        if self._version != state.version and len(travellers):
-            gone = state.row_of(travellers.id) < 0
+    def _keep_up(self, moment: Moment, rows: Rows) -> Rows:
+        """Know everybody that is led, forget agents that are gone, and return the slots."""
+        state, travellers = moment.state, self._travellers
         self._version = state.version
+        new = rows[~travellers.known(state.id[rows])]
+        gone = state.row_of(travellers.id) < 0 if len(travellers) else np.zeros(0, dtype=np.bool_)
         if len(new) or gone.any():
-            ids, goals = state.id[new], goal_numbers(state, new)[0]
+            ids = state.id[new]
             chance = uniforms(random_key(self._seed, "patience"), ids)[:, 0] if len(ids) else np.empty(0)
-            people = [Traveller(id=int(number), goal=int(goal)) for number, goal in zip(ids, goals, strict=True)]
-            for person in people:
-                person.jams = np.empty((0, state.dim + 2))
+            people = [
+                Traveller(id=number, goal=goal, jams=np.empty((0, state.dim + 2)))
+                for number, goal in zip(ids.tolist(), self._goals.numbers_of(state, new), strict=True)
+            ]
             travellers.change(gone=gone, new=people, patience=self.patience_of(chance))
+        slots = travellers.slots(state.id[rows])
+        travellers.goal[slots], travellers.point[slots] = state.goal[rows], state.goal_point[rows]
+        for row, slot in zip(rows.tolist(), slots.tolist(), strict=True):
+            self._has_body(moment, slot, float(state.radius[row]))
+        return slots
+
+    def _has_body(self, moment: Moment, slot: int, radius: float) -> None:
+        """A traveller has a body of this radius; another one than before needs another path."""
+        travellers, person = self._travellers, self._travellers.people[slot]
+        if travellers.body[slot] == radius:
+            return
+        travellers.body[slot], wide = radius, self.radius_of(radius)
+        if person.radius != wide:
+            if person.radius:
+                self.forget_way(person)
+                person.ask(moment.step)
+            person.radius = wide
+        travellers.note(slot)
 
     def patience_of(self, chance: Floats) -> Floats:
         """How long each traveller waits for a subgoal beyond the time it takes [s], given a random number."""
@@ -198,48 +157,41 @@ class RoadmapPlanner(Planner):
     def _doors_shut(self) -> NDArray[np.bool_]:
         return np.array([not door.open for door in self.world.doors.values()], dtype=np.bool_)
 
-    def _notice(self, moment: Moment, rows: Rows) -> None:
-        """Ask for new paths where goals, doors or places of goals have changed."""
+    def _look_at_doors(self, moment: Moment, rows: Rows, slots: Rows) -> None:
         shut = self._doors_shut()
-        if self._shut is None or not np.array_equal(shut, self._shut):
+        if not np.array_equal(shut, self._shut):
             self._shut = shut
-            self.doors_changed(moment, rows)
-        self._ask_for_new_goals(moment.state, rows)
+            for row, slot in zip(rows.tolist(), slots.tolist(), strict=True):
+                self.doors_changed(moment, row, self._travellers.people[slot])
+                self._travellers.note(slot)
 
-    def doors_changed(self, moment: Moment, rows: Rows) -> None:
-        for person in self._travellers.people:
-            person.asks, person.query = True, None
+    def doors_changed(self, moment: Moment, row: int, person: Traveller) -> None:
+        """Ask for a path that takes doors into account that have opened or shut."""
+        person.ask(max(person.retry, moment.step))
 
-    def _ask_for_new_goals(self, state: AgentState, rows: Rows) -> None:
-        goals = self.world.goals()
-        before = self._places
-        if goals is not self._goals:
-            self._goals, self._places = goals, {}
-        numbers, self._points = goal_numbers(state, rows)
-        used = set(numbers)
-        self._places = {goal: place for goal, place in self._places.items() if place is not None and not place.moves}
-        now = {goal: self.place_of(goal) for goal in used}
-        moving = {
-            goal
-            for goal, place in now.items()
-            if place is None or place.moves or (goal in before and not _same_place(before[goal], place))
-        }
-        travellers = self._travellers
-        for row, goal, slot in zip(rows.tolist(), numbers, travellers.slots(state.id[rows]).tolist(), strict=True):
+    def _look_at_goals(self, moment: Moment, rows: Rows, slots: Rows) -> None:
+        """Ask for new paths where goals or their places have changed."""
+        state, travellers = moment.state, self._travellers
+        numbers = self._goals.numbers_of(state, rows)
+        moving = self._goals.look(moment.world, numbers)
+        for row, goal, slot in zip(rows.tolist(), numbers, slots.tolist(), strict=True):
             person = travellers.people[slot]
             if person.goal != goal:
-                person.goal, person.asks, person.query, person.retry = goal, True, None, 0
+                person.goal = goal
+                person.ask(0)
                 self.forget_way(person)
             elif goal in moving:
-                self._goal_has_moved(slot, state.position[row])
+                self.goal_has_moved(moment, slot, state.position[row])
+            travellers.note(slot)
 
-    def _goal_has_moved(self, slot: int, here: Floats) -> None:
+    def goal_has_moved(self, moment: Moment, slot: int, here: Floats) -> None:
         """The end of a path goes with its goal; where that is not enough, a new path is asked for."""
         travellers = self._travellers
-        person, place = travellers.people[slot], self.place_of(travellers.people[slot].goal)
+        person = travellers.people[slot]
+        place = self.place_of(person)
         if place is None:
             travellers.give(slot, None)
-            person.asks, person.query = True, None
+            person.ask(person.retry)
         elif person.path is not None:
             end = travellers.way[slot, travellers.count[slot] - 1]
             nearest = place.points[np.argmin(np.linalg.norm(place.points - end, axis=1))]
@@ -254,108 +206,121 @@ class RoadmapPlanner(Planner):
 
     # Planning ---------------------------------------------------------------------------------------------------
 
-    def _plan_first(self, moment: Moment, row: int) -> None:
+    def _plan_first(self, moment: Moment, row: int, slot: int) -> None:
         """Plan before the run: with as much work as it takes, and more nodes if need be."""
-        state, slot = moment.state, int(self._travellers.slots(moment.state.id[row : row + 1])[0])
-        person, place = self._travellers.people[slot], self.place_of(self._travellers.people[slot].goal)
+        state, person = moment.state, self._travellers.people[slot]
+        place = self.place_of(person)
         if place is None:
             return
         for turn in range(_ROUNDS + 1):
-            self.plan(moment, row, slot, _UNLIMITED)
-            if person.path is not None or self.connected(moment, row, place):
+            self.plan(moment, row, slot, UNLIMITED)
+            self._travellers.note(slot)
+            if person.path is not None or self.waits_for_doors(moment, row, person, place):
                 return
             if turn < _ROUNDS:
-                self.reinforce_for(moment, row)
+                chart = self.chart_of(person)
+                chart.reinforce(chart.samples)
                 person.retry = 0
         at = ", ".join(f"{c:.4g}" for c in state.position[row])
         raise PathError(
             f"agent {int(state.id[row])}{_of_group(state, row)} at ({at}) cannot get to {place.name}: "
-            f"{self.why_no_path(state, row, person, place)}; connect the two, move one "
+            f"{self.why_no_path(state.position[row], person, place)}; connect the two, move one "
             f"of them, or use a smaller radius, a smaller clearance or more samples"
         )
 
-    def why_no_path(self, state: AgentState, row: int, person: Traveller, place: GoalPlace) -> str:
-        return self.chart_for(state, row, person).why_no_path(state.position[row], place)
+    def why_no_path(self, here: Floats, person: Traveller, place: GoalPlace) -> str:
+        return self.chart_of(person).why_no_path(here, place)
 
-    def chart_for(self, state: AgentState, row: int, person: Traveller) -> Chart:
-        """The chart that a traveller plans on now."""
-        person.radius = self.radius_of(float(state.radius[row]))
-        return self.chart_of(person.radius, person.place)
-
-    def chart_key(self, person: Traveller) -> tuple[float, int]:
-        return person.radius, person.place
-
-    def reinforce_for(self, moment: Moment, row: int) -> None:
-        slot = int(self._travellers.slots(moment.state.id[row : row + 1])[0])
-        chart = self.chart_for(moment.state, row, self._travellers.people[slot])
-        self.spent["tests"] += chart.reinforce(chart.samples)
-
-    def connected(self, moment: Moment, row: int, place: GoalPlace) -> bool:
+    def waits_for_doors(self, moment: Moment, row: int, person: Traveller, place: GoalPlace) -> bool:
         """Whether there is a path with all doors open: then it is worth waiting."""
-        chart = self.chart_of(self.radius_of(float(moment.state.radius[row])))
+        chart = self.chart_of(person)
         if not len(chart.space.door_segments):
             return False
         nothing = np.zeros(len(chart.graph.edges), dtype=np.uint8)
-        begun = chart.begin(moment.state.position[row], place, chart.space.solid, nothing)
-        return isinstance(begun, Path) or chart.go_on(begun, _UNLIMITED)[0] == FOUND
+        return chart.path_to(moment.state.position[row], place, chart.space.solid, nothing) is not None
 
-    def _work(self, moment: Moment, rows: Rows) -> None:
+    def _parties(self, rows: Rows, slots: Rows) -> list[tuple[float, Rows, Rows]]:
+        """Everybody that is led, by the radius they keep free."""
+        if self._alike:
+            return [(float(self._travellers.wide[slots[0]]), rows, slots)]
+        wide = self._travellers.wide[slots]
+        return [(radius, rows[wide == radius], slots[wide == radius]) for radius in np.unique(wide).tolist()]
+
+    def _work(self, moment: Moment, parties: list[tuple[float, Rows, Rows]]) -> None:
         """Let everybody that has something to plan do so, in the order of ids, each within its budget."""
         travellers = self._travellers
-        slots = travellers.slots(moment.state.id[rows])
-        order = np.argsort(slots, kind="stable")
-        for row, slot in zip(rows[order].tolist(), slots[order].tolist(), strict=True):
-            person = travellers.people[slot]
-            if (person.asks and moment.step >= person.retry) or person.query is not None:
-                self.plan(moment, row, slot, self.budget)
+        travellers.used[:] = 0
+        for _, rows, slots in parties:
+            due = np.flatnonzero(travellers.due[slots] <= moment.step)
+            for k in due[np.argsort(slots[due])].tolist():
+                self.attend(moment, int(rows[k]), int(slots[k]))
+                travellers.note(int(slots[k]))
 
-    def blocked_edges(self, chart: Chart, person: Traveller, moment: Moment) -> NDArray[np.uint8]:
+    def attend(self, moment: Moment, row: int, slot: int) -> None:
+        """A traveller has something to do."""
+        person = self._travellers.people[slot]
+        if person.query is not None or (person.asks and moment.step >= person.retry):
+            self._spend(slot, self.plan(moment, row, slot, self.parameters.budget))
+
+    def _spend(self, slot: int, used: int) -> int:
+        self.spent["units"] += used
+        self._travellers.used[slot] += used
+        return used
+
+    def blocked_edges(self, chart: Chart, person: Traveller) -> NDArray[np.uint8]:
         """The edges that a traveller does not take."""
-        return chart.edges_behind(self._shut_for(person))
+        return chart.edges_behind(self.shut_for(person))
 
-    def _shut_for(self, person: Traveller) -> NDArray[np.bool_]:
+    def shut_for(self, person: Traveller) -> NDArray[np.bool_]:
         """The doors that a traveller thinks are shut."""
-        assert self._shut is not None
         return self._shut
 
     def plan(self, moment: Moment, row: int, slot: int, budget: int) -> int:
-        """Work on a traveller's path with about this many units; returns how many are left."""
-        place = self.place_of(self._travellers.people[slot].goal)
-        return budget if place is None else self.plan_to(moment, row, slot, place, budget)
+        """Work on a traveller's path with at most so many units; returns how many it were."""
+        place = self.place_of(self._travellers.people[slot])
+        return 0 if place is None else self.plan_to(moment, row, slot, place, budget)
 
     def plan_to(self, moment: Moment, row: int, slot: int, place: GoalPlace, budget: int) -> int:
-        """Work on a traveller's path to a place on its chart."""
-        state, person = moment.state, self._travellers.people[slot]
-        chart = self.chart_for(state, row, person)
-        solid = self.solid_of(chart, self._shut_for(person))
-        before = chart.work
+        """Work on a traveller's path to a place on its chart.
+
+        Nodes that are being added to the chart come first: whoever wants a path on it adds them.
+        """
+        person = self._travellers.people[slot]
+        chart, solid = self.chart_of(person), self.solid_of(person.radius, self.shut_for(person))
+        used = chart.grow(budget)
+        if person.query is not None and chart.is_of_old(person.query):
+            person.query = None
+        if chart.growing is not None or (person.query is None and budget - used < LEAST_BUDGET):
+            return used
         if person.query is None:
-            blocked = self.blocked_edges(chart, person, moment)
+            begun, tests = chart.begin_query(
+                self.start_of(person, moment.state.position[row]), place, solid, self.blocked_edges(chart, person),
+                smooth=self.parameters.smooth and not len(person.jams), jams=person.jams,
+            )  # fmt: skip
+            used += tests
             self.spent["queries"] += 1
-            start = self.start_of(person, state.position[row])
-            begun = chart.begin(start, place, solid, blocked, straight=not len(person.jams), jams=person.jams)
             if isinstance(begun, Path):
                 self.give(slot, begun, place)
-                return budget - self._spend(chart, before)
+                return used
             person.query = begun
-        status, _ = chart.go_on(person.query, max(budget - (chart.work - before), 1))
+        status, work = chart.go_on(person.query, solid, budget - used)
         if status == FOUND:
-            path = chart.finish(person.query, place, solid, smooth=self.smooth and not len(person.jams))
-            self.give(slot, path, place)
+            path = chart.found(person.query, solid)
+            if self.accepts(moment, slot, path):
+                self.give(slot, path, place)
         elif status != RUNNING:
-            person.query = None
+            person.ask(moment.step + math.ceil(_ASK_AGAIN / moment.dt))
             person.failures += 1
-            person.retry = moment.step + math.ceil(_ASK_AGAIN / moment.dt)
-            self.no_path(moment, row, slot)
-        return budget - self._spend(chart, before)
+            self.no_path(moment, slot, chart)
+        return used + work
 
-    def _spend(self, chart: Chart, before: int) -> int:
-        self.spent["units"] += chart.work - before
-        return chart.work - before
-
-    def no_path(self, moment: Moment, row: int, slot: int) -> None:
+    def no_path(self, moment: Moment, slot: int, chart: Chart) -> None:
         """A query has found nothing: the traveller stands and asks again later."""
         self._travellers.give(slot, None)
+
+    def accepts(self, moment: Moment, slot: int, path: Path) -> bool:
+        """Whether a traveller takes a path that it has asked for; if not, it keeps the one it has."""
+        return True
 
     def start_of(self, person: Traveller, position: Floats) -> Floats:
         """Where a path begins."""
@@ -363,44 +328,30 @@ class RoadmapPlanner(Planner):
 
     def give(self, slot: int, path: Path, place: GoalPlace) -> None:
         person = self._travellers.people[slot]
-        person.asks, person.query, person.rejoining, person.failures = False, None, None, 0
+        person.asks, person.query, person.rejoining, person.failures, person.routed = False, None, None, 0, False
         nearest = int(np.argmin(np.linalg.norm(place.points - path.points[-1], axis=1)))
         person.planned = path.points[-1].copy()
         self._travellers.give(slot, path, reach=float(place.reach[nearest]))
 
     # Following --------------------------------------------------------------------------------------------------
 
-    def _by_chart(self, state: AgentState, rows: Rows, slots: Rows) -> list[tuple[Chart, Rows, Rows]]:
-        """Everybody that has a path, by the chart it is on."""
-        travellers = self._travellers
-        together: dict[tuple[float, int], list[int]] = {}
-        for k, (radius, slot) in enumerate(zip(state.radius[rows].tolist(), slots.tolist(), strict=True)):
-            if radius not in self._rounded:
-                self._rounded[radius] = self.radius_of(radius)
-            together.setdefault((self._rounded[radius], travellers.people[slot].place), []).append(k)
-        if len(together) == 1:
-            return [(self.chart_of(*next(iter(together))), rows, slots)]
-        return [(self.chart_of(*key), rows[some], slots[some]) for key, some in sorted(together.items())]
-
-    def _follow(self, moment: Moment, rows: Rows, out: Guidance) -> None:
+    def _follow(self, moment: Moment, radius: float, rows: Rows, slots: Rows, directions: Floats) -> None:
         state, travellers = moment.state, self._travellers
-        assert self._shut is not None
-        for chart, some, slots in self._by_chart(state, rows, travellers.slots(state.id[rows])):
-            aim, status = np.zeros(len(some), dtype=np.int64), np.zeros(len(some), dtype=np.int64)
-            follow_paths(some, slots, state.position, state.sense_radius, state.desired_speed, chart.space.radius,
-                         travellers.reach, travellers.way, travellers.count, travellers.index, travellers.weight,
-                         travellers.allowed, travellers.patience, float(moment.dt),
-                         *self.solid_of(chart, self._shut), aim, status)  # fmt: skip
-            for slot in slots[status == LOST].tolist():
-                person = travellers.people[slot]
-                if not person.asks:
-                    person.asks, person.retry = True, moment.step + math.ceil(_LOOK_AGAIN / moment.dt)
-            self.adjust(moment, chart, some, slots, aim, status)
-            towards(some, slots, aim, status, state.position, travellers.way, out.directions)
+        lost = follow_paths(
+            rows, slots, state.position, state.sense_radius, state.desired_speed, radius, travellers.reach,
+            travellers.way, travellers.count, travellers.index, travellers.weight, travellers.allowed,
+            travellers.patience, travellers.when, float(moment.dt), self.hold, *self.solid_of(radius, self._shut),
+            self.seen(radius), travellers.status, directions,
+        )  # fmt: skip
+        for slot in slots[travellers.status[slots] == LOST].tolist() if lost else ():
+            person = travellers.people[slot]
+            if not person.asks:
+                person.asks, person.retry = True, moment.step + math.ceil(_LOOK_AGAIN / moment.dt)
+                travellers.note(slot)
 
-    def adjust(self, moment: Moment, chart: Chart, rows: Rows, slots: Rows, aim: Rows, status: Rows) -> None:
-        """Change where travellers of a chart go in this step, or how they stand to their paths."""
-        return
+    def seen(self, radius: float) -> Moving:
+        """What moves, for travellers that keep this radius free."""
+        return no_motion(self.dim)
 
     # What others see, and checkpoints ---------------------------------------------------------------------------
 
@@ -420,30 +371,18 @@ class RoadmapPlanner(Planner):
         return np.empty((0, 2, 2)), np.empty((0, 2, 2))
 
     def state(self) -> dict[str, NDArray[Any]]:
-        shut = {} if self._shut is None else {"shut": self._shut}
-        return {**shut, **stored_charts(self._charts), **self._travellers.state()}
+        return {"shut": self._shut, **stored_charts(self._charts), **self._travellers.state()}
 
     def restore(self, stored: Mapping[str, NDArray[Any]]) -> None:
         if self._world is None:
             raise CheckpointError("a roadmap is restored after the simulation has been built")
         travellers = self._travellers.read(stored)
+        self._spaces, self._solids = {}, {}
         charts = read_charts(stored, self)
-        self._check(travellers, charts)
+        check_stored(travellers, charts)
         self._travellers, self._charts = travellers, charts
-        self._solids, self._places, self._goals = {}, {}, None
-        self._shut = np.array(stored["shut"], dtype=np.bool_) if "shut" in stored else None
-
-    def _check(self, travellers: Travellers, charts: dict[tuple[float, int], Chart]) -> None:
-        nodes = max((len(chart.graph.nodes) for chart in charts.values()), default=0)
-        for person in travellers.people:
-            if person.path is not None and (person.path.nodes >= nodes).any():
-                raise CheckpointError("a stored path leads through a node that the roadmap does not have")
-
-
-def _same_place(one: GoalPlace | None, other: GoalPlace | None) -> bool:
-    if one is None or other is None:
-        return one is other
-    return np.array_equal(one.points, other.points) and np.array_equal(one.reach, other.reach)
+        self._goals, self._blocking, self._version = GoalBook(), b"", -1
+        self._shut = np.array(stored.get("shut", self._doors_shut()), dtype=np.bool_)
 
 
 def _of_group(state: AgentState, row: int) -> str:

@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 from tropel._kernels.compile import kernel
 from tropel._kernels.philox import uniform_pair
 from tropel.planning.roadmap.graph import FOUND, NO_PATH, RUNNING
-from tropel.planning.roadmap.moving import leg_blocked
+from tropel.planning.roadmap.shortening import Going, Shortening, apart, walk_blocked
 from tropel.planning.roadmap.space import Moving
-from tropel.planning.roadmap.sweeps import Solid, height_of, sweep_blocked
+from tropel.planning.roadmap.sweeps import Solid
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -30,6 +30,9 @@ Ints = NDArray[np.int64]
 _MOST_NODES, _MOST_PLACES = 256, 300
 #: How often a tree grows straight to the other end instead of to a random place.
 _BIAS = 0.2
+#: What is being done: draw a random place and grow to it, grow the other tree to the new node, or walk on from where
+#: the trees have met.
+_DRAW, _CONNECT, _WALK = 0, 1, 2
 
 
 class Trees(NamedTuple):
@@ -39,10 +42,11 @@ class Trees(NamedTuple):
     parent: Ints  #: (N,) -1 for the two ends
     tree: Ints  #: (N,) 0 or 1
     time: Floats  #: (N,) when the traveller is there, in the first tree [s]
-    counts: Ints  #: (3,): nodes, random places drawn so far, and whose turn it is
+    counts: Ints  #: (6,): nodes, random places drawn so far, whose turn it is, what is being done, two nodes
     met: Ints  #: (2,): the nodes where the trees meet, that of tree 0 first
     low: Floats  #: (dim,) corners of where random places are drawn from
     high: Floats
+    clock: Floats  #: (1,) when the traveller is at the node of the second tree that is being looked at [s]
 
 
 @dataclass(eq=False, kw_only=True)
@@ -54,33 +58,45 @@ class Rejoining:
     number: int  #: of the repair, for random numbers
     leg: int  #: the repaired path goes from the point before this one, or from the agent itself,
     to: int  #: to this one
+    first: float  #: the radius that the body keeps free where it begins [m]
+    last: float  #: and where it ends
+    shortening: Shortening | None = None  #: of the path, once it has been found
 
     def record(self) -> dict[str, NDArray[Any]]:
-        numbers = np.array([self.step, self.number, self.leg, self.to])
-        return {"numbers": numbers, **self.trees._asdict()}
-
-    @staticmethod
-    def names() -> tuple[str, ...]:
-        return ("numbers", *Trees._fields)
+        numbers = np.array([self.step, self.number, self.leg, self.to, self.first, self.last])
+        stored = {"numbers": numbers, **self.trees._asdict()}
+        if self.shortening is not None:
+            stored |= {f"short_{name}": array for name, array in self.shortening.record().items()}
+        return stored
 
     @classmethod
     def of(cls, stored: dict[str, NDArray[Any]]) -> Rejoining:
-        step, number, leg, to = stored["numbers"].tolist()
+        step, number, leg, to, first, last = stored["numbers"].tolist()
         trees = Trees(*(np.ascontiguousarray(stored[name]) for name in Trees._fields))
-        nodes, drawn = int(trees.counts[0]), int(trees.counts[1])
-        if not (2 <= nodes <= len(trees.place) == len(trees.parent) == len(trees.tree)) or drawn < 0:
+        if trees.counts.shape != (6,) or trees.clock.shape != (1,) or trees.met.shape != (2,):
             raise ValueError("the trees of a repair do not fit together")
-        if (trees.parent[:nodes] >= nodes).any() or (trees.met >= nodes).any() or not np.isin(trees.tree, (0, 1)).all():
+        nodes, drawn, turn, doing, new, other = trees.counts.tolist()
+        sizes = {len(array) for array in (trees.place, trees.parent, trees.tree, trees.time)}
+        fits = sizes == {_MOST_NODES} and 2 <= nodes <= _MOST_NODES and drawn >= 0 and turn in (0, 1)
+        fits = fits and doing in (_DRAW, _CONNECT, _WALK) and max(new, other, *trees.met.tolist()) < nodes
+        fits = fits and new >= (0 if doing == _CONNECT else -1) and other >= (0 if doing == _WALK else -1)
+        if not fits or (trees.parent[:nodes] >= np.arange(nodes)).any() or not np.isin(trees.tree, (0, 1)).all():
             raise ValueError("the trees of a repair do not fit together")
-        return cls(trees=trees, step=step, number=int(number), leg=int(leg), to=int(to))
+        short = {name: stored[f"short_{name}"] for name in Shortening.names() if f"short_{name}" in stored}
+        return cls(trees=trees, step=step, number=int(number), leg=int(leg), to=int(to), first=first, last=last,
+                   shortening=Shortening.of(short) if short else None)  # fmt: skip
 
 
 def begin_rejoining(
-    begin: Floats, end: Floats, *, radius: float, number: int, leg: int, to: int, since: float
+    ends: Floats, room: Floats, *, radius: float, number: int, leg: int, to: int, since: float
 ) -> Rejoining:
-    """Begin to join two places again, within a box around them; the traveller is at the first one `since` from now."""
-    apart = float(np.linalg.norm(end - begin))
-    around = max(0.75 * apart, 6.0 * radius)
+    """Begin to join two places again, within a box around them; the traveller is at the first one `since` from now.
+
+    `room` has the radius that a body keeps free at each of the two.
+    """
+    begin, end = ends
+    length = float(np.linalg.norm(end - begin))
+    around = max(0.75 * length, 6.0 * radius)
     place = np.zeros((_MOST_NODES, len(begin)))
     place[0], place[1] = begin, end
     parent, tree = np.full(_MOST_NODES, -1), np.zeros(_MOST_NODES, dtype=np.int64)
@@ -88,11 +104,11 @@ def begin_rejoining(
     time = np.zeros(_MOST_NODES)
     time[0] = since
     trees = Trees(
-        place, parent, tree, time, np.array([2, 0, 0]), np.array([-1, -1]), np.minimum(begin, end) - around,
-        np.maximum(begin, end) + around,
+        place, parent, tree, time, np.array([2, 0, 0, _DRAW, -1, -1]), np.array([-1, -1]),
+        np.minimum(begin, end) - around, np.maximum(begin, end) + around, np.zeros(1),
     )  # fmt: skip
-    step = max(0.15 * apart, 1.5 * radius, 1e-9)
-    return Rejoining(trees=trees, step=step, number=number, leg=leg, to=to)
+    step = max(0.15 * length, 1.5 * radius, 1e-9)
+    return Rejoining(trees=trees, step=step, number=number, leg=leg, to=to, first=float(room[0]), last=float(room[1]))
 
 
 @kernel
@@ -108,33 +124,6 @@ def _nearest(trees, tree, target):
     return best, math.sqrt(least)
 
 
-class _Going(NamedTuple):
-    """How a traveller goes, for kernels."""
-
-    radius: float  #: that it keeps free [m]
-    first: float  #: the same where it begins, which may be nearer to a wall
-    last: float  #: and where it ends
-    speed: float
-    slack: float  #: how many seconds early or late what moves may be
-    passed: float  #: since the repair began [s]
-    horizon: float  #: what moves is expected to go on for so long [s]
-
-
-@kernel
-def _blocked(place, a, b, begin, radius, going, walls, discs, sides, moving):
-    """Whether a body cannot go from node a, where it is at the time `begin`, to b; times below 0 mean any time."""
-    ax, ay, az = place[a, 0], place[a, 1], height_of(place, a)
-    bx, by, bz = place[b, 0], place[b, 1], height_of(place, b)
-    if sweep_blocked(ax, ay, az, bx, by, bz, radius, walls, discs, sides):
-        return True
-    if begin < 0.0:
-        return False
-    # What moves is expected to stop at the horizon.
-    t0 = min(max(begin - going.passed, 0.0), going.horizon)
-    t1 = min(t0 + math.sqrt((ax - bx) ** 2 + (ay - by) ** 2 + (az - bz) ** 2) / going.speed, going.horizon)
-    return leg_blocked(ax, ay, az, bx, by, bz, t0, t1, going.radius, going.slack, moving, True) < math.inf
-
-
 @kernel
 def _grow(trees, tree, target, step, going, walls, discs, sides, moving):
     """A step of a tree towards a place: the new node (-1 if it is blocked), and whether it got there."""
@@ -145,7 +134,7 @@ def _grow(trees, tree, target, step, going, walls, discs, sides, moving):
         trees.place[new, axis] = trees.place[near, axis] + share * (target[axis] - trees.place[near, axis])
     begin = trees.time[near] if tree == 0 else -1.0
     radius = going.first if near == 0 else (going.last if near == 1 else going.radius)
-    if _blocked(trees.place, near, new, begin, radius, going, walls, discs, sides, moving):
+    if walk_blocked(trees.place, near, new, begin, radius, going, walls, discs, sides, moving):
         return -1, False
     trees.parent[new] = near
     trees.tree[new] = tree
@@ -155,123 +144,98 @@ def _grow(trees, tree, target, step, going, walls, discs, sides, moving):
 
 
 @kernel
-def _rest_blocked(trees, one, other, going, walls, discs, sides, moving):
-    """Whether the branch of the second tree can be walked from where the first one meets it; and the tests it took."""
-    time = trees.time[one]
-    tests = 0
-    while trees.parent[other] >= 0:
-        above = trees.parent[other]
-        tests += 1
-        radius = going.last if above == 1 else going.radius
-        if _blocked(trees.place, other, above, time, radius, going, walls, discs, sides, moving):
-            return True, tests
-        away2 = 0.0
-        for axis in range(trees.place.shape[1]):
-            away2 += (trees.place[other, axis] - trees.place[above, axis]) ** 2
-        time += math.sqrt(away2) / going.speed
-        other = above
-    return False, tests
+def _draw(trees, target, bias, key, agent, number):
+    """Draw the next place for the tree whose turn it is; returns that tree."""
+    draw, tree = trees.counts[1], trees.counts[2]
+    u, v = uniform_pair(key, agent, number, 2 * draw)
+    w, chance = uniform_pair(key, agent, number, 2 * draw + 1)
+    trees.counts[1] += 1
+    trees.counts[2] = 1 - tree
+    for axis in range(target.size):
+        unit = u if axis == 0 else (v if axis == 1 else w)
+        target[axis] = trees.low[axis] + unit * (trees.high[axis] - trees.low[axis])
+        if chance < bias:
+            target[axis] = trees.place[1 - tree, axis]
+    return tree
+
+
+@kernel
+def _connect(trees, target, step, going, walls, discs, sides, moving):
+    """A step of the other tree to the new node; if it gets there, the rest is walked next."""
+    new = trees.counts[4]
+    for axis in range(target.size):
+        target[axis] = trees.place[new, axis]
+    other, there = _grow(trees, 1 - trees.tree[new], target, step, going, walls, discs, sides, moving)
+    if other < 0:
+        trees.counts[3] = _DRAW
+    elif there:
+        trees.met[0], trees.met[1] = (new, other) if trees.tree[new] == 0 else (other, new)
+        trees.counts[3], trees.counts[5], trees.clock[0] = _WALK, trees.met[1], trees.time[trees.met[0]]
+
+
+@kernel
+def _walk(trees, going, walls, discs, sides, moving):
+    """An edge of the second tree, at the time at which the traveller would be there."""
+    other = trees.counts[5]
+    above = trees.parent[other]
+    radius = going.last if above == 1 else going.radius
+    if walk_blocked(trees.place, other, above, trees.clock[0], radius, going, walls, discs, sides, moving):
+        trees.counts[3] = _DRAW
+    else:
+        trees.clock[0] += apart(trees.place, other, above) / going.speed
+        trees.counts[5] = above
 
 
 @kernel
 def _rejoin(trees, target, step, bias, going, walls, discs, sides, moving, key, agent, number, most):
-    """Grow the trees with at most about this many tests; returns how it stands and the tests it took."""
-    dim = target.size
+    """Grow the trees with at most this many tests; returns how it stands and the tests it took."""
     tests = 0
-    while tests < most:
-        if trees.counts[1] >= _MOST_PLACES or trees.counts[0] >= _MOST_NODES - 2:
-            return NO_PATH, tests
-        draw = trees.counts[1]
-        tree = trees.counts[2]
-        u, v = uniform_pair(key, agent, number, 2 * draw)
-        w, chance = uniform_pair(key, agent, number, 2 * draw + 1)
-        trees.counts[1] += 1
-        trees.counts[2] = 1 - tree
-        for axis in range(dim):
-            unit = u if axis == 0 else (v if axis == 1 else w)
-            target[axis] = trees.low[axis] + unit * (trees.high[axis] - trees.low[axis])
-            if chance < bias:
-                target[axis] = trees.place[1 - tree, axis]
-        new, _ = _grow(trees, tree, target, step, going, walls, discs, sides, moving)
-        tests += 1
-        if new < 0:
+    while True:
+        doing = trees.counts[3]
+        if doing == _WALK and trees.parent[trees.counts[5]] < 0:
+            return FOUND, tests
+        if doing == _CONNECT and trees.counts[0] >= _MOST_NODES - 1:
+            trees.counts[3] = _DRAW
             continue
-        # The other tree grows to the new node as far as it can.
-        for axis in range(dim):
-            target[axis] = trees.place[new, axis]
-        while trees.counts[0] < _MOST_NODES - 1:
-            other, there = _grow(trees, 1 - tree, target, step, going, walls, discs, sides, moving)
-            tests += 1
-            if other < 0:
-                break
-            if there:
-                one, two = (new, other) if tree == 0 else (other, new)
-                blocked, more = _rest_blocked(trees, one, two, going, walls, discs, sides, moving)
-                tests += more
-                if blocked:
-                    break
-                trees.met[0], trees.met[1] = one, two
-                return FOUND, tests
-    return RUNNING, tests
-
-
-@kernel
-def _shorten(place, time, going, walls, discs, sides, moving, keep):
-    """Cut a repaired path short where the traveller can go straight at the time; returns the tests it took."""
-    tests = 0
-    last = place.shape[0] - 1
-    here = 0
-    keep[0] = True
-    while here < last:
-        there = last
-        while there > here + 1:
-            tests += 1
-            # Legs that begin or end near a wall are not made longer.
-            cut = (here > 0 or going.first == going.radius) and (there < last or going.last == going.radius)
-            if cut and not _blocked(place, here, there, time, going.radius, going, walls, discs, sides, moving):
-                break
-            there -= 1
-        away2 = 0.0
-        for axis in range(place.shape[1]):
-            away2 += (place[there, axis] - place[here, axis]) ** 2
-        time += math.sqrt(away2) / going.speed
-        keep[there] = True
-        here = there
-    return tests
+        if doing == _DRAW and (trees.counts[1] >= _MOST_PLACES or trees.counts[0] >= _MOST_NODES - 2):
+            return NO_PATH, tests
+        if tests >= most:
+            return RUNNING, tests
+        tests += 1
+        if doing == _WALK:
+            _walk(trees, going, walls, discs, sides, moving)
+        elif doing == _CONNECT:
+            _connect(trees, target, step, going, walls, discs, sides, moving)
+        else:
+            tree = _draw(trees, target, bias, key, agent, number)
+            new, _ = _grow(trees, tree, target, step, going, walls, discs, sides, moving)
+            if new >= 0:
+                trees.counts[3], trees.counts[4] = _CONNECT, new
 
 
 class Repair(NamedTuple):
     """What a repair needs to know of a traveller and its surroundings."""
 
-    radius: float
-    first: float
-    last: float
-    speed: float
-    slack: float
-    passed: float
-    horizon: float
+    going: Going
     solid: Solid
     moving: Moving
 
-    @property
-    def going(self) -> _Going:
-        return _Going(float(self.radius), float(self.first), float(self.last), max(float(self.speed), 1e-9),
-                      float(self.slack), float(self.passed), float(self.horizon))  # fmt: skip
-
 
 def go_on_rejoining(rejoining: Rejoining, repair: Repair, *, key: np.uint64, agent: int, most: int) -> tuple[int, int]:
-    """Go on with at most about this many tests: how it stands (RUNNING, FOUND or NO_PATH), and the tests it took."""
-    target = np.empty(len(rejoining.trees.low))
-    status, tests = _rejoin(rejoining.trees, target, rejoining.step, _BIAS, repair.going, *repair.solid, repair.moving,
-                            key, int(agent), int(rejoining.number), int(most))  # fmt: skip
-    return int(status), int(tests)
+    """Go on with at most this many tests: how it stands (RUNNING, FOUND or NO_PATH), and the tests it took.
 
-
-def shortened_repair(points: Floats, since: float, repair: Repair) -> Floats:
-    """A repaired path without the points that it does not need."""
-    keep = np.zeros(len(points), dtype=np.bool_)
-    _shorten(np.ascontiguousarray(points), float(since), repair.going, *repair.solid, repair.moving, keep)
-    return points[keep]
+    When it has been found, `rejoining.shortening` has the points.
+    """
+    used = 0
+    if rejoining.shortening is None:
+        target = np.empty(len(rejoining.trees.low))
+        status, used = _rejoin(rejoining.trees, target, rejoining.step, _BIAS, repair.going, *repair.solid,
+                               repair.moving, key, int(agent), int(rejoining.number), int(most))  # fmt: skip
+        if status != FOUND:
+            return int(status), int(used)
+        rejoining.shortening = Shortening.begin(joined_points(rejoining), since=float(rejoining.trees.time[0]))
+    used += rejoining.shortening.go_on(repair.going, repair.solid, repair.moving, most - used)
+    return FOUND if rejoining.shortening.done else RUNNING, int(used)
 
 
 def joined_points(rejoining: Rejoining) -> Floats:

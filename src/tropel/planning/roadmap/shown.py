@@ -36,7 +36,7 @@ def paths_of(planner: RoadmapPlanner) -> list[RoadmapPath]:
     travellers, found = planner.travellers, []
     for slot, person in enumerate(travellers.people):
         count = int(travellers.count[slot])
-        chart = planner.charts.get(planner.chart_key(person))
+        chart = planner.charts.get((person.radius, person.place))
         blocked = np.empty((0, 2, planner.dim))
         if chart is not None and len(person.marked):
             blocked = chart.graph.nodes[chart.graph.edges[person.marked]]

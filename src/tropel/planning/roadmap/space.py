@@ -7,8 +7,9 @@ what moves.
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import shapely
@@ -34,6 +35,22 @@ class Moving(NamedTuple):
     position: Floats  #: (M, dim)
     velocity: Floats  #: (M, dim)
     radius: Floats  #: (M,)
+    speed: Floats  #: (M,)
+
+
+class MovingDiscs(NamedTuple):
+    """Which discs move, among all."""
+
+    rows: NDArray[np.int64]  #: (M,)
+    position: Floats  #: (N, dim)
+    velocity: Floats
+    radius: Floats  #: (N,)
+
+
+@functools.cache
+def no_motion(dim: int) -> Moving:
+    """Nothing moves."""
+    return Moving(np.empty((0, dim)), np.empty((0, dim)), np.empty(0), np.empty(0))
 
 
 @dataclass(eq=False, kw_only=True)
@@ -48,7 +65,7 @@ class FreeSpace:
     door_numbers: NDArray[np.int32]  #: (S,) which door a segment belongs to
     known: Known  #: place and radius of the obstacles that stand still, by name
     part: tuple[Floats, Floats] | None = None  #: corners of the part that samples are drawn from
-    _still: Any = field(default=None, repr=False)  #: rows of the known obstacles, as long as names stay
+    _movers: tuple[int, NDArray[np.int64]] | None = field(default=None, repr=False)  #: valid for an arrangement
 
     @classmethod
     def of(
@@ -101,6 +118,10 @@ class FreeSpace:
         low, high = self.box
         return replace(self, part=(np.maximum(low, place - within), np.minimum(high, place + within)))
 
+    def within(self, region: Polygonal | None) -> FreeSpace:
+        """The part of this space in a region."""
+        return replace(self, region=region)
+
     def with_doors(self, shut: NDArray[np.bool_]) -> Solid:
         """What stands still, with some doors shut, given by number."""
         if not len(self.door_segments) or not shut.any():
@@ -134,33 +155,39 @@ class FreeSpace:
 
         With `solid`, shut doors count as it says.
         """
-        gap = free_radii(points, self.radius, self.solid if solid is None else solid)
-        return np.where(self.inside(points), np.where(gap < self.radius, _NO_CLOSER * gap, gap), 0.0)
+        return np.where(self.inside(points), self.room_at(points, self.solid if solid is None else solid), 0.0)
+
+    def room_at(self, points: Floats, solid: Solid) -> Floats:
+        """The same for points that are surely inside the world."""
+        gap = free_radii(points, self.radius, solid)
+        return np.where(gap < self.radius, _NO_CLOSER * gap, gap)
 
     def _rows_that_move(self) -> NDArray[np.int64]:
+        """Rows of the obstacles that do not stand where the space knows them to."""
         obstacles = self.world.obstacles
-        names = obstacles.names
-        if self._still is None or self._still[0] != names:
-            still = [row for row, name in enumerate(names) if name in self.known and obstacles[name].motion is None]
-            place = np.array([self.known[names[row]][0] for row in still]).reshape(-1, self.dim)
-            radius = np.array([self.known[names[row]][1] for row in still])
-            self._still = (names, np.array(still, dtype=np.int64), place, radius)
-        _, still, place, radius = self._still
-        moves = np.ones(len(names), dtype=np.bool_)
-        same = (obstacles.position[still] == place).all(axis=1) & (obstacles.radius[still] == radius)
-        moves[still[same]] = False
-        moves[obstacles.moving_rows] = True
-        return np.flatnonzero(moves)
+        if self._movers is None or self._movers[0] != obstacles.arrangement:
+            still = [
+                (tuple(place), float(radius)) == self.known.get(name) and obstacles[name].motion is None
+                for name, place, radius in zip(
+                    obstacles.names, obstacles.position.tolist(), obstacles.radius, strict=True
+                )
+            ]
+            self._movers = (obstacles.arrangement, np.flatnonzero(~np.array(still, dtype=np.bool_)))
+        return self._movers[1]
 
-    def moving(self) -> Moving:
+    def moving(self) -> MovingDiscs:
         """Everything that does not count as standing still: obstacles that move or came later, and hazards."""
         obstacles, hazards = self.world.obstacles, self.world.hazards
-        rows = self._rows_that_move()
-        position, velocity, radius = obstacles.position[rows], obstacles.velocity[rows], obstacles.radius[rows]
-        if len(hazards):
-            position, velocity = np.vstack([position, hazards.position]), np.vstack([velocity, hazards.velocity])
-            radius = np.append(radius, hazards.inner)
-        return Moving(np.ascontiguousarray(position), np.ascontiguousarray(velocity), np.ascontiguousarray(radius))
+        rows, places = self._rows_that_move(), (obstacles.position, obstacles.velocity, obstacles.radius)
+        if not len(hazards):
+            return MovingDiscs(rows, *places)
+        more = (hazards.position, hazards.velocity, hazards.inner)
+        both = [np.concatenate(pair) for pair in zip(places, more, strict=True)]
+        return MovingDiscs(np.append(rows, len(obstacles.radius) + np.arange(len(hazards))), *both)
+
+    def moving_version(self) -> tuple[int, int]:
+        """Another one whenever something has moved."""
+        return self.world.obstacles.version, self.world.hazards.version
 
 
 def _solid(world: World, radius: float, known: Known) -> Solid:

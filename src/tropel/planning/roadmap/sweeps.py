@@ -292,37 +292,3 @@ def sweeps_blocked_each(
     if len(begin):
         _find_blocked_each(np.ascontiguousarray(begin), np.ascontiguousarray(end), radius, *solid, out)
     return out
-
-
-@kernel
-def _shorten(points, radius, walls, discs, sides, keep):
-    """Mark the points of a path that are left when it is cut short wherever a body can go straight.
-
-    Greedy: from each point on to the farthest one in reach. Returns how many segments were tested.
-    """
-    tests = 0
-    last = points.shape[0] - 1
-    here = 0
-    keep[0] = True
-    while here < last:
-        there = last
-        while there > here + 1:
-            tests += 1
-            if not sweep_blocked(points[here, 0], points[here, 1], height_of(points, here), points[there, 0],
-                                 points[there, 1], height_of(points, there), min(radius[here], radius[there]), walls,
-                                 discs, sides):  # fmt: skip
-                break
-            there -= 1
-        keep[there] = True
-        here = there
-    return tests
-
-
-def shortened(points: NDArray[np.float64], radius: NDArray[np.float64], solid: Solid) -> tuple[NDArray[np.int64], int]:
-    """Which points of a path are left when it is cut short, by number, and how many segments were tested for that.
-
-    `radius` is that of a body at each point; on a segment it is the smaller one of its ends.
-    """
-    keep = np.zeros(len(points), dtype=np.bool_)
-    tests = _shorten(np.ascontiguousarray(points), np.ascontiguousarray(radius), *solid, keep)
-    return np.flatnonzero(keep), int(tests)

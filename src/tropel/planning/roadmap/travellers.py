@@ -23,10 +23,14 @@ Ints = NDArray[np.int64]
 Record = dict[str, NDArray[Any]]
 
 NO_NUMBERS = np.empty(0, dtype=np.int64)
-
+NOWHERE = np.empty(0)
+#: Nothing to do until something happens.
+NEVER = 1 << 62
 
 #: Fields of a traveller that are arrays.
-_ARRAYS = ("planned", "beyond", "marked", "jams", "shut", "stages")
+_ARRAYS = ("planned", "beyond", "origin", "marked", "jams", "shut", "stages")
+#: And those that are whole numbers.
+_NUMBERS = ("id", "goal", "asks", "retry", "review", "failures", "place", "routed", "checks", "around")
 
 
 @dataclass(eq=False, kw_only=True)
@@ -34,10 +38,11 @@ class Traveller:
     """An agent that is led along a path."""
 
     id: int
-    goal: int  #: the value of its column `goal` that it has a path for, or wants one for
+    goal: int  #: the number of the goal that it has a path for, or wants one for
     path: Path | None = None
     asks: bool = True  #: wants a new path
     retry: int = 0  #: does not plan before this step
+    review: int = 0  #: looks at its marks again in this step
     query: Query | None = None
     rejoining: Rejoining | None = None
     failures: int = 0  #: queries without a path, one after the other
@@ -45,40 +50,58 @@ class Traveller:
     jams: Floats = field(default_factory=lambda: np.empty((0, 0)))  #: (J, dim + 2): place, radius, and the step it ends
     shut: NDArray[np.bool_] = field(default_factory=lambda: np.empty(0, dtype=np.bool_))  #: doors it believes shut
     stages: Ints = field(default_factory=lambda: NO_NUMBERS)  #: what is ahead on a coarser level
+    gross: Search | None = None  #: the search on that level, if it is under way
+    origin: Floats = field(default_factory=lambda: NOWHERE)  #: where that search begins
+    routed: bool = False  #: whether that search has been done for the path it asks for
+    checks: bool = False  #: whether it searches there only to see if its way has changed
+    around: bool = False  #: whether it asks for a way around something that moves, and may as well wait
     place: int = 0  #: the room, or whatever the chart is of
-    planned: Floats = field(default_factory=lambda: np.empty(0))  #: where its goal was when its path was planned
-    beyond: Floats = field(default_factory=lambda: np.empty(0))  #: the place that its next path begins at, if not here
+    planned: Floats = field(default_factory=lambda: NOWHERE)  #: where its goal was when its path was planned
+    beyond: Floats = field(default_factory=lambda: NOWHERE)  #: the place that its next path begins at, if not here
     radius: float = 0.0  #: that its chart keeps free [m]
 
+    def ask(self, step: int) -> None:
+        """Want a new path from this step on; work on another one is dropped."""
+        self.asks, self.retry, self.query, self.gross = True, step, None, None
+        self.routed = self.around = False
+
+    def due(self) -> int:
+        """The next step in which it has something to do, whatever happens around it."""
+        if self.query is not None or self.rejoining is not None or self.checks:
+            return 0
+        soon = min(self.retry if self.asks else NEVER, self.review if len(self.marked) else NEVER)
+        return min(soon, int(self.jams[:, -1].min())) if len(self.jams) else soon
+
     def record(self) -> Record:
-        path, query, rejoining = self.path, self.query, self.rejoining
-        numbers = (self.id, self.goal, self.asks, self.retry, self.failures, self.place)
-        has = (path is not None, query is not None, rejoining is not None)
-        stored: Record = {"state": np.array([*numbers, *has]), "radius": np.array([self.radius])}
+        has = [name for name in ("path", "query", "rejoining", "gross") if getattr(self, name) is not None]
+        stored: Record = {"state": np.array([getattr(self, name) for name in _NUMBERS], dtype=np.int64)}
+        stored |= {"radius": np.array([self.radius]), "has": np.array(has, dtype="<U9")}
         stored |= {name: getattr(self, name) for name in _ARRAYS}
-        if path is not None:
-            stored |= {"path_points": path.points, "path_nodes": path.nodes}
-        if query is not None:
-            stored |= {f"search_{name}": getattr(query.search, name) for name in Search._fields}
-            stored |= {"query_start": query.start, "query_which": query.which}
-        if rejoining is not None:
-            stored |= {f"rejoin_{name}": array for name, array in rejoining.record().items()}
+        if self.path is not None:
+            stored |= {"path_points": self.path.points, "path_nodes": self.path.nodes}
+        for name in has[has[:1] == ["path"] :]:
+            part = getattr(self, name)
+            fields = part._asdict() if name == "gross" else part.record()
+            stored |= {f"{name}_{key}": array for key, array in fields.items()}
         return stored
 
     @classmethod
     def of(cls, stored: Record) -> Traveller:
-        state = [int(number) for number in stored["state"]]
-        number, goal, asks, retry, failures, place, has_path, has_query, rejoins = state
+        numbers: dict[str, Any] = dict(zip(_NUMBERS, stored["state"].astype(np.int64).tolist(), strict=True))
+        for name in ("asks", "routed", "checks", "around"):
+            numbers[name] = bool(numbers[name])
         arrays: dict[str, Any] = {name: stored[name] for name in _ARRAYS}
-        made = cls(id=number, goal=goal, asks=bool(asks), retry=retry, failures=failures, place=place,
-                   radius=float(stored["radius"][0]), **arrays)  # fmt: skip
-        if has_path:
-            made.path = Path(points=stored["path_points"], nodes=stored["path_nodes"])
-        if has_query:
-            search = Search(*(stored[f"search_{name}"] for name in Search._fields))
-            made.query = Query(search=search, start=stored["query_start"], which=stored["query_which"])
-        if rejoins:
-            made.rejoining = Rejoining.of({name: stored[f"rejoin_{name}"] for name in Rejoining.names()})
+        made = cls(**numbers, radius=float(stored["radius"][0]), **arrays)
+        for name in map(str, stored["has"]):
+            part = {key.removeprefix(f"{name}_"): array for key, array in stored.items() if key.startswith(f"{name}_")}
+            if name == "path":
+                made.path = Path(points=part["points"], nodes=part["nodes"])
+            elif name == "query":
+                made.query = Query.of(part)
+            elif name == "rejoining":
+                made.rejoining = Rejoining.of(part)
+            else:
+                made.gross = Search(*(part[field] for field in Search._fields))
         return made
 
 
@@ -96,6 +119,17 @@ class Travellers:
         self.allowed: Floats = np.empty(0)  #: (T,) for how long it may be [s]
         self.patience: Floats = np.empty(0)  #: (T,) beyond the time it takes to walk there [s]
         self.reach: Floats = np.empty(0)  #: (T,) how near to the end of the path is near enough [m]
+        # What follows is known anew in each step, or made from the rest, and no part of checkpoints.
+        self.goal: Ints = NO_NUMBERS  #: (T,) the column `goal` when it was last looked at
+        self.point: Floats = np.zeros((0, dim))  #: (T, dim) and `goal_point`
+        self.body: Floats = np.empty(0)  #: (T,) and `radius` [m]
+        self.wide: Floats = np.empty(0)  #: (T,) the radius that each keeps free [m]
+        self.due: Ints = NO_NUMBERS  #: (T,) the next step in which there is something to do
+        self.leg: Ints = NO_NUMBERS  #: (T,) the first leg of the path that is blocked, -1 for none
+        self.when: Floats = np.empty(0)  #: (T,) when that is [s from now]
+        self.used: Ints = NO_NUMBERS  #: (T,) units of work in this step
+        self.calls: NDArray[np.bool_] = np.empty(0, dtype=np.bool_)  #: (T,) whether there is something to do in it
+        self.status: Ints = NO_NUMBERS  #: (T,) how each stands to its path
 
     def __len__(self) -> int:
         return len(self.people)
@@ -119,12 +153,22 @@ class Travellers:
         self.people = [people[k] for k in order]
         self.id = ids[order]
         self.way = np.concatenate([self.way[stay], np.zeros((count, *self.way.shape[1:]))])[order]
-        for name in ("count", "index"):
-            column = np.concatenate([getattr(self, name)[stay], np.zeros(count, dtype=np.int64)])
+        self.point = np.concatenate([self.point[stay], np.zeros((count, self.dim))])[order]
+        for name in ("count", "index", "goal", "leg", "used"):
+            column = np.concatenate([getattr(self, name)[stay], np.full(count, -1 if name == "leg" else 0)])
             setattr(self, name, column[order])
-        for name in ("weight", "allowed", "reach"):
-            setattr(self, name, np.concatenate([getattr(self, name)[stay], np.zeros(count)])[order])
+        for name in ("weight", "allowed", "reach", "body", "wide", "when"):
+            column = np.concatenate([getattr(self, name)[stay], np.full(count, np.inf if name == "when" else 0.0)])
+            setattr(self, name, column[order])
         self.patience = np.concatenate([self.patience[stay], patience])[order]
+        self.due, self.status = np.zeros(len(ids), dtype=np.int64), np.zeros(len(ids), dtype=np.int64)
+        self.calls = np.zeros(len(ids), dtype=np.bool_)
+        for slot in range(len(ids)):
+            self.note(slot)
+
+    def note(self, slot: int) -> None:
+        """Whatever a traveller has to do may have changed."""
+        self.due[slot], self.wide[slot] = self.people[slot].due(), self.people[slot].radius
 
     def give(self, slot: int, path: Path | None, *, reach: float = 0.0, index: int = 1) -> None:
         """Give a traveller a path, of which the first point is where it is; None takes it away."""
@@ -159,6 +203,7 @@ class Travellers:
                 if person.path is not None:
                     _check_path(person.path, self.dim)
                 made.give(slot, person.path)
+                made.note(slot)
             for name in ("index", "weight", "allowed", "patience", "reach"):
                 column = np.array(stored[name], dtype=getattr(made, name).dtype)
                 if column.shape != (len(people),) or not np.isfinite(column).all():
