@@ -17,6 +17,8 @@ def test_small_crowds_have_all_rows_and_ratios() -> None:
     result = measure(lambda what, done, total: told.append((done, total)), cases, [steps])
     assert [row["dim"] for row in result.rows] == [2, 2, 3]
     compared = {"grid_over_ours_small", "grid_over_ours_idle", "grid_over_ours_3d"}
-    assert set(result.ratios) == compared | {"scipy_over_ours_small", "scipy_over_ours_3d", "grid_over_ours_step_seek"}
+    compared |= {"scipy_over_ours_small", "scipy_over_ours_3d", "grid_over_ours_step_seek", "auto_is_right"}
+    assert set(result.ratios) == compared
+    assert 0.0 <= result.ratios.pop("auto_is_right") <= 1.0
     assert all(value > 0.0 for value in result.ratios.values())
     assert told[-1] == (28, 28)

@@ -71,7 +71,6 @@ def left_after(sim: Simulation, seconds: float) -> int:
     return len(sim.agents)
 
 
-@pytest.mark.long
 @pytest.mark.filterwarnings("ignore::tropel.checks.FindingWarning")
 def test_two_groups_that_block_each_other_find_other_paths_by_growing_weights() -> None:
     seeds = range(8)
