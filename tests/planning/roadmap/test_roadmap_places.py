@@ -57,3 +57,15 @@ def test_a_route_of_points_goes_on_after_a_resume_to_the_same_bits(tmp_path: Pat
         sim.run(until=70.0)
     assert np.array_equal(whole.agents.position, resumed.agents.position)
     assert shapely.box(14.0, 1.0, 17.0, 3.0).covers(shapely.Point(whole.agents.position[0]))
+
+
+@pytest.mark.parametrize("planner", [tropel.Roadmap, tropel.AdaptiveRoadmap, tropel.Rooms])
+def test_a_narrow_gap_is_found_whatever_the_seed(planner: type) -> None:
+    """A room of 600 m² with few samples and a gap of 1 m: nodes are added until there is a path."""
+    for seed in range(6):
+        walls = [[(15.0, 0.0), (15.0, 9.5)], [(15.0, 10.5), (15.0, 20.0)]]
+        world = tropel.World(shapely.box(0, 0, 30, 20), walls=walls, exits={"out": shapely.box(29, 2, 30, 4)})
+        people = tropel.Group("a", count=3, region=shapely.box(1, 1, 8, 19), goal="out")
+        sim = tropel.Simulation(world, people, planning=planner(), seed=seed)
+        sim.run(until="empty", limit=60.0)
+        assert len(sim.agents) == 0

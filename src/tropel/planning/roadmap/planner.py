@@ -35,7 +35,7 @@ from tropel.planning.roadmap.stored import check_stored, read_charts, stored_cha
 from tropel.planning.roadmap.travellers import Traveller, Travellers
 
 #: Before the run, nodes are added so often, as many as there are, before a goal counts as out of reach.
-_ROUNDS = 3
+_ROUNDS = 5
 #: Whoever found no path asks again after this time [s], and whoever has lost its path after this one.
 _ASK_AGAIN, _LOOK_AGAIN = 1.0, 0.4
 #: A path to a goal that moves is planned again when the goal has moved by this share of its distance.
@@ -219,7 +219,8 @@ class RoadmapPlanner(ChartKeeper):
                 return
             if turn < _ROUNDS:
                 chart = self.chart_of(person)
-                chart.reinforce(chart.samples)
+                # Twice as many each time: passages may be narrow for a room that has few samples.
+                chart.reinforce(max(chart.samples, len(chart.graph.nodes)))
                 person.retry = 0
         at = ", ".join(f"{c:.4g}" for c in state.position[row])
         raise PathError(
