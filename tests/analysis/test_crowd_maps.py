@@ -175,7 +175,8 @@ def test_cells_that_make_no_map_are_refused(tmp_path: Path, cell: float) -> None
 
 
 def test_the_classic_density_of_pedpy_is_the_number_in_the_cells_over_their_area(tmp_path: Path) -> None:
-    pedpy = pytest.importorskip("pedpy", reason="PedPy is an optional extra")
+    import pedpy
+
     from tropel.interop.pedpy import to_pedpy
 
     def where(time: float):

@@ -33,7 +33,6 @@ def told() -> list[tuple[str, int, int]]:
 
 @pytest.fixture(scope="module")
 def result(told: list[tuple[str, int, int]]) -> BenchResult:
-    pytest.importorskip("jupedsim", reason="JuPedSim is an optional extra")
     before = numba.get_num_threads()
     measured = steering.measure(
         lambda *news: told.append(news), cases=TINY, rounds=2, scenes=SMALL, models=(OURS, SAME_MODEL)

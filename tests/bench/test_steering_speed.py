@@ -48,7 +48,6 @@ def test_the_corridor_has_68_pillars_in_both_programs() -> None:
 
 
 def test_jupedsim_moves_the_same_people_over_the_same_distance() -> None:
-    pytest.importorskip("jupedsim", reason="JuPedSim is an optional extra")
     place = plaza(150)
     ours = crowd_in(place, SAME_MODEL, agents=150)
     theirs = JuPedSimCrowd(ours.agents, walkable=place.walkable, goal=place.goal, dt=ours.dt)
@@ -63,7 +62,6 @@ def test_jupedsim_moves_the_same_people_over_the_same_distance() -> None:
 
 
 def test_both_programs_walk_past_the_pillars() -> None:
-    pytest.importorskip("jupedsim", reason="JuPedSim is an optional extra")
     place = pillars(118)
     crowds = {model: crowd_in(place, model, agents=118) for model in (OURS, SAME_MODEL)}
     start = crowds[OURS].agents.position.copy()
@@ -82,7 +80,6 @@ def test_both_programs_walk_past_the_pillars() -> None:
 
 
 def test_a_contest_has_a_row_for_each_crowd_and_number_of_threads() -> None:
-    pytest.importorskip("jupedsim", reason="JuPedSim is an optional extra")
     contest = Contest(Case(label="open_tiny", place=plaza, agents=100, all_threads=True))
     contest.round()
     threads = sorted({1, numba.config.NUMBA_NUM_THREADS})

@@ -366,7 +366,8 @@ def test_scenario_files_know_it_by_name(tmp_path: Any) -> None:
 
 
 def test_a_crowd_walks_as_in_jupedsim() -> None:
-    jupedsim = pytest.importorskip("jupedsim", reason="JuPedSim is an optional extra")
+    import jupedsim
+
     room = shapely.box(0, 0, 30, 12)
     group = Group("a", count=120, region=shapely.box(0.6, 0.6, 14, 11.4), goal="t", desired_speed=Uniform(0.8, 1.6))
     world = World(room, targets={"t": Target(position=(28.0, 6.0), radius=0.01)})

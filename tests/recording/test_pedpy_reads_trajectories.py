@@ -4,6 +4,7 @@ import sqlite3
 from pathlib import Path
 
 import numpy as np
+import pedpy
 import pytest
 import sample_run
 import shapely
@@ -11,8 +12,6 @@ import shapely
 from tropel.errors import RecordingError
 from tropel.interop.pedpy import to_pedpy, walkable_area
 from tropel.recording import geometry_key, open_trajectory, read_trajectory
-
-pedpy = pytest.importorskip("pedpy", reason="PedPy is an optional extra")
 
 
 def record(path: Path, frames: int = 30) -> Path:

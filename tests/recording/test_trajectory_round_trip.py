@@ -135,7 +135,7 @@ def test_frames_larger_than_a_batch_and_a_row_group_come_back(tmp_path: Path, na
 
 
 def test_parts_load_with_plain_pandas_and_arrow(tmp_path: Path) -> None:
-    pandas = pytest.importorskip("pandas", reason="comes with PedPy, an optional extra")
+    import pandas
     import pyarrow.dataset
 
     with open_trajectory(tmp_path / "run.parquet", scene=sample_run.scene(3), fps=sample_run.FPS) as writer:

@@ -120,6 +120,7 @@ class Near(ABC):
         self.reach = moment.cells.reach  #: no relevant sense radius is larger [m]
         self._version = moment.cells.sorting.version
         self._csr: Csr | None = None
+        self._runs: Neighbours | None = None
         self._tables: list[tuple[Floats, Neighbours]] = []
 
     @abstractmethod
@@ -139,6 +140,13 @@ class Near(ABC):
         table = table_of_lists(self.cells.cell_list, self.lists(radius))
         self._tables.append((radius, table))
         return table
+
+    def cell_runs(self) -> Neighbours:
+        """The runs of cells around agents, for environments in which everybody within the radius is near."""
+        self.check_phase()
+        if self._runs is None:
+            self._runs = runs_of_cells(self.cells.cell_list)
+        return self._runs
 
     def csr(self) -> Csr:
         """Rows of the neighbours of each row, by cell and then by id."""

@@ -42,7 +42,6 @@ from tropel._kernels.simd import (
 )
 from tropel.agents.state import Floats
 from tropel.contracts import Environment, EnvironmentDeclaration, Moment, Near
-from tropel.contracts.near import runs_of_cells
 from tropel.foundation.arguments import Length, checked_arguments
 
 _AGENTS_PER_CHUNK = 512
@@ -389,13 +388,9 @@ class GridNear(Near):
     def __init__(self, moment: Moment, neighbours: NeighbourLists) -> None:
         super().__init__(moment)
         self._lists = neighbours
-        self._runs: Neighbours | None = None
 
     def neighbours(self, radius: Floats | None = None) -> Neighbours:
-        self.check_phase()
-        if self._runs is None:
-            self._runs = runs_of_cells(self.cells.cell_list)
-        return self._runs
+        return self.cell_runs()
 
     def lists(self, radius: Floats) -> Csr:
         cells = self.cells.sorting.sorted

@@ -37,7 +37,7 @@ from tropel.environment.kinetic.list_kernels import (
     look_for_moves,
     renew,
 )
-from tropel.environment.kinetic.quiet import MOST_MOVING, QuietSets
+from tropel.environment.kinetic.quiet import FAR_SIGHTED, MOST_FAR_SIGHTED, MOST_MOVING, QuietSets
 
 Slots = NDArray[np.int64]
 #: Rows of all agents within a distance [m] of each of the given rows, one distance per row; it may list more.
@@ -53,8 +53,6 @@ _MANY = 1 / 12
 _QUIET = 0.6 * MOST_MOVING
 #: Lists are filled anew if the best leash is this many times longer or shorter than the one they have.
 _UNFIT = 4.0
-#: Agents see far if their radius is this many times the median; each of them is compared with every agent that moves.
-_FAR_SIGHTED, _MOST_FAR_SIGHTED = 3.0, 1 / 32
 
 
 def best_leash(radius: float, move: float) -> float:
@@ -192,8 +190,8 @@ class NearLists:
         agents.limit[:] = np.where(agents.radius >= 0.0, agents.radius * agents.radius, -1.0)
         agents.certain[:] = np.where(within > 0.0, within * within, -1.0)
         agents.listed[:] = np.where(agents.radius >= 0.0, beyond * beyond, -1.0)
-        far = np.flatnonzero(used & (agents.radius > _FAR_SIGHTED * self._usual))
-        self._far_sighted = far if len(far) <= _MOST_FAR_SIGHTED * len(radius) else far[:0]
+        far = np.flatnonzero(used & (agents.radius > FAR_SIGHTED * self._usual))
+        self._far_sighted = far if len(far) <= MOST_FAR_SIGHTED * len(radius) else far[:0]
         others = used.copy()
         others[self._far_sighted] = False
         self._widest = float(agents.radius[others].max(initial=0.0))  #: radius of those that do not see far

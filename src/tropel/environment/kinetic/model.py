@@ -12,7 +12,6 @@ from tropel._kernels.arrays import Ragged
 from tropel._kernels.neighbours import Neighbours
 from tropel.agents.state import AgentState, Floats
 from tropel.contracts import Environment, EnvironmentDeclaration, Moment, Near
-from tropel.contracts.near import runs_of_cells
 from tropel.contracts.offers import Neighbourhood, OfferedTriangulation
 from tropel.environment.kinetic.invariants import check_near_sets, check_structure
 from tropel.environment.kinetic.lists import Work
@@ -131,17 +130,13 @@ class KineticNear(Near):
         self._tracked = tracked_rows(environment.declares.tracks, moment.state)
         self._check = environment.check_always
         self._is_near_all = environment.visibility == "near" or moment.world.dim == 3
-        self._runs: Neighbours | None = None
         self.hidden_left_out = environment.visibility == "visible" and moment.world.dim == 2
 
     def neighbours(self, radius: Floats | None = None) -> Neighbours:
         if not self._is_near_all:
             return super().neighbours(radius)
         # Whoever is within a radius is in the cells around, and steering kernels walk those faster than any table.
-        self.check_phase()
-        if self._runs is None:
-            self._runs = runs_of_cells(self.cells.cell_list)
-        return self._runs
+        return self.cell_runs()
 
     def lists(self, radius: Floats) -> Ragged:
         found = self._crowd.lists(self, radius, self._tracked)

@@ -23,7 +23,7 @@ Rows = NDArray[np.int64]
 #: If a larger share of the agents moves, it is faster to test lists that hold for many steps.
 MOST_MOVING = 1 / 10
 #: Agents see far if their radius is this many times the median; each of them is compared with every agent that moves.
-_FAR_SIGHTED, _MOST_FAR_SIGHTED = 3.0, 1 / 32
+FAR_SIGHTED, MOST_FAR_SIGHTED = 3.0, 1 / 32
 #: Edge of a cell, as a share of the median radius.
 _CELL = 0.5
 
@@ -238,8 +238,8 @@ class QuietSets:
     def _set_radius(self, radius: Floats) -> None:
         self.radius = np.array(radius)
         self._limit = np.where(radius >= 0.0, radius * radius, -1.0)
-        is_far = radius > _FAR_SIGHTED * self._usual
-        if np.count_nonzero(is_far) > _MOST_FAR_SIGHTED * len(radius):
+        is_far = radius > FAR_SIGHTED * self._usual
+        if np.count_nonzero(is_far) > MOST_FAR_SIGHTED * len(radius):
             is_far[:] = False
         self._far_sighted = np.flatnonzero(is_far)
         self._widest = float(radius[~is_far].max(initial=0.0))
