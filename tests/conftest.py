@@ -18,7 +18,14 @@ settings.load_profile("tropel")
 
 
 #: The longest first: at the end, all other workers would wait for them.
-_FIRST = ("test_warmup", "test_planned_scenes", "test_documentation", "test_flock_scenes")
+_FIRST = (
+    "test_documentation",
+    "test_warmup",
+    "test_flock_scenes",
+    "test_kernel_cache",
+    "test_leaders",
+    "test_planned_scenes",
+)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

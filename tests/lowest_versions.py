@@ -32,6 +32,7 @@ TESTS = (
     "pictures/test_animation.py",
     "pictures/test_mp4.py",
     "planning/fields/test_plan_cache.py",
+    "riders/test_whipple_benchmark.py",
     "analysis/test_evacuation_report.py",
     "bench/test_flock_bench.py",
     "bench/test_steering_speed.py",

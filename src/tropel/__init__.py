@@ -29,11 +29,23 @@ _WHERE = {
     "Tired": "tropel.deciding.tired",
     "Bolder": "tropel.deciding.bolder",
     "Jolted": "tropel.deciding.jolted",
+    "Emotions": "tropel.deciding.emotions.model",
     "Decide": "tropel.deciding.own",
+    "Task": "tropel.agents.tasks.task",
+    "sharing": "tropel.deciding.sharing",
+    "Knowledge": "tropel.knowing.parameters",
     "Go": "tropel.agents.stages.verbs",
     "Wait": "tropel.agents.stages.verbs",
     "WaitFor": "tropel.agents.stages.verbs",
     "Until": "tropel.agents.stages.verbs",
+    "Work": "tropel.agents.stages.work",
+    "Squad": "tropel.agents.squads.squad",
+    "Hold": "tropel.agents.squads.verbs",
+    "Search": "tropel.agents.squads.verbs",
+    "Escort": "tropel.agents.squads.verbs",
+    "Cover": "tropel.agents.squads.verbs",
+    "RetreatTo": "tropel.agents.squads.verbs",
+    "Resume": "tropel.agents.squads.verbs",
     "Stage": "tropel.agents.stages.stage",
     "Condition": "tropel.agents.stages.stage",
     "conditions": "tropel.agents.stages.conditions",
@@ -60,15 +72,19 @@ _WHERE = {
     "FunctionField": "tropel.planning.painted",
     "Stroke": "tropel.planning.painted",
     "Blend": "tropel.planning.vector_field",
+    "FollowPath": "tropel.planning.path",
+    "Herd": "tropel.planning.herd",
     "Auto": "tropel.environment.auto",
     "Grid": "tropel.environment.grid",
     "Kinetic": "tropel.environment.kinetic.model",
     "Seek": "tropel.local.seek",
     "AvoidHazards": "tropel.local.habits.avoid_hazards",
     "KeepRight": "tropel.local.habits.keep_right",
+    "PursueInSight": "tropel.local.habits.pursue_in_sight",
     "Recoil": "tropel.local.habits.recoil",
     "StayTogether": "tropel.local.habits.stay_together",
     "FollowLeader": "tropel.local.habits.follow_leader",
+    "KeepFormation": "tropel.local.habits.keep_formation",
     "WaitForFollowers": "tropel.local.habits.wait_for_followers",
     "Walk": "tropel.local.walk.model",
     "Dynamical": "tropel.local.dynamical.model",
@@ -78,6 +94,7 @@ _WHERE = {
     "CollisionFreeSpeed": "tropel.local.collision_free_speed",
     "ORCA": "tropel.local.orca.model",
     "SocialForce": "tropel.local.social_force",
+    "Riders": "tropel.local.mobility_map.model",
     "Simulation": "tropel.simulation",
     "Budget": "tropel.run.budget",
     "events": "tropel.events",
@@ -99,7 +116,7 @@ def __getattr__(name: str) -> Any:
     if name not in _WHERE:
         raise AttributeError(f"module 'tropel' has no attribute '{name}'")
     module = importlib.import_module(_WHERE[name])
-    value = module if name in ("conditions", "events") else getattr(module, name)
+    value = module if name in ("conditions", "events", "sharing") else getattr(module, name)
     globals()[name] = value
     return value
 

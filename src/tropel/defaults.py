@@ -4,7 +4,8 @@ In a 2D world with walls people must find their way and walk like people: `FlowF
 standard tests of the field (docs/verification.md). In open space, in periodic space and in 3D there is nothing to find
 a way around: `Direct` and `Seek`, in open 2D space with `KeepRight`, or people that meet would stand in each other's
 way. A model that follows the ground gets a planner that publishes one, `PathPlans`. Everybody avoids hazards,
-families stay together, and agents that have a leader follow it.
+families stay together, agents that have a leader follow it, and agents that go straight to a target pursue it as far as
+they see it (which is always, unless their view or knowledge is limited).
 """
 
 from __future__ import annotations
@@ -17,7 +18,9 @@ from typing import Any
 import numpy as np
 
 from tropel.agents.groups import Group, Source
+from tropel.agents.tasks.task import Task
 from tropel.contracts import Environment, Follows, Habit, Model, ModelDeclaration, Planner
+from tropel.contracts.sharing import Sharing
 from tropel.errors import ParameterError, suggest
 from tropel.world import World
 
@@ -53,7 +56,7 @@ def with_defaults(
         if given is None and on_ground not in shared:
             shared[on_ground] = default_planner(world, on_ground=on_ground)
         planners[name] = shared[on_ground] if given is None else given
-    return planners, models, _habits(world, groups, declared, models, unchosen, habits)
+    return planners, models, _habits(world, groups, declared, models, unchosen, habits, planners)
 
 
 def _per_group(groups: Sequence[str], given: Any) -> dict[str, Any]:
@@ -73,6 +76,7 @@ def _habits(
     models: Mapping[str, Model],
     unchosen: AbstractSet[str],
     given: Habits,
+    planners: Mapping[str, Planner],
 ) -> dict[str, Sequence[Habit]]:
     """The habits of each group: those given, else the default ones. Crowds that follow the ground have none.
 
@@ -91,8 +95,11 @@ def _habits(
     default = {False: usual, True: (_keep_right(), *usual) if in_the_open and unchosen else usual}
     led = {_group_of(item) for item in declared if item.follow is not None or "leader" in item.parameters}
     led |= {_group_of(item) for item in declared if item.leader is not None and item.families is None}
+    squads = {item.name for item in declared if isinstance(item, Group) and item.squad is not None}
     found: dict[str, Sequence[Habit]] = {}
     following: Habit | None = None
+    pursuing: Habit | None = None
+    in_formation: tuple[Habit, ...] = ()
     for name in groups:
         model = models.get(name)
         own = given.get(name) if isinstance(given, Mapping) else given
@@ -106,9 +113,15 @@ def _habits(
             if not isinstance(habit, Habit):
                 raise ParameterError(f"habits: {habit!r:.60} is not a habit; use objects such as KeepRight()")
         found[name] = (default[name in unchosen] if own is None else tuple(own)) if directed else ()
-        if directed and own is None and name in led and not _has_leaders(model):
+        if directed and own is None and name in squads:
+            in_formation = in_formation or _keep_formation()
+            found[name] = (*in_formation, *found[name])
+        elif directed and own is None and name in led and not _has_leaders(model):
             following = following or _follow_leader()
             found[name] = (following, *found[name])
+        if directed and own is None and _goes_by_sight(planners.get(name)):
+            pursuing = pursuing or _pursue_in_sight()
+            found[name] = (pursuing, *found[name])
     return found
 
 
@@ -121,10 +134,31 @@ def _has_leaders(model: Any) -> bool:
     return isinstance(model, Model) and "leader" in {column.name for column in model.all_columns}
 
 
+def _goes_by_sight(planner: Any) -> bool:
+    """Whether a planner has no plan of the world, so that agents must see their target."""
+    from tropel.planning.direct import Direct
+
+    return isinstance(planner, Direct)
+
+
+def _pursue_in_sight() -> Habit:
+    from tropel.local.habits.pursue_in_sight import PursueInSight
+
+    return PursueInSight()
+
+
 def _follow_leader() -> Habit:
     from tropel.local.habits.follow_leader import FollowLeader
 
     return FollowLeader()
+
+
+def _keep_formation() -> tuple[Habit, ...]:
+    from tropel.local.habits.keep_formation import KeepFormation
+    from tropel.local.habits.wait_for_followers import WaitForFollowers
+
+    # Those that attack wait for nobody, so orders come last.
+    return WaitForFollowers(within=6.0, patience=10.0), KeepFormation()
 
 
 def default_habits(*, families: bool) -> tuple[Habit, ...]:
@@ -134,6 +168,28 @@ def default_habits(*, families: bool) -> tuple[Habit, ...]:
     together = (StayTogether(),) if families else ()
     # Last, so that nobody is drawn into a fire.
     return (*together, AvoidHazards())
+
+
+def with_sharing(
+    tasks: Mapping[str, Task] | None, sharing: Sharing | None
+) -> tuple[Mapping[str, Task] | None, Sharing | None]:
+    """Tasks, and how they are shared out; both None if nobody works."""
+    if tasks is None and sharing is None:
+        return None, None
+    if tasks is not None and not isinstance(tasks, Mapping):
+        raise ParameterError(
+            f"tasks are given by name, such as {{'door': Task(place=…, work=30.0)}}, not {tasks!r:.60}"
+        )
+    for name, task in (tasks or {}).items():
+        if not isinstance(name, str) or not isinstance(task, Task):
+            raise ParameterError(f"tasks: {name!r:.40} is {task!r:.60}; give names, and a Task(…) for each")
+    return tasks or {}, _optimal() if sharing is None else sharing
+
+
+def _optimal() -> Sharing:
+    from tropel.deciding.sharing.optimal import Optimal
+
+    return Optimal()
 
 
 def _keep_right() -> Habit:

@@ -144,6 +144,8 @@ PLANNERS = Kind(
         ),
         Entry("vector_field", "tropel.planning.vector_field:VectorField", warm_up="painted fields"),
         Entry("blend", "tropel.planning.vector_field:Blend", warm_up="painted fields"),
+        Entry("path", "tropel.planning.path:FollowPath", warm_up="riders"),
+        Entry("herd", "tropel.planning.herd:Herd", warm_up="riders"),
     ],
 )
 
@@ -216,6 +218,12 @@ MODELS = Kind(
             parameters="tropel.local.social_force:SocialForceParameters",
             warm_up="social forces",
         ),
+        Entry(
+            "mobility_map",
+            "tropel.local.mobility_map.model:Riders",
+            parameters="tropel.local.mobility_map.parameters:RidersParameters",
+            warm_up="riders",
+        ),
     ],
 )
 
@@ -225,9 +233,11 @@ HABITS = Kind(
     [
         Entry("avoid_hazards", "tropel.local.habits.avoid_hazards:AvoidHazards", warm_up="habits"),
         Entry("keep_right", "tropel.local.habits.keep_right:KeepRight", warm_up="habits"),
+        Entry("pursue_in_sight", "tropel.local.habits.pursue_in_sight:PursueInSight", warm_up="habits"),
         Entry("recoil", "tropel.local.habits.recoil:Recoil", warm_up="habits"),
         Entry("stay_together", "tropel.local.habits.stay_together:StayTogether", warm_up="habits"),
         Entry("follow_leader", "tropel.local.habits.follow_leader:FollowLeader", warm_up="habits"),
+        Entry("keep_formation", "tropel.local.habits.keep_formation:KeepFormation", warm_up="squads"),
         Entry("wait_for_followers", "tropel.local.habits.wait_for_followers:WaitForFollowers", warm_up="habits"),
     ],
 )
@@ -239,6 +249,27 @@ DECISIONS = Kind(
         Entry("tired", "tropel.deciding.tired:Tired", parameters="tropel.deciding.tired:TiredParameters"),
         Entry("bolder", "tropel.deciding.bolder:Bolder", parameters="tropel.deciding.bolder:BolderParameters"),
         Entry("jolted", "tropel.deciding.jolted:Jolted", parameters="tropel.deciding.jolted:JoltedParameters"),
+        Entry(
+            "emotions",
+            "tropel.deciding.emotions.model:Emotions",
+            parameters="tropel.deciding.emotions.parameters:EmotionsParameters",
+            warm_up="emotions",
+        ),
+    ],
+)
+
+SHARINGS = Kind(
+    "sharing of tasks",
+    "tropel.contracts.sharing:Sharing",
+    [
+        Entry("optimal", "tropel.deciding.sharing.optimal:Optimal"),
+        Entry(
+            "auction",
+            "tropel.deciding.sharing.auction:Auction",
+            parameters="tropel.deciding.sharing.auction:AuctionParameters",
+        ),
+        Entry("greedy", "tropel.deciding.sharing.greedy:Greedy"),
+        Entry("random", "tropel.deciding.sharing.at_random:AtRandom"),
     ],
 )
 
@@ -249,7 +280,14 @@ STAGES = Kind(
         Entry("go", "tropel.agents.stages.verbs:Go"),
         Entry("wait", "tropel.agents.stages.verbs:Wait"),
         Entry("wait_for", "tropel.agents.stages.verbs:WaitFor"),
+        Entry("work", "tropel.agents.stages.work:Work"),
         Entry("until", "tropel.agents.stages.verbs:Until"),
+        Entry("hold", "tropel.agents.squads.verbs:Hold"),
+        Entry("search", "tropel.agents.squads.verbs:Search"),
+        Entry("escort", "tropel.agents.squads.verbs:Escort"),
+        Entry("cover", "tropel.agents.squads.verbs:Cover"),
+        Entry("retreat_to", "tropel.agents.squads.verbs:RetreatTo"),
+        Entry("resume", "tropel.agents.squads.verbs:Resume"),
     ],
 )
 
@@ -263,6 +301,7 @@ CONDITIONS = Kind(
         Entry("open", "tropel.agents.stages.conditions:Open"),
         Entry("after", "tropel.agents.stages.conditions:After"),
         Entry("attribute", "tropel.agents.stages.conditions:Attribute"),
+        Entry("done", "tropel.agents.stages.work:Done"),
         Entry("any", "tropel.agents.stages.conditions:AnyOf"),
         Entry("all", "tropel.agents.stages.conditions:AllOf"),
     ],
@@ -298,6 +337,10 @@ EVENTS = Kind(
         Entry("set_goal", "tropel.events.kinds:SetGoal"),
         Entry("set_stages", "tropel.events.stages:SetStages"),
         Entry("signal", "tropel.events.stages:Signal"),
+        Entry("add_task", "tropel.events.tasks:AddTask"),
+        Entry("remove_task", "tropel.events.tasks:RemoveTask"),
+        Entry("announce", "tropel.events.knowledge:Announce"),
+        Entry("order", "tropel.events.stages:Order"),
         Entry("set_leader", "tropel.events.kinds:SetLeader"),
         Entry("set_parameter", "tropel.events.kinds:SetParameter"),
         Entry("drift", "tropel.events.gradual:Drift"),

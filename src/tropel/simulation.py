@@ -3,7 +3,8 @@
 `Simulation.step` is the architecture: events → decide → planning → (environment → local → integrate, once per phase) →
 collisions → settled → exits → record. It knows no layer by name; `defaults.py` knows those that are used when none is
 given. `run/group_layers.py` knows which group has which layer, `run/phases.py` when they act, `run/stages.py` what they
-get, and `contracts` what they promise.
+get, and `contracts` what they promise. What can be asked of a simulation is in `run/current_state.py`, and what can be
+changed between steps in `run/changes.py`.
 """
 
 from __future__ import annotations
@@ -13,24 +14,19 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from tropel._kernels.compile import use_threads
-from tropel.agents.groups import Group, Personal, Source
+from tropel.agents.groups import Group, Source
 from tropel.agents.population import Population
-from tropel.agents.sending import give_up, set_goal, set_stages
-from tropel.agents.stages.stage import Stage, as_stages
+from tropel.agents.tasks.task import Task
 from tropel.broad_phase import CellGrid
 from tropel.checks import Finding, check_simulation
 from tropel.checks.standstill import StandstillWatch
 from tropel.contact.collisions import CollisionWatch
-from tropel.contact.walls import step_off
 from tropel.contracts import Decision, Environment, Habit, Model, Planner
-from tropel.defaults import default_environment, with_defaults
+from tropel.contracts.sharing import Sharing
+from tropel.defaults import default_environment, with_defaults, with_sharing
 from tropel.encounters.watch import ENCOUNTER_DISTANCE, EncounterWatch
 from tropel.errors import ModelError, ParameterError, TropelError
-from tropel.events import AddAgents
 from tropel.events.queue import (
     EventLike,
     EventQueue,
@@ -46,10 +42,10 @@ from tropel.foundation.arguments import CHECKED_ELSEWHERE, PositiveCount, Second
 from tropel.foundation.arguments import SimulatedTime as Time
 from tropel.foundation.quantities import Quantity
 from tropel.foundation.reductions import ONE_PROCESS
-from tropel.foundation.renamed import current_behaviour, renamed_method
+from tropel.knowing.parameters import Knowledge
 from tropel.recording.recorder import FPS, scene_of
 from tropel.run.budget import Budget
-from tropel.run.current_state import CurrentState
+from tropel.run.changes import Changeable
 from tropel.run.group_layers import GroupLayers
 from tropel.run.loop import Run, Summary
 from tropel.run.observers import Observers
@@ -57,8 +53,6 @@ from tropel.run.replay import Replay
 from tropel.run.snapshot import digest_of_setup, hash_simulation, restore_simulation, save_simulation
 from tropel.run.stages import Stages, Timing
 from tropel.world import World
-from tropel.world.places import PlaceLike
-from tropel.world.value_maps import ValueMap
 
 if TYPE_CHECKING:
     from tropel.viewer.live.view import View
@@ -70,14 +64,16 @@ Limit = Annotated[float | None, CHECKED_ELSEWHERE]
 STEP = Quantity(name="dt", above=0.0, high=1000.0, unit="s")
 
 
-class Simulation(CurrentState):
+class Simulation(Changeable):
     """Agents in a world, a planner, an environment and a steering model, and a clock that runs in steps of dt [s].
 
     `planning` and `local` may be one layer for all groups, or a mapping from group names to layers. What is left
     out is chosen by `tropel.defaults`: in a 2D world with walls people find their way (`FlowField`) and walk
     (`Walk`), in open space they go straight to their goal and keep right (`Direct`, `Seek`, `KeepRight`). `habits`,
     one list for all groups or one per group, change the planned directions before the models steer; families stay
-    together unless other habits are given.
+    together unless other habits are given. `tasks`, by name, are shared out among the agents in a stage `Work`, by
+    `sharing` (default: `Optimal`). `knowledge`, for all groups or by group, limits what agents know of doors, hazards
+    and other changes to what they see and are told; without it everybody knows the world as it is.
 
     The same seed gives the same bits on any number of threads. Collisions of bodies are watched for `collisions`, the
     summary of a run and the column `collided`. Set `watch_collisions` to false to turn that off; by default it is off
@@ -95,6 +91,9 @@ class Simulation(CurrentState):
         local: Annotated[Model | Mapping[str, Model | None] | None, CHECKED_ELSEWHERE] = None,
         habits: Annotated[Sequence[Habit] | Mapping[str, Sequence[Habit]] | None, CHECKED_ELSEWHERE] = None,
         decisions: Annotated[Sequence[Decision] | Mapping[str, Sequence[Decision]], CHECKED_ELSEWHERE] = (),
+        tasks: Annotated[Mapping[str, Task] | None, CHECKED_ELSEWHERE] = None,
+        sharing: Annotated[Sharing | None, CHECKED_ELSEWHERE] = None,
+        knowledge: Annotated[Knowledge | Mapping[str, Knowledge] | None, CHECKED_ELSEWHERE] = None,
         dt: Annotated[float, STEP] = 0.05,
         seed: int = 0,
         threads: PositiveCount | None = None,
@@ -109,7 +108,8 @@ class Simulation(CurrentState):
         self.step_number = 0
         self.reduce = ONE_PROCESS  #: computes quantities of the whole crowd
         declared = [agents] if isinstance(agents, Group | Source) else list(agents)
-        self.population = Population(world, declared, seed=self.seed)
+        tasks, sharing = with_sharing(tasks, sharing)
+        self.population = Population(world, declared, seed=self.seed, tasks=tasks)
         planning, local, habits = with_defaults(world, self.groups, declared, planning, local, habits)
         self.layers = GroupLayers(
             self.groups,
@@ -118,6 +118,9 @@ class Simulation(CurrentState):
             local=local,
             habits=habits,
             decisions=decisions,
+            sharing=sharing,
+            knowledge=knowledge,
+            squads=[item.name for item in declared if isinstance(item, Group) and item.squad is not None],
             world=world,
         )
         for item in declared:
@@ -213,7 +216,7 @@ class Simulation(CurrentState):
         """What looks wrong now: people without a path, exits that never open, absurd numbers; warnings before notes."""
         return check_simulation(self)
 
-    # Changing it ------------------------------------------------------------------------------------------------
+    # Planning ahead ---------------------------------------------------------------------------------------------
 
     @checked_arguments
     def at(self, time: Time, event: EventLike) -> None:
@@ -229,137 +232,6 @@ class Simulation(CurrentState):
         """
         first = self.time if begin is None else float(begin)
         self.at(first, repeated(function, begin=first, seconds=seconds, dt=self.dt))
-
-    @checked_arguments
-    def add_agents(self, group: str, **what: Any) -> NDArray[np.int64]:
-        """Add agents of a group now (the fields of `Group`); returns their ids."""
-        newcomers = Group(group, **what)
-        self.check_newcomers(newcomers, group=group)
-        return self.population.add(newcomers, time=self.time, step=self.step_number, reduce=self.reduce)
-
-    @checked_arguments
-    def remove_agents(
-        self, *, group: str | None = None, region: Any = None, ids: Iterable[int] | None = None
-    ) -> NDArray[np.int64]:
-        """Remove agents that meet all given conditions; returns their ids."""
-        return self.population.remove(group=group, region=region, ids=ids)
-
-    @checked_arguments
-    def set_goal(
-        self,
-        goal: PlaceLike,
-        *,
-        group: str | None = None,
-        ids: Annotated[Iterable[int] | None, CHECKED_ELSEWHERE] = None,
-        then: Annotated[Sequence[PlaceLike], CHECKED_ELSEWHERE] = (),
-        repeat: bool = False,
-    ) -> None:
-        """Send a group, the agents with these ids, or all agents somewhere.
-
-        A goal is a place (a name, a point such as `(3, 4)` or a `Place`), "nearest exit", "nearest target" or "none".
-        Agents that arrive go on to the places in `then`, one after the other, and with `repeat` to the first again.
-        """
-        ids = None if ids is None else list(ids)
-        groups = self.population.groups_of(ids, group)
-        for each in (goal, *then):
-            self.layers.check_goal(each, groups)
-        set_goal(self.population, goal, group=group, ids=ids, then=then, repeat=repeat, time=self.time)
-
-    @checked_arguments
-    def set_stages(
-        self,
-        stages: Annotated[Sequence[Stage | Mapping[str, Any]], CHECKED_ELSEWHERE],
-        *,
-        group: str | None = None,
-        ids: Annotated[Iterable[int] | None, CHECKED_ELSEWHERE] = None,
-        repeat: bool = False,
-    ) -> None:
-        """Give a group, the agents with these ids, or all agents another list of stages, with which they begin now."""
-        ids = None if ids is None else list(ids)
-        told = as_stages(stages, "set_stages")
-        self.layers.check_stages(told, self.population.groups_of(ids, group))
-        set_stages(self.population, told, group=group, ids=ids, repeat=repeat, time=self.time)
-
-    def check_stages(self, stages: Sequence[Stage], *, group: str | None, ids: Sequence[int] | None) -> None:
-        """Raise when a group could not go through stages; the places that they name are checked elsewhere."""
-        # To which groups single agents belong is known when they are given the stages.
-        self.layers.check_stages(stages, () if ids is not None else self.groups if group is None else (group,))
-        for stage in stages:
-            stage.check(self.population.setting, "set_stages")
-            if stage.until is not None:
-                stage.until.check(self.population.setting, "set_stages")
-
-    @checked_arguments
-    def signal(self, name: str) -> None:
-        """Give a signal that people may wait for."""
-        self.population.happened.note("signal", {"name": name}, step=self.step_number)
-
-    def give_up(self, target: str) -> None:
-        """Agents on their way to a removed target begin their next stage, or return to their group's own goal."""
-        give_up(self.population, target, self._stages.now())
-
-    @checked_arguments
-    def set_leader(
-        self,
-        group: str,
-        leader: Annotated[str | int | None, CHECKED_ELSEWHERE] = None,
-        *,
-        id: int | None = None,
-    ) -> None:
-        """Let one agent of a group lead all others: "nearest" to the goal, "central", a number from 0, or by its id.
-
-        It takes over the goal of the leader before, and the followers turn to it within a few seconds.
-        """
-        self.population.set_leader(group, leader, id=id, reduce=self.reduce)
-
-    @checked_arguments
-    def set_parameter(self, name: str, value: Any, *, group: str | None = None) -> None:
-        """Give a group, or all agents, a new value of a parameter: a number, a distribution or "default"."""
-        self.population.set_parameter(name, value, group=group, step=self.step_number)
-
-    @checked_arguments
-    def check_parameter(self, name: str, value: Any = "default") -> None:
-        """Raise when agents have no settable parameter of that name, or when the value is not allowed."""
-        self.population.check_parameter(name, value)
-
-    def check_newcomers(self, told: Personal | AddAgents, *, group: str) -> None:
-        """Raise when a group's planner and steering model do not use the personality or bonds it is given."""
-        self.layers.check_newcomers(told, group=group)
-        self.population.check_follow(group, told.follow)
-
-    @checked_arguments
-    def add_value_map(self, name: str, value_map: ValueMap) -> None:
-        """Publish a value map on the ground, for models that follow the ground."""
-        self.value_maps().add(name, value_map)
-
-    @checked_arguments
-    def remove_value_map(self, name: str) -> None:
-        """Remove a value map."""
-        self.value_maps().remove(name)
-
-    add_layer = renamed_method("add_layer", "add_value_map")
-    remove_layer = renamed_method("remove_layer", "remove_value_map")
-
-    @checked_arguments
-    def check_behaviour(self, name: str) -> None:
-        """Raise when no layer has a behaviour of that name."""
-        self.layers.check_behaviour(current_behaviour(name))
-
-    @checked_arguments
-    def set_behaviour(self, name: str, on: bool, *, by_budget: bool = False) -> None:
-        """Switch a behaviour on or off; a budget only switches on again what it has switched off itself."""
-        name = current_behaviour(name)
-        self.layers.set_behaviour(name, on)
-        self.spared.discard(name)
-        if by_budget and not on:
-            self.spared.add(name)
-
-    @checked_arguments
-    def clear_doorway(self, door: str) -> None:
-        """No agent may stand exactly on the line of a closing door: such agents step back to where they came from."""
-        self._stages.begin_to_move()
-        step_off(self.agents, self.world, door, dt=self.dt)
-        self._stages.settle()
 
     # Running ----------------------------------------------------------------------------------------------------
 

@@ -14,7 +14,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from tropel._kernels.cache import cache_directory, kernels_are_kept
+from tropel._kernels.cache import cache_directory, kernel_digest, kernels_are_kept
 from tropel._kernels.compile import compiled_kernels, watch_compiling
 from tropel._kernels.processes import CompilingProcess
 from tropel.warmup_scenes import PARTS
@@ -25,8 +25,8 @@ BASICS = ("a crowd in a room", "bodies in a room")
 
 
 def _mark(directory: Path, what: str) -> Path:
-    """The file that marks a part as compiled from exactly these sources."""
-    return directory / what.replace(" ", "-")
+    """The file that marks a part as compiled from exactly these sources: kernels of others may be there as well."""
+    return directory / f"{what.replace(' ', '-')}-{kernel_digest()}"
 
 
 def is_warm(parts: Sequence[str] = BASICS) -> bool:

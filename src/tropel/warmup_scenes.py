@@ -56,6 +56,15 @@ def _social_forces() -> None:
     _use_in_a_room(SocialForce())
 
 
+def _riders() -> None:
+    from tropel import FollowPath, Group, Herd, Riders, Simulation, World
+
+    world = World(shapely.box(0, 0, 60, 20))
+    groups = [Group("on a road", count=2, goal="none"), Group("in a herd", count=2, goal="none")]
+    planners = {"on a road": FollowPath([(0.0, 5.0), (60.0, 5.0)]), "in a herd": Herd()}
+    _use(Simulation(world, groups, planning=planners, local=Riders(character="car"), dt=0.1))
+
+
 def _competing_behaviours() -> None:
     from tropel.local.dynamical.model import Dynamical
 
@@ -168,6 +177,16 @@ def _kinetic_neighbourhoods() -> None:
         structure.advance(points)
 
 
+def _emotions() -> None:
+    from tropel import Emotions, Group, Hazard, Simulation, World
+
+    fire = {"fire": Hazard(inner=0.3, position=(8.5, 0.5))}
+    world = World(shapely.box(0, 0, 10, 4), exits={"out": shapely.box(9, 1, 10, 3)}, hazards=fire)
+    _use(Simulation(world, Group("people", count=12), decisions=[Emotions()], dt=0.1))
+    space = World.box((0, 0, 0), (9, 9, 9), hazards={"fire": Hazard(inner=0.3, position=(5, 5, 5))})
+    _use(Simulation(space, Group("birds", count=9, goal=(8.0, 8.0, 8.0)), decisions=[Emotions()], dt=0.1))
+
+
 def _habits() -> None:
     from tropel import (
         AvoidHazards,
@@ -201,6 +220,37 @@ def _habits() -> None:
     space = World.box((0, 0, 0), (9, 9, 9))
     _use(Simulation(space, Group("party", count=4, goal=(8.0, 8.0, 8.0), then=[(1.0, 1.0, 1.0)], leader="nearest"),
                     local=Seek(), habits=habits, dt=0.1))  # fmt: skip
+
+
+def _squads() -> None:
+    from tropel import Group, Search, Simulation, Squad, World
+
+    rooms = {"near": shapely.box(0, 0, 5, 4), "far": shapely.box(5, 0, 10, 4)}
+    world = World(shapely.box(0, 0, 10, 4), walls=[[(5, 0), (5, 3)]], rooms=rooms)
+    seekers = Group("seekers", count=3, region="near", stages=[Search(["near", "far"])],
+                    squad=Squad(enemies=["others"], hits=0.1))  # fmt: skip
+    others = Group("others", count=3, region="near", goal="none")
+    Simulation(world, [seekers, others], dt=0.1).run(until=2.0)
+
+
+def _knowledge() -> None:
+    from tropel import Group, Knowledge, Simulation, Target, World
+    from tropel.events import CloseDoor
+
+    world = World(
+        shapely.box(0, 0, 10, 4), exits={"out": shapely.box(9, 1, 10, 3)}, doors={"door": [(6, 0), (6, 1)]},
+        targets={"flag": Target(position=(5.0, 1.0))},
+    )  # fmt: skip
+    people = Group("people", count=6, region=shapely.box(0, 0, 4, 4), parameters={"view_angle": 2.0})
+    hunters = Group("hunters", count=3, region=shapely.box(0, 0, 4, 4), goal="flag")
+    told = {"people": Knowledge(enemies=["hunters"], hop=0.2), "hunters": Knowledge(held_by="group", hop=0.2)}
+    sim = Simulation(world, [people, hunters], knowledge=told, dt=0.1)
+    sim.at(0.2, CloseDoor(door="door"))
+    _use(sim)
+    space = World.box((0, 0, 0), (9, 9, 9), targets={"flag": (8.0, 8.0, 8.0)})
+    own = {"view_angle": 2.0}
+    _use(Simulation(space, Group("a", count=4, goal="flag", parameters=own), knowledge=Knowledge(hop=0.2), dt=0.1))
+    _use(Simulation(space, Group("a", count=4, goal="flag", parameters=own), dt=0.1))
 
 
 def _use_in_a_box(model: Any, planner: Any = None) -> None:
@@ -413,12 +463,16 @@ PARTS: dict[str, Callable[[], None]] = {
     "a collision-free crowd": _collision_free_crowd,
     "reciprocal avoidance": _reciprocal_avoidance,
     "social forces": _social_forces,
+    "riders": _riders,
     "roadmaps": _roadmaps,
     "painted fields": _painted_fields,
     "a crowd on a torus": _crowd_on_a_torus,
     "straight to the goal": _straight_to_the_goal,
     "habits": _habits,
+    "emotions": _emotions,
+    "knowledge": _knowledge,
     "stages": _stages,
+    "squads": _squads,
     "kinetic neighbourhoods": _kinetic_neighbourhoods,
     "encounters": _encounters,
     "influence of hazards": _influence_of_hazards,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import shapely
 from hypothesis import given
 from hypothesis import strategies as st
 
+from many_seeds import fast_first
 from tropel import (
     ORCA,
     AdaptiveRoadmap,
@@ -49,9 +51,11 @@ def field(**told: Any) -> World:
     return World(shapely.box(0, 0, 30, 8), targets={"end": Target(position=(28, 4), radius=0.5)}, **told)
 
 
-def led(how: Any = "nearest", *, local: Any = None, world: World | None = None, **told: Any) -> Simulation:
+def led(
+    how: Any = "nearest", *, local: Any = None, world: World | None = None, dt: float = 0.05, **told: Any
+) -> Simulation:
     group = Group("party", **{"positions": LINE, "goal": "end", "leader": how, **told})
-    return Simulation(world or field(), group, planning=Direct(), local=local or Seek(), dt=0.05, seed=1)
+    return Simulation(world or field(), group, planning=Direct(), local=local or Seek(), dt=dt, seed=1)
 
 
 def leader_of(sim: Simulation) -> int:
@@ -149,7 +153,7 @@ def test_models_without_leaders_get_a_habit_and_flocks_do_not() -> None:
 S_BEND = {"walls": [[(10, 0), (10, 6)], [(18, 2), (18, 8)]]}
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", fast_first(range(5), fast=1))
 @pytest.mark.parametrize("local", [Walk, Flocking, lambda: Dynamical(preset="pedestrian")])
 def test_followers_that_know_no_goal_come_around_corners_and_leave_where_their_leader_leaves(
     local: Any, seed: int
@@ -275,6 +279,38 @@ def test_what_followers_do_does_not_jump_when_their_leader_is_gone(local: Any, s
         # It moves with the new leader, and the rest by the handover's share.
         assert (moved <= faded * sim.dt / 1.0 + vel + sim.dt * 2.0 + 2e-3).all()
         place = at + sim.agents.handover[followers]
+
+
+def turned_by_succession(local: Any, seed: int, *, handover: bool = True) -> np.ndarray:
+    """How much another velocity each follower has [m/s] in the step after another one has become leader, beside the
+    same step without that. Old and new leader do not count: they do something else now."""
+    rng = np.random.default_rng(seed)
+    same = led("central", local=local(), positions=rng.uniform((2, 1), (8, 7), (10, 2)).tolist(), sense_radius=2.0,
+               dt=0.02)  # fmt: skip
+    same.run(until=1.0)
+    sim, gone, old = copy.deepcopy(same), copy.deepcopy(same), leader_of(same)
+    gone.remove_agents(ids=[old])
+    gone.step()
+    sim.set_leader("party", id=leader_of(gone))
+    if not handover:
+        sim.agents.handover[:] = 0.0
+    same.step()
+    sim.step()
+    others = ~np.isin(sim.agents.id, [old, leader_of(sim)])
+    return np.linalg.norm(sim.agents.velocity - same.agents.velocity, axis=1)[others]
+
+
+@pytest.mark.parametrize("local", [Flocking, lambda: Dynamical(preset="pedestrian"), Walk])
+def test_succession_turns_followers_no_more_than_a_step_without_it(local: Any) -> None:
+    """Walkers choose between a few directions, so one of them may change sides; nobody else turns by a tenth."""
+    turned = np.array([turned_by_succession(local, seed) for seed in range(5)])
+    assert np.median(turned, axis=1).max() < 0.1
+    assert (turned > 0.1).mean() <= (0.1 if local is Walk else 0.0)
+
+
+def test_without_the_handover_followers_turn_at_once() -> None:
+    turned = [turned_by_succession(lambda: Dynamical(preset="pedestrian"), seed, handover=False) for seed in range(5)]
+    assert np.max(turned, axis=1).min() > 0.5
 
 
 def test_a_successor_is_designated_as_the_leader_was() -> None:
@@ -419,10 +455,19 @@ def arrive(sim: Simulation, limit: float) -> bool:
     return False
 
 
-@pytest.mark.parametrize("model", MODELS)
-@pytest.mark.parametrize("planner", PLANNERS)
-def test_a_group_with_a_leader_comes_around_walls_whatever_plans_and_steers_it(planner: str, model: str) -> None:
-    assert all(arrive(around_two_walls(planner, model, seed), 60.0) for seed in range(2))
+#: Every planner and every model once, and then all other pairs.
+PAIRS = sorted(
+    ((planner, model) for planner in PLANNERS for model in MODELS),
+    key=lambda pair: list(PLANNERS).index(pair[0]) != list(MODELS).index(pair[1]) % len(PLANNERS),
+)
+
+
+@pytest.mark.parametrize("seed", fast_first(range(2), fast=1))
+@pytest.mark.parametrize(("planner", "model"), fast_first(PAIRS, fast=max(len(PLANNERS), len(MODELS))))
+def test_a_group_with_a_leader_comes_around_walls_whatever_plans_and_steers_it(
+    planner: str, model: str, seed: int
+) -> None:
+    assert arrive(around_two_walls(planner, model, seed), 60.0)
 
 
 @pytest.mark.parametrize("model", ["default", "flock", "dynamical"])
@@ -432,9 +477,10 @@ def test_one_agent_alone_leads_itself(model: str) -> None:
     assert arrive(sim, 40.0)
 
 
+@pytest.mark.parametrize("seed", fast_first(range(1, 9), fast=3))
 @pytest.mark.parametrize("model", ["default", "flock", "dynamical"])
-def test_a_group_arrives_though_its_leaders_are_removed_on_the_way(model: str) -> None:
-    sim = around_two_walls("roadmap", model, 1)
+def test_a_group_arrives_though_its_leaders_are_removed_on_the_way(model: str, seed: int) -> None:
+    sim = around_two_walls("roadmap", model, seed)
     for time in (3.0, 6.0, 9.0):
         sim.at(time, lambda sim: sim.remove_agents(ids=[leader_of(sim)]))
     assert arrive(sim, 60.0)
@@ -543,10 +589,47 @@ def test_an_event_that_designates_somebody_who_is_gone_does_nothing() -> None:
     assert leader_of(sim) == before
     sim.run(until=3.0)
     assert len(sim.agents) == 0
-    again = led("nearest")
-    again.at(0.5, events.SetLeader(group="party", id=77))
+
+
+def test_an_event_for_an_agent_that_cannot_be_there_is_refused_at_once() -> None:
+    sim = led("nearest")
+    with pytest.raises(ParameterError, match="no agent can have the id 77: ids so far are 0 to 5; give the id"):
+        sim.at(0.5, events.SetLeader(group="party", id=77))
+    with pytest.raises(ParameterError, match="leader is number 6, but group 'party' has 6 agents, from number 0 on"):
+        sim.at(0.5, events.SetLeader(group="party", leader=6))
+    sim.at(0.5, events.AddAgents(group="party", count=3, around=(5.0, 5.0)))
+    with pytest.raises(ParameterError, match="ids so far are 0 to 5, and at most 3 more come until then"):
+        sim.at(1.0, events.SetLeader(group="party", id=9))
+    with pytest.raises(ParameterError, match="no agent can have the id 6"):  # it comes later
+        sim.at(0.4, events.SetLeader(group="party", id=6))
+    sim.at(1.0, events.SetLeader(group="party", id=8))
+    sim.at(1.5, events.SetLeader(group="party", leader=7))
+    sim.run(until=1.2)
+    assert leader_of(sim) == 8
+    sim.run(until=1.7)
+    assert leader_of(sim) == 7
+
+
+def test_an_event_for_an_agent_of_another_group_is_refused_at_once() -> None:
+    party = Group("party", positions=[(1.0, 1.0), (2.0, 1.0)], goal="end", leader="nearest")
+    others = Group("others", positions=[(1.0, 3.0), (2.0, 3.0)], goal="end")
+    sim = Simulation(field(), [party, others], planning=Direct(), local=Flocking(), dt=0.1)
+    with pytest.raises(ParameterError, match="agent 3 is of group 'others', not of 'party'"):
+        sim.at(0.5, events.SetLeader(group="party", id=3))
+
+
+def test_whom_a_function_or_a_source_may_bring_is_known_only_when_the_event_is_due() -> None:
+    sim = led("nearest")
+    sim.at(0.2, lambda sim: None)
+    sim.at(0.5, events.SetLeader(group="party", id=77))
     with pytest.raises(EventError, match="no living agent of it has the id 77"):
-        again.run(until=1.0)
+        sim.run(until=1.0)
+    coming = Source("late", rate=5.0, region=shapely.box(1, 1, 4, 4), goal="end", total=2)
+    party = Group("party", positions=[(1.0, 1.0), (2.0, 1.0)], goal="end", leader="nearest")
+    sim = Simulation(field(), [party, coming], planning=Direct(), local=Flocking(), dt=0.1)
+    sim.at(1.0, events.SetLeader(group="party", id=3))
+    with pytest.raises(ParameterError, match="ids so far are 0 to 1, and at most 2 more come"):
+        sim.at(1.0, events.SetLeader(group="party", id=4))
 
 
 # Waiting -------------------------------------------------------------------------------------------------------------

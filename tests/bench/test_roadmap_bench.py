@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import tomllib
 from pathlib import Path
@@ -10,6 +11,7 @@ import numba
 
 from tropel import bench
 from tropel.bench import roadmap
+from tropel.bench.roadmap_ompl import MISSING
 
 
 def test_every_part_gives_its_rows_and_ratios() -> None:
@@ -25,6 +27,9 @@ def test_every_part_gives_its_rows_and_ratios() -> None:
     (built,) = result.more["building"]
     assert built["nodes"] == 1500
     assert built["edges"] <= built["tests"]
+    # OMPL is beside ours where it is installed; otherwise one line says that it is not.
+    assert ("building with OMPL" in result.more) == ("ompl_over_ours_build" in result.ratios)
+    assert (MISSING in result.notes) == (importlib.util.find_spec("ompl") is None)
     assert json.loads(json.dumps(result.json()))["name"] == "roadmap"
     targets = tomllib.loads((Path(__file__).parents[2] / "benchmarks" / "targets.toml").read_text())["roadmap"]
     assert set(targets) <= set(result.ratios)

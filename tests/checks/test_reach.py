@@ -9,7 +9,9 @@ from layouts import random_rooms, school
 
 from tropel import (
     Direct,
+    Door,
     FlowField,
+    Go,
     Group,
     Lattice,
     Obstacle,
@@ -18,6 +20,7 @@ from tropel import (
     Source,
     Target,
     Uniform,
+    Wait,
     World,
     events,
 )
@@ -224,3 +227,51 @@ def test_newcomers_of_a_source_are_checked_before_they_come() -> None:
     # Bodies of 0.2 m fit into 4.3 m of the left room, and 3.8 m of the right one.
     share = (4.8 - 0.5) / (4.8 - 0.5 + 9.0 - 5.2)
     assert f"{share:.0%}" in found.message
+
+
+# Goals of later stages ------------------------------------------------------------------------------------------------
+
+
+def errand(*stages: object, repeat: bool = False, **world: object) -> list[Finding]:
+    """What is said of people in the left of two rooms; the vault is behind a wall without a door."""
+    walls = [[(5.0, 0.0), (5.0, 1.9)], [(5.0, 3.1), (5.0, 5.0)], [(8.0, 3.0), (8.0, 5.0)], [(8.0, 3.0), (10.0, 3.0)]]
+    places = {"targets": {"kiosk": (2.0, 2.0), "vault": (9.0, 4.0)}, "exits": {"out": shapely.box(9.0, 0.5, 10.0, 1.5)}}
+    group = Group("people", count=10, region=shapely.box(0.5, 0.5, 4.0, 4.5), radius=0.2, stages=stages, repeat=repeat)
+    sim = Simulation(two_rooms(**{"walls": walls, **places, **world}), group)
+    return [found for found in sim.check() if found.code.startswith("no_path")]
+
+
+def test_goals_of_later_stages_are_looked_at_too() -> None:
+    assert errand(Go("kiosk"), Wait(1.0), Go("out")) == []
+    (found,) = errand(Go("kiosk"), Wait(1.0), Go("vault"), Go("out"))
+    assert found.code == "no_path_walls"
+    assert found.severity == "warning"
+    assert found.agents == 10
+    assert "cannot reach the target 'vault', where they go later, from around" in found.message
+    (at_once,) = errand(Go("vault"), Go("out"))
+    assert "later" not in at_once.message
+
+
+def test_stages_that_are_over_are_not_looked_at_unless_the_list_repeats() -> None:
+    closed = {"doors": {"gap": Door([(5.0, 1.9), (5.0, 3.1)], open=False)}}
+    for repeat, expected in ((False, 0), (True, 1)):
+        walls = [[(5.0, 0.0), (5.0, 1.9)], [(5.0, 3.1), (5.0, 5.0)]]
+        world = two_rooms(walls=walls, targets={"kiosk": (2.0, 2.0), "vault": (9.0, 4.0)}, **closed)
+        sim = Simulation(world, Group("one", positions=[(3.0, 3.0)], stages=[Go("vault"), Go("kiosk")], repeat=repeat))
+        sim.agents.stage[:], sim.agents.goal[:] = 1, world.goal_numbers["kiosk"]
+        assert sum(found.code == "no_path_door" for found in sim.check()) == expected
+
+
+def test_a_stage_that_a_condition_may_end_is_no_reason_to_warn() -> None:
+    assert errand(Go("kiosk"), Go("vault", until={"after": 30.0}), Go("out")) == []
+
+
+def test_a_door_that_opens_before_the_later_stage_is_a_note() -> None:
+    walls = [[(5.0, 0.0), (5.0, 1.9)], [(5.0, 3.1), (5.0, 5.0)]]
+    world = two_rooms(
+        walls=walls, targets={"kiosk": (2.0, 2.0)}, doors={"gap": Door([(5.0, 1.9), (5.0, 3.1)], open=False)}
+    )
+    sim = Simulation(world, Group("one", positions=[(3.0, 3.0)], stages=[Go("kiosk"), Go("out")]))
+    assert [found.severity for found in sim.check() if found.code == "no_path_door"] == ["warning"]
+    sim.at(5.0, events.OpenDoor(door="gap"))
+    assert [found.severity for found in sim.check() if found.code == "no_path_door"] == ["note"]

@@ -17,8 +17,10 @@ from tropel import (
     Disc,
     Door,
     Flocking,
+    Go,
     Group,
     Hazard,
+    Knowledge,
     Lattice,
     Normal,
     Obstacle,
@@ -27,7 +29,9 @@ from tropel import (
     PathPlans,
     Simulation,
     Source,
+    Squad,
     Target,
+    Task,
     Uniform,
     ValueMap,
     Waypoints,
@@ -98,6 +102,10 @@ ONE_OF_EACH = [
     events.SetGoal(goal="bar", group="a"),
     events.SetStages(stages=[{"go": "bar"}, {"wait": 2.0}, {"go": "east"}], group="a"),
     events.Signal(name="now"),
+    events.AddTask(name="sweep", work=2.0, place="bar", agents=2, needs={"desired_speed": 0.5}),
+    events.RemoveTask(name="mop"),
+    events.Announce(door="main", state="shut", group="a"),
+    events.Order(squad="a", stages=[{"retreat_to": "bar"}], formation="line"),
     events.SetLeader(group="a", leader="central"),
     events.SetParameter(name="desired_speed", value=Normal(1.0, 0.1), group="b"),
     events.SetParameter(name="radius", value=0.1),
@@ -120,6 +128,13 @@ def simulation_for(event: Any) -> Simulation:
     """One in which the event can happen: layers need somebody who lays them."""
     if event.kind == "set_leader":
         return simulation(local=Flocking())
+    if event.kind in ("add_task", "remove_task"):
+        return simulation(tasks={"mop": Task(work=1.0, place="bar")})
+    if event.kind == "announce":
+        return simulation(knowledge=Knowledge())
+    if event.kind == "order":
+        squad = Group("a", count=5, region="start", squad=Squad(), stages=[Go("east")])
+        return Simulation(hall(), [squad, Group("b", count=5, region="start")])
     if event.kind not in ("add_value_map", "remove_value_map"):
         return simulation()
     return simulation(planning=PathPlans(value_maps={"edges": ValueMap(Openness())}), local=Lattice())

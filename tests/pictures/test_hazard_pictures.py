@@ -5,15 +5,18 @@ from __future__ import annotations
 import json
 
 import numpy as np
+import pytest
 from matplotlib.patches import Circle
-from PIL import ImageColor
+from PIL import Image, ImageColor, ImageDraw
 from recorded_runs import MemoryTrajectory, at, scene
 
 from tropel.pictures import style
-from tropel.pictures.frames import RunFrames
+from tropel.pictures.frames import RunFrames, _font
+from tropel.pictures.hazards import HazardDisc, name_hazards
 from tropel.pictures.paths import read_paths
 from tropel.pictures.recorded_world import RecordedWorld
 from tropel.pictures.run import run_figure
+from tropel.pictures.viewport import fit_view
 from tropel.recording import RecordedEvent
 from tropel.recording.frames import deaths_note, hazards_note
 
@@ -73,6 +76,24 @@ def test_an_animation_shows_the_dead_as_dark_crosses():
     # Beside the arms of the cross there is no body.
     assert not near(pixel(images[3], film, 5.2, 3.0), style.DEAD)
     assert near(pixel(images[3], film, 5.2, 3.0), style.FLOOR)
+
+
+def rows_of_name(draws):
+    """The rows of the map in which the colour of a hazard's name is found."""
+    ink = np.array(ImageColor.getrgb(style.label_colour(style.HAZARDS["fire"])))
+    return np.flatnonzero((np.abs(np.asarray(draws.convert("RGB")).astype(int) - ink).max(axis=2) <= 12).any(axis=1))
+
+
+@pytest.mark.parametrize(("targets", "below"), [([], False), ([(5.0, 3.0)], True), ([(9.0, 3.0)], False)])
+def test_the_name_of_a_hazard_is_below_it_where_a_target_has_its_name_above(targets, below):
+    view = fit_view(np.array([[0.0, 0.0], [10.0, 6.0]]), width=600, height=360, margin=0)
+    sheet = Image.new("RGB", (2 * view.width, 2 * view.height), "white")
+    fire = HazardDisc(name="fire", kind="fire", centre=(5.0, 3.0), inner=0.5, outer=1.0)
+    name_hazards(ImageDraw.Draw(sheet), [fire], view, (0, 0), _font(24), targets=targets)
+    middle = 2.0 * view.pixels(np.array([[5.0, 3.0]]))[0, 1]
+    rows = rows_of_name(sheet)
+    assert len(rows) > 5
+    assert (rows > middle + view.scale).all() if below else (rows < middle - view.scale).all()
 
 
 def test_paths_count_the_living_the_gone_and_the_dead():

@@ -102,6 +102,14 @@ def test_two_parts_that_are_not_connected_are_both_named(planner: str, tmp_path:
           'region = { box = [1.0, 1.0, 4.0, 3.0] }'}, "", "the source of 'c': its agents come one after the other"),
         ({"party": 'count = 3\nleader = "nearest"', "more": '[[events]]\nat = 1.0\nkind = "set_leader"\n'
           'group = "ghosts"\nleader = "central"'}, "events[0].group", "there is no group 'ghosts'; known: party"),
+        *(({"party": 'count = 3\nleader = "nearest"', "more": '[[events]]\nat = 1.0\nkind = "set_leader"\n'
+           f'group = "party"\n{who}'}, f"events[0]{key}", said) for who, key, said in (
+              ("id = 77", "", "no agent can have the id 77: ids so far are 0 to 2; give the id or the number of an"),
+              ("id = -1", ".id", "greater than or equal to 0"),
+              ('id = "Ann"', ".id", "valid integer"),
+              ("id = nan", ".id", "valid integer"),
+              ("leader = 3", "", "leader is number 3, but group 'party' has 3 agents, from number 0 on"),
+              ('leader = "Ann"', ".leader", "nearest"))),
     ],
 )  # fmt: skip
 def test_groups_and_leaders_that_cannot_be(told: dict[str, str], key: str, said: str, tmp_path: Path) -> None:

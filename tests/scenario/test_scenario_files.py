@@ -314,3 +314,8 @@ def test_an_unknown_key_of_an_event_is_compared_with_the_keys_of_its_own_kind():
     assert "events[0].delya: unknown key; known: at, kind, name" in said
     said = error_of(ROOM + '[[events]]\nat = 1.0\nkind = "add_hazard"\nname = "f"\nposition = [1.0, 1.0]\niner = 2.0\n')
     assert "events[0].iner: unknown key; did you mean 'inner'?" in said
+
+
+def test_an_unknown_key_of_a_squad_is_compared_with_those_of_squads():
+    said = error_of(ROOM + '[[groups]]\nname = "alpha"\ncount = 2\nsquad = { sihgt = 3.0 }\n')
+    assert "squad.sihgt: unknown key; did you mean 'sight'?" in said

@@ -7,7 +7,7 @@ import pytest
 import shapely
 from live_scenes import box, two_rooms
 
-from tropel import Flocking, Go, Group, Seek, Simulation, Target, Wait, World
+from tropel import Emotions, Flocking, Go, Group, Hold, Seek, Simulation, Squad, Target, Task, Wait, Work, World
 from tropel.errors import ParameterError
 from tropel.pictures import style
 from tropel.viewer import colours
@@ -66,6 +66,64 @@ def test_numbers_go_from_one_end_of_the_scale_to_the_other() -> None:
     assert np.abs(shown[-1] - high).max() <= 1
     assert "#{:02x}{:02x}{:02x}".format(*shown[3]) == style.OBSTACLE
     assert "39" in colour_bar(scale)
+
+
+def hex_colours(shown: np.ndarray) -> list[str]:
+    return ["#{:02x}{:02x}{:02x}".format(*colour) for colour in shown]
+
+
+def test_states_have_names_and_colours_that_do_not_depend_on_who_is_there() -> None:
+    people = Group("people", positions=[(2.0, 2.0), (4.0, 2.0), (6.0, 2.0)], goal="none")
+    sim = Simulation(World(shapely.box(0, 0, 20, 10)), people, decisions=[Emotions()], seed=1)
+    names = colours.names_of("mood", sim)
+    assert names == ("calm", "alert", "afraid", "confident")
+    assert colours.names_of("fear", sim) == colours.names_of("speed", sim) == ()
+    for moods in ([0.0, 2.0, 2.0], [2.0, 3.0, 0.0]):
+        shown, scale = colours.colours_of(frame_of(sim, value=np.array(moods)), groups=1, names=names)
+        assert hex_colours(shown) == [style.GROUPS[int(mood)] for mood in moods]
+        assert scale is not None
+        assert [line.split()[-1] for line in colour_bar(scale).split("\n")] == list(names)
+
+
+def test_the_task_of_each_is_named_and_those_without_one_are_grey() -> None:
+    world = World(shapely.box(0, 0, 20, 10), targets={"pump": (3.0, 5.0), "valve": (15.0, 5.0)})
+    crew = Group("crew", positions=[(2.0, 5.0), (14.0, 5.0), (9.0, 5.0)], stages=[Work("any", stay=True)])
+    tasks = {"pump": Task(place="pump", work=9.0), "*valve*": Task(place="valve", work=9.0)}
+    sim = Simulation(world, crew, tasks=tasks, seed=1)
+    sim.run(until=0.5)
+    value = colours.values_of("task", sim)
+    names = colours.names_of("task", sim)
+    assert names == ("pump", "*valve*")
+    assert value is not None
+    shown, scale = colours.colours_of(frame_of(sim, value=value), groups=1, names=names)
+    wanted = [style.OBSTACLE if task < 0 else style.GROUPS[int(task)] for task in value]
+    assert hex_colours(shown) == wanted
+    assert style.OBSTACLE in wanted
+    assert scale is not None
+    assert colour_bar(scale).endswith("none")
+    assert "\\*valve\\*" in colour_bar(scale)
+
+
+def test_the_portrait_of_somebody_at_work_says_who_else_is_there() -> None:
+    world = World(shapely.box(0, 0, 20, 10), targets={"pump": (3.0, 5.0)})
+    crew = Group("crew", positions=[(2.6, 5.0), (15.0, 5.0)], stages=[Work("any")])
+    sim = Simulation(world, crew, tasks={"pump": Task(place="pump", work=9.0, agents=2, within=1.0)}, seed=1)
+    sim.run(until=0.5)
+    seen = portrait(sim, 0)
+    assert seen is not None
+    assert ("team", "1 of 2 there, 1 on the way") in seen.doing
+    sim.run(until=14.0)
+    seen = portrait(sim, 0)
+    assert seen is not None
+    assert ("team", "2 of 2 there, 0 on the way") in seen.doing
+
+
+def test_roles_and_orders_have_names_where_there_are_squads() -> None:
+    world = World(shapely.box(0, 0, 20, 10), rooms={"vault": shapely.box(10, 0, 20, 10)})
+    squad = Group("alpha", positions=[(2.0, 2.0), (4.0, 2.0)], squad=Squad(), stages=[Hold("vault")])
+    sim = Simulation(world, squad, seed=1)
+    assert colours.names_of("role", sim) == ("none", "member", "commander")
+    assert colours.names_of("order", sim)[1] == "hold a post"
 
 
 def test_every_choice_gives_a_number_for_each() -> None:

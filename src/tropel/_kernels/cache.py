@@ -7,9 +7,7 @@ written aside and renamed, so that processes that write at once, or are killed, 
 
 A checksum is not a signature, and unpickling runs code: the directory must be closed to other users.
 
-Numba notices an edit of the file that a kernel stands in, but not an edit of another module whose kernels were compiled
-into it: a stale kernel then keeps running. So the directory carries a digest of every source file that takes part in
-kernels, and any edit starts a fresh one.
+A kernel is used again while the sources that went into it are the same (`sources.py`).
 """
 
 from __future__ import annotations
@@ -34,6 +32,7 @@ from numba.core.compiler import CompileResult
 from numba.core.serialize import dumps
 
 from tropel._kernels.claims import claimed
+from tropel._kernels.sources import source_digest
 from tropel.foundation.files import belongs_to_the_trusted, make_private, others_can_write, replacing, user_cache
 
 VARIABLE = "NUMBA_CACHE_DIR"
@@ -70,7 +69,7 @@ def cache_directory() -> Path | None:
     for base in (Path(told).absolute() if told else None, user_cache()):
         if base is None:
             continue
-        directory = base / f"kernels-{kernel_digest()}"
+        directory = base / f"kernels-numba-{numba.__version__}"
         fault = make_private(base) or make_private(directory)
         if not fault:
             if refused:
@@ -166,11 +165,10 @@ class KernelCache(_Cache):
             )
 
     def _key(self, sig: Any, codegen: Any) -> tuple[Any, ...]:
-        """What compiled code depends on besides the sources of the package and the version of Numba."""
+        """What compiled code depends on besides the version of Numba."""
         function = self._function
         closure = tuple(cell.cell_contents for cell in function.__closure__ or ())
-        # Kernels can also stand in other files than those of the package.
-        source = _file_digest(inspect.getfile(function))
+        source = source_digest(inspect.getfile(function))
         inside = hashlib.sha256(function.__code__.co_code + (dumps(closure) if closure else b"")).hexdigest()
         return (sig, codegen.magic_tuple(), sys.implementation.cache_tag, source, self._stem(), inside)
 
@@ -180,11 +178,6 @@ class KernelCache(_Cache):
 
     def _name(self, key: tuple[Any, ...]) -> str:
         return f"{self._stem()}-{hashlib.sha256(repr(key).encode()).hexdigest()[:24]}{_SUFFIX}"
-
-
-@functools.cache
-def _file_digest(path: str) -> str:
-    return hashlib.sha256(Path(path).read_bytes()).hexdigest()
 
 
 def _read(path: Path) -> bytes | None:

@@ -43,7 +43,7 @@ Ints = NDArray[np.int64]
 #: Families made here are numbered from this on, by the id of a member; lower numbers are free for your own families.
 FIRST_NUMBER = 1 << 30
 #: The columns that `families`, `follow` and `leader` fill in.
-COLUMN_OF = {"families": "family", "follow": "leader", "leader": "leader"}
+COLUMN_OF = {"families": "family", "follow": "leader", "leader": "leader", "squad": "role"}
 
 
 def check_bonds(families: Any, follow: Any, leader: Any, parameters: Any, *, who: str) -> None:
@@ -61,7 +61,7 @@ def check_bonds(families: Any, follow: Any, leader: Any, parameters: Any, *, who
         raise ParameterError(f"{who}: families are led by one of their own or follow a group; give leader or follow")
     given = {"families": families, "follow": follow, "leader": leader}
     for told, column in COLUMN_OF.items():
-        if given[told] is not None and column in parameters:
+        if given.get(told) is not None and column in parameters:
             raise ParameterError(f"{who}: give either {told} or the parameter {column}, which it sets")
 
 
@@ -183,9 +183,8 @@ class Bonds:
         ids = ids_of(rows, state, reduce)
         if len(ids) == 0:
             if told.leads_itself:
-                raise ParameterError(
-                    f"{who} has no agents, so none of them can lead: give it some, or leave leader out"
-                )
+                key = "leader" if getattr(told, "squad", None) is None else "squad"
+                raise ParameterError(f"{who} has no agents, so none of them can lead: give it some, or leave {key} out")
             return
         how = "nearest" if told.leader is None else told.leader
         aimless = told.follow is not None and not reduce.any(bool((state.goal[rows] != NO_GOAL).any()))

@@ -20,6 +20,7 @@ from tropel.agents.bonds import check_bonds
 from tropel.agents.distributions import draw_quantity
 from tropel.agents.goals import aim_of
 from tropel.agents.personality import Personality, draw_personality, shares_of
+from tropel.agents.squads.squad import Squad, as_squad
 from tropel.agents.stages.agendas import NOT_BEGUN
 from tropel.agents.stages.stage import Stage, as_stages
 from tropel.agents.stages.verbs import Go
@@ -157,9 +158,12 @@ class Group(Personal):
     density: Annotated[float | None, CHECKED_ELSEWHERE] = None
     positions: Any = None
     region: str | ShapeLike | tuple[Sequence[float], Sequence[float]] | None = None
+    #: makes it a squad, with a commander (its leader) that has the stages as mission
+    squad: Annotated[Squad | None, CHECKED_ELSEWHERE] = None
 
     def __post_init__(self) -> None:
         name = self.name
+        self._form_squad()
         given = [key for key in ("count", "density", "positions") if getattr(self, key) is not None]
         if len(given) != 1:
             what = "nothing" if not given else " and ".join(given)
@@ -185,6 +189,17 @@ class Group(Personal):
             shares_of(self.personality, f"group '{name}'")
         check_goals(self, f"group '{name}'")
         check_bonds(self.families, self.follow, self.leader, self.parameters, who=f"group '{name}'")
+
+    def _form_squad(self) -> None:
+        """A squad is led by one of its own: the one nearest to the goal, unless something else is said."""
+        squad = as_squad(self.squad, f"group '{self.name}'")
+        object.__setattr__(self, "squad", squad)
+        if squad is None:
+            return
+        if self.families is not None or self.follow is not None:
+            raise ParameterError(f"group '{self.name}': a squad is led by its commander; leave families and follow out")
+        if self.leader is None:
+            object.__setattr__(self, "leader", "nearest")
 
 
 # Sources: agents that come in while the simulation runs.

@@ -20,13 +20,18 @@ from tropel.agents.records import Records
 from tropel.agents.room import check_region, inside_region
 from tropel.agents.settable import DEFAULT, check_settable, set_column, settable_columns
 from tropel.agents.spawn import check_positions, most_at_once, size_of
+from tropel.agents.squads.squad import Squad
+from tropel.agents.squads.squads import Squads
 from tropel.agents.stages.agendas import NOT_BEGUN, NOTHING, Agendas
 from tropel.agents.stages.happened import Happenings
 from tropel.agents.stages.stage import Now, Setting, Stage
 from tropel.agents.state import NO_GOAL, AgentState, Column
 from tropel.agents.stored import StoredPeople, people_as_they_are, read_people, stored_people
+from tropel.agents.tasks.board import TaskBoard
+from tropel.agents.tasks.task import TASK, Task
 from tropel.agents.towards_goal import towards_goal
-from tropel.errors import ParameterError
+from tropel.agents.whole_crowd import ids_of
+from tropel.errors import ParameterError, suggest
 from tropel.foundation.arguments import is_whole_number
 from tropel.foundation.reductions import ONE_PROCESS, Reductions
 from tropel.world import World
@@ -36,7 +41,9 @@ from tropel.world.places import PlaceLike
 class Population:
     """The agents of a simulation, their groups and sources, and the records of agents that have left or died."""
 
-    def __init__(self, world: World, declared: Iterable[Group | Source], *, seed: int) -> None:
+    def __init__(
+        self, world: World, declared: Iterable[Group | Source], *, seed: int, tasks: Mapping[str, Task] | None = None
+    ) -> None:
         self.world = world
         self.seed = seed
         self._told = Declared.read(declared)
@@ -45,13 +52,33 @@ class Population:
         self.groups: list[str] = self._told.names
         self.agendas = Agendas(world.dim)  #: lists of stages
         self.happened = Happenings()  #: events that somebody may wait for
+        self.tasks = None if tasks is None else TaskBoard(tasks, world.dim)  #: None if nobody works
         self.bonds = Bonds(world, len(self.groups))
+        self.squads: Squads | None = self._made_squads()
         self.state = AgentState(world.dim)
         self.waiting: list[int] = [0] * len(self.sources)  #: arrived at the source but have found no room yet
         self.emitted: list[int] = [0] * len(self.sources)
         self.records = Records(world.dim)
         self._members: dict[tuple[int, ...], NDArray[np.int64]] = {}
         self._placing: Sequence[Placing] = ()
+
+    def _made_squads(self) -> Squads | None:
+        """The groups that are squads; None if there are none."""
+        told = {self._told.number(group.name): group.squad for group in self._told.groups if group.squad is not None}
+        for number, squad in told.items():
+            self._check_squad(f"group '{self.groups[number]}', squad", self.groups[number], squad)
+        return Squads(self.world, self.groups, told) if told else None
+
+    def _check_squad(self, who: str, group: str, squad: Squad) -> None:
+        if self.world.dim != 2 or self.world.is_periodic:
+            raise ParameterError(f"{who}: squads need a plane world that is not periodic")
+        for enemy in squad.enemies:
+            if enemy == group:
+                raise ParameterError(f"{who}: it cannot be its own enemy; name other groups in enemies")
+            if enemy not in self.groups:
+                raise ParameterError(f"{who}, enemies: there is no group '{enemy}'; {suggest(enemy, self.groups)}")
+        if squad.retreat is not None:
+            aim_of(self.world, squad.retreat, f"{who}, retreat")
 
     def spawn_all(
         self,
@@ -65,7 +92,9 @@ class Population:
 
         `on_ground` tells which of them need a goal to move, even if they follow a leader.
         """
-        self.state = AgentState(self.world.dim, columns)
+        self.state = AgentState(self.world.dim, [*columns, *([] if self.tasks is None else [TASK])])
+        if self.tasks is not None:
+            self.tasks.post_all(self.world, self.groups, self.state.declared)
         self.state.group_names = self.groups
         self._placing = [ANYWHERE] * len(self.groups) if placing is None else placing
         for source in self.sources:
@@ -109,7 +138,10 @@ class Population:
     @property
     def setting(self) -> Setting:
         """What names in stages are checked against."""
-        return Setting(world=self.world, groups=self.groups, columns=self.state.declared)
+        squads = () if self.squads is None else [self.groups[number] for number in self.squads.told]
+        return Setting(
+            world=self.world, groups=self.groups, columns=self.state.declared, squads=squads, tasks=self.tasks
+        )
 
     def members(self, numbers: Sequence[int]) -> NDArray[np.int64]:
         """Ascending rows of the living agents that this process moves, in the groups with these numbers."""
@@ -239,6 +271,10 @@ class Population:
             return len(self.state.rows_of([id])) > 0 and not self.state.dead[self.state.rows_of([id])[0]]
         return len(self._living(group)) > 0
 
+    def count(self, group: str, reduce: Reductions = ONE_PROCESS) -> int:
+        """How many agents of a group are alive."""
+        return len(ids_of(self._living(group), self.state, reduce))
+
     def _living(self, group: str) -> NDArray[np.int64]:
         rows = self.rows_in(group)
         return rows[self.state.dead[rows] == 0]
@@ -288,8 +324,17 @@ class Population:
 
     def decide(self, now: Now) -> NDArray[np.int64]:
         """Others succeed leaders that are gone. Agents whose stage is over begin the next one; returns their rows."""
+        if self.squads is None:
+            self.bonds.keep_up(self.state, dt=now.dt, reduce=now.reduce)
+            return self.agendas.move_on(now)
+        self.squads.recruit(self)
         self.bonds.keep_up(self.state, dt=now.dt, reduce=now.reduce)
-        return self.agendas.move_on(now)
+        self.squads.muster(self, now)
+        self.squads.begin_thinking(now)
+        moved = self.agendas.move_on(now)
+        self.agendas.act(now)
+        self.squads.act(self, now)
+        return moved
 
     # Leaving ----------------------------------------------------------------------------------------------------
 
@@ -315,7 +360,14 @@ class Population:
         rows = killed_now(self.state, self.world)
         if rows is None:
             return np.empty(0, dtype=np.int64)
-        rows = rows[np.argsort(self.state.id[rows], kind="stable")]
+        return self._die(rows[np.argsort(self.state.id[rows], kind="stable")], time)
+
+    def let_fight(self, now: Now) -> NDArray[np.int64]:
+        """Agents that squads put out of action lie where they fell, and are recorded. Returns their ids."""
+        rows = np.empty(0, dtype=np.int64) if self.squads is None else self.squads.fight(now)
+        return self._die(rows, now.time) if len(rows) else rows
+
+    def _die(self, rows: NDArray[np.int64], time: float) -> NDArray[np.int64]:
         self.state.dead[rows] = 1
         self.state.velocity[rows] = 0.0
         ids = self.state.id[rows]
@@ -329,6 +381,14 @@ class Population:
 
     def remove(self, *, group: str | None, region: Any, ids: Iterable[int] | None) -> NDArray[np.int64]:
         """Remove the agents that meet all given conditions, without counting them as having left."""
+        rows = self.chosen_rows(group=group, region=region, ids=ids)
+        gone = self.state.id[rows]
+        self.state.drop(rows)
+        self._members.clear()
+        return gone
+
+    def chosen_rows(self, *, group: str | None, region: Any, ids: Iterable[int] | None) -> NDArray[np.int64]:
+        """The rows of the agents that meet all given conditions, ascending."""
         chosen = np.zeros(len(self.state), dtype=bool)
         chosen[self.rows_in(group)] = True
         if region is not None:
@@ -337,10 +397,7 @@ class Population:
             listed = np.zeros(len(self.state), dtype=bool)
             listed[self.listed(ids)] = True
             chosen &= listed
-        gone = self.state.id[chosen]
-        self.state.keep(~chosen)
-        self._members.clear()
-        return gone
+        return np.flatnonzero(chosen)
 
     # Changing ---------------------------------------------------------------------------------------------------
 
@@ -397,5 +454,7 @@ class Population:
         self.waiting, self.emitted = list(people.waiting), list(people.emitted)
         self.agendas.put_back(people.agendas)
         self.happened.put_back(people.happened)
+        self.tasks = people.tasks
         self.bonds = people.bonds
+        self.squads = people.squads
         self._members.clear()

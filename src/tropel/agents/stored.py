@@ -11,9 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tropel.agents.bonds import Bonds
+from tropel.agents.squads.squads import Squads
 from tropel.agents.stages.agendas import Agenda
 from tropel.agents.stages.happened import Happening
 from tropel.agents.state import CHOSEN_EXIT
+from tropel.agents.tasks.board import TaskBoard
 from tropel.errors import CheckpointError
 from tropel.foundation.stored_arrays import taken
 from tropel.world.shapes import FARTHEST
@@ -40,6 +42,8 @@ class StoredPeople:
     agendas: list[Agenda]
     happened: dict[Happening, int]
     bonds: Bonds
+    tasks: TaskBoard | None = None
+    squads: Squads | None = None
 
 
 def stored_people(population: Population) -> dict[str, NDArray[Any]]:
@@ -54,6 +58,8 @@ def stored_people(population: Population) -> dict[str, NDArray[Any]]:
         **population.agendas.state(),
         **population.happened.state(),
         **population.bonds.state(),
+        **({} if population.tasks is None else population.tasks.state()),
+        **({} if population.squads is None else population.squads.state()),
     }
 
 
@@ -70,6 +76,8 @@ def people_as_they_are(population: Population) -> StoredPeople:
         agendas=population.agendas.known(),
         happened=population.happened.known(),
         bonds=population.bonds,
+        tasks=population.tasks,
+        squads=population.squads,
     )
 
 
@@ -101,6 +109,10 @@ def read_people(
         agendas=agendas,
         happened=population.happened.read(arrays),
         bonds=population.bonds.read(arrays, goals=goals, agendas=len(agendas), next_id=next_id),
+        tasks=None if population.tasks is None else population.tasks.read(arrays, goals=goals, next_id=next_id),
+        squads=None
+        if population.squads is None
+        else population.squads.read(arrays, agendas=[len(each.planned) for each in agendas], next_id=next_id),
     )
 
 

@@ -15,11 +15,13 @@ __all__ = ["BenchResult", "Progress", "names", "run"]
 
 _MODULES = {
     "flock": "tropel.bench.flock",
+    "knowledge": "tropel.bench.knowledge",
     "lattice": "tropel.bench.lattice",
     "neighbours": "tropel.bench.neighbours",
     "orca": "tropel.bench.orca",
     "kinetic": "tropel.bench.kinetic",
     "planning": "tropel.bench.planning",
+    "riders": "tropel.bench.riders",
     "roadmap": "tropel.bench.roadmap",
     "stages": "tropel.bench.stages",
     "steering": "tropel.bench.steering",

@@ -17,7 +17,10 @@ from tropel.checks.hazards import check_hazards
 from tropel.checks.later import scheduled_changes
 from tropel.checks.numbers import check_numbers
 from tropel.checks.reach import check_reach
+from tropel.checks.roads import check_roads
+from tropel.checks.squads import check_squads
 from tropel.checks.stages import check_stages
+from tropel.checks.tasks import check_tasks
 
 if TYPE_CHECKING:
     from tropel.simulation import Simulation
@@ -33,10 +36,13 @@ def check_simulation(sim: Simulation) -> list[Finding]:
     found = [
         *check_goals(sim, later),
         *check_stages(sim),
+        *check_squads(sim, later),
+        *check_tasks(sim),
         *check_reach(sim, later),
         *check_area(sim),
         *check_regions(sim),
         *check_numbers(sim, later),
         *check_hazards(sim),
+        *check_roads(sim),
     ]
     return sorted(found, key=lambda finding: finding.severity != "warning")

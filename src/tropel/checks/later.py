@@ -9,7 +9,7 @@ from tropel.events import kinds
 from tropel.events.base import Event
 from tropel.events.gradual import Alarm, Drift, Surge, Tire, UnderWay
 from tropel.events.queue import Repeated
-from tropel.events.stages import SetStages, Signal
+from tropel.events.stages import Order, SetStages, Signal
 
 if TYPE_CHECKING:
     from tropel.simulation import Simulation
@@ -20,6 +20,7 @@ _FREEING = (
     *(
         kinds.SetGoal,
         SetStages,
+        Order,
         Signal,
         kinds.SetParameter,
         kinds.SetBehaviour,
@@ -69,6 +70,8 @@ def scheduled_changes(sim: Simulation) -> Later:
             later.targets.setdefault(event.name, time)
         elif isinstance(event, kinds.SetGoal | SetStages):
             later.goals.setdefault(event.group, time)
+        elif isinstance(event, Order):
+            later.goals.setdefault(event.squad, time)
         elif isinstance(event, kinds.SetParameter | Drift | Surge) and event.name == "desired_speed":
             later.speeds.setdefault(event.group, time)
         elif not isinstance(event, Event | Repeated) and later.function is None:

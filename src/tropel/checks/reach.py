@@ -1,4 +1,4 @@
-"""People that cannot reach any of their goals, and why: the check that depends on no planner."""
+"""People that cannot reach their goals, now or in a later stage, and why: the check that depends on no planner."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 
 from tropel.agents.groups import Source
 from tropel.agents.room import region_area
-from tropel.agents.state import NO_GOAL
+from tropel.agents.stages.agendas import NOTHING
+from tropel.agents.state import NO_GOAL, POINT
 from tropel.checks.finding import Finding, at, named, people
 from tropel.checks.free_space import THIN, CellSpace, FreeSpace
 from tropel.checks.later import Later
@@ -63,22 +64,55 @@ def cut_off(sim: Simulation) -> NDArray[np.bool_]:
 
 
 def check_reach(sim: Simulation, later: Later) -> Iterator[Finding]:
-    """People, and newcomers of sources, that have no path to any of their goals."""
+    """People, and newcomers of sources, that have no path to their goal, and people that have none to a later one."""
     if sim.world.dim == 3 or sim.world.is_periodic:
         return
     reach = _Reach(sim)
     yield from reach.findings(later)
+    for goal, rows in _goals_of_later_stages(sim):
+        goals = np.full(len(sim.agents), NO_GOAL)
+        goals[rows[~reach.cut_off[rows]]] = goal
+        yield from _Reach(sim, goals=goals, spaces=reach.spaces, when=", where they go later,").findings(later)
     for source in sim.population.sources:
         yield from reach.of_source(source, later)
 
 
-class _Reach:
-    """Who gets where in the world as it is now; spaces are computed once."""
+def _goals_of_later_stages(sim: Simulation) -> Iterator[tuple[int, NDArray[np.int64]]]:
+    """Each goal that comes later in somebody's list of stages, and whose.
 
-    def __init__(self, sim: Simulation) -> None:
-        self.sim, self.world = sim, sim.world
+    Whoever gets to two goals from here gets from one to the other, so all are looked for from where people are now.
+    """
+    agents, agendas = sim.agents, sim.population.agendas
+    going: dict[int, list[NDArray[np.int64]]] = {}
+    for number in np.unique(agents.agenda[agents.agenda != NOTHING]).tolist():
+        agenda = agendas[number]
+        theirs = agents.agenda == number
+        for place, planned in enumerate(agenda.planned):
+            aim = planned.stage.goal(planned.aims)
+            # A stage with a condition may be over though nobody arrives.
+            if aim is None or aim.number == POINT or planned.stage.until is not None:
+                continue
+            coming = theirs & (agents.goal != aim.number) & (agenda.repeat | (agents.stage < place))
+            going.setdefault(aim.number, []).append(np.flatnonzero(coming))
+    for goal, rows in sorted(going.items()):
+        yield goal, np.unique(np.concatenate(rows))
+
+
+class _Reach:
+    """Who gets where in the world as it is now; spaces are computed once. Goals are the present ones, unless told."""
+
+    def __init__(
+        self,
+        sim: Simulation,
+        *,
+        goals: NDArray[np.int64] | None = None,
+        spaces: dict[Any, FreeSpace | CellSpace] | None = None,
+        when: str = "",
+    ) -> None:
+        self.sim, self.world, self._when = sim, sim.world, when
+        self.goal = np.asarray(sim.agents.goal) if goals is None else goals
         self.position = np.asarray(sim.agents.position)
-        self._spaces: dict[Any, FreeSpace | CellSpace] = {}
+        self.spaces: dict[Any, FreeSpace | CellSpace] = {} if spaces is None else spaces
         groups = range(len(sim.groups))
         cells = [walks_on_cells(sim, group) for group in groups]
         free = np.array([walks_freely(sim, group) for group in groups], dtype=bool)
@@ -87,10 +121,10 @@ class _Reach:
         self.cut_off = np.zeros(len(sim.agents), dtype=bool)
         if self.world.dim == 3 or self.world.is_periodic:
             return
-        wanting = alive(sim) & (sim.agents.goal > NO_GOAL)
-        for goal, cell in itertools.product(np.unique(sim.agents.goal[wanting]).tolist(), set(cells)):
+        wanting = alive(sim) & (self.goal > NO_GOAL)
+        for goal, cell in itertools.product(np.unique(self.goal[wanting]).tolist(), set(cells)):
             in_cell = np.array([each == cell for each in cells])[sim.agents.group]
-            rows = np.flatnonzero(wanting & (sim.agents.goal == goal) & in_cell)
+            rows = np.flatnonzero(wanting & (self.goal == goal) & in_cell)
             if len(rows) and goal_names(self.world, goal):
                 self.cut_off[self._blocked(rows, cell, goal)] = True
 
@@ -122,14 +156,14 @@ class _Reach:
         self, body: Body, *, opened: frozenset[str] = _NONE, without: frozenset[str] = _NONE
     ) -> FreeSpace | CellSpace:
         key = (body.radius, body.cell, opened, without)
-        if key not in self._spaces:
+        if key not in self.spaces:
             # Cells without some obstacles are not needed: where there is any path then, it is said that this may help.
-            self._spaces[key] = (
+            self.spaces[key] = (
                 FreeSpace(self.world, body.radius, opened=opened, without=without, around=self.position)
                 if body.cell is None or without
                 else CellSpace(self.world, body.cell, opened=opened)
             )
-        return self._spaces[key]
+        return self.spaces[key]
 
     def reaches(
         self,
@@ -191,8 +225,8 @@ class _Reach:
             until = self._until(gets_there, kind, name, later)
             yield Finding(
                 code=f"no_path_{kind}",
-                message=f"{people(len(rows))} of group '{name}' cannot reach {goal_text(self.world, goal)} from around "
-                f"{at(place)}{more}: {why}{until}",
+                message=f"{people(len(rows))} of group '{name}' cannot reach {goal_text(self.world, goal)}{self._when} "
+                f"from around {at(place)}{more}: {why}{until}",
                 remedy=_REMEDY[kind],
                 severity="note" if until else "warning",
                 group=name,
@@ -204,15 +238,14 @@ class _Reach:
         return bool(self.reaches(self.position[row][None], self._body(row), **ways).all())
 
     def _body(self, row: int) -> Body:
-        agents = self.sim.agents
-        return Body(float(self.radius[row]), self.cells[agents.group[row]], int(agents.goal[row]))
+        return Body(float(self.radius[row]), self.cells[self.sim.agents.group[row]], int(self.goal[row]))
 
     def _places(self) -> list[list[int]]:
         """The agents that are cut off, by group, goal and the piece that they are in; most agents first."""
         places: dict[tuple[int, ...], list[int]] = {}
         agents = self.sim.agents
-        for group, goal in sorted(set(zip(agents.group.tolist(), agents.goal.tolist(), strict=True))):
-            rows = np.flatnonzero(self.cut_off & (agents.group == group) & (agents.goal == goal))
+        for group, goal in sorted(set(zip(agents.group.tolist(), self.goal.tolist(), strict=True))):
+            rows = np.flatnonzero(self.cut_off & (agents.group == group) & (self.goal == goal))
             if len(rows):
                 widest = Body(float(self.radius[rows].max()), self.cells[group], goal)
                 pieces = self.space(widest).piece_of(self.position[rows])

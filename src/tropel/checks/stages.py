@@ -17,8 +17,9 @@ from tropel.agents.goals import Aim
 from tropel.agents.stages.agendas import NOTHING, Agenda, Planned
 from tropel.agents.stages.happened import NEVER
 from tropel.checks.finding import Finding
-from tropel.events import AddAgents, AddHazard, OpenDoor, OpenExit, RemoveAgents, SetGoal, SetStages
+from tropel.events import AddAgents, AddHazard, OpenDoor, OpenExit, Order, RemoveAgents, SetGoal, SetStages
 from tropel.events.base import Event
+from tropel.events.tasks import AddTask
 from tropel.world import Hazard
 
 if TYPE_CHECKING:
@@ -57,6 +58,12 @@ class _Outlook:
     def people(self, group: str | None) -> float:
         return math.inf if self.anything else self._counts[self._number(group)]
 
+    def task(self, name: str) -> bool:
+        board = self._sim.population.tasks
+        known = [] if board is None else [posted.name for posted in board.posted]
+        known += [event.name for event in self._events if isinstance(event, AddTask)]
+        return self.anything or name in known
+
     def visitors(self, group: str | None, place: Aim) -> float:
         number = self._number(group)
         state, agendas = self._sim.agents, self._sim.population.agendas
@@ -90,6 +97,8 @@ def _most(sim: Simulation, number: int) -> float:
 
 def _changes(event: object, group: str) -> bool:
     """Whether an event gives a group, or some of it, something else to do."""
+    if isinstance(event, Order):
+        return event.squad == group and len(event.stages) > 0
     return isinstance(event, SetGoal | SetStages) and (event.group in (group, None) or event.ids is not None)
 
 

@@ -20,6 +20,7 @@ from tropel.cli.options import AllowImports, InterruptedRunError, NoCache, Out, 
 from tropel.cli.plan import plan
 from tropel.cli.plot import plot
 from tropel.cli.report import measure, report
+from tropel.cli.riders import riders
 from tropel.cli.run import demo, run
 from tropel.cli.validate import validate
 from tropel.cli.verify import verify
@@ -148,6 +149,7 @@ def bench(
 
 
 app.command()(verify)
+app.add_typer(riders)
 
 
 @app.command()

@@ -38,8 +38,19 @@ GROUP_PLOTS = {
     "groups_table41": "Self-adaptive and basic roadmaps among moving obstacles (measured, takes a minute or so)",
     "groups_table42": "Planning with and without rooms when doors change (measured, takes a minute or so)",
     "groups_moving": "How many leaders arrive by the share of obstacles that move (takes some minutes)",
+    "task_sharing": "Optimal, auctioned, greedy and random sharing of tasks, compared (takes a minute or so)",
 }
-PLOTS = {**PHASE_PLOTS, **LAYER_PLOTS, **GROUP_PLOTS, **CROWD_PLOTS}
+#: Plots of riders with full physics (extra 'riders').
+RIDER_PLOTS = {
+    "riders_fig2": "Where the trials of mobility maps begin: states along a slalom",
+    "riders_fig3": "What bicyclists can do within five seconds",
+    "riders_fig5": "Seven curves, ridden with and without the mobility map (takes a minute or so)",
+    "riders_fig6": "Errors on seven curves, human bicyclist (takes a minute or so)",
+    "riders_fig7": "Errors on seven curves, alien bicyclist (takes a minute or so)",
+    "riders_interval": "Error by the time between decisions (takes some minutes)",
+    "riders_map_size": "Error by the number of states in the map (takes some minutes)",
+}
+PLOTS = {**PHASE_PLOTS, **LAYER_PLOTS, **GROUP_PLOTS, **CROWD_PLOTS, **RIDER_PLOTS}
 
 
 def list_scenarios(

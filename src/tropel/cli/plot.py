@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from tropel.cli.list import CROWD_PLOTS, GROUP_PLOTS, LAYER_PLOTS, PHASE_PLOTS, PLOTS
+from tropel.cli.list import CROWD_PLOTS, GROUP_PLOTS, LAYER_PLOTS, PHASE_PLOTS, PLOTS, RIDER_PLOTS
 from tropel.cli.options import Quiet, picture_file, show
 from tropel.errors import TropelError, suggest
 
@@ -50,6 +50,10 @@ def plot(
     kinetic_certificates: what keeping the triangulation takes in each step, as a crowd walks and comes to rest.
 
     groups_table41, groups_table42 and groups_moving measure roadmaps among things that move.
+
+    task_sharing: ways to share out tasks among agents, compared.
+
+    riders_fig2, 3, 5, 6 and 7, riders_interval and riders_map_size are about bicyclists with full physics.
 
     crowd_fig3, 4, 7, 9, 10 and 11, crowd_gamma and crowd_density are about lattice crowds.
     """
@@ -98,7 +102,7 @@ def _draw_by_name(name: str, out: Path | None, quiet: bool) -> list[Path]:
             f"{name} does not exist; give the folder of a run, a trajectory file or the name of a plot ({near})"
         )
     picture = picture_file(out or Path("out"), name)
-    if name in CROWD_PLOTS or name in GROUP_PLOTS:
+    if name in CROWD_PLOTS or name in GROUP_PLOTS or name in RIDER_PLOTS:
         from tropel.figures.catalogue import draw_named_plot
         from tropel.run.progress import counting
 

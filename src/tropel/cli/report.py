@@ -31,7 +31,8 @@ def report(
     """Report on an evacuation: who left when and where, times, exits, density and flow, as tables and pictures.
 
     Writes people, evacuated, exits, crowding, density, flow and Voronoi densities as tables, report.png and maps.png,
-    and who began which stage when (stages), if people had any.
+    who began which stage when (stages), what squads did (squads), what happened to tasks (tasks) and whose mood changed
+    (moods), if there were any of these.
     """
     write_report(run, out=out, table_format=table_format, cell=cell, cut_off=cut_off, pictures=pictures, quiet=quiet)
 
@@ -75,6 +76,12 @@ def write_report(
         written = write_tables(found, folder, format=table_format)
         if len((stages := recorded.stages())["id"]):
             written += write_columns({"stages": stages}, folder, format=table_format)
+        if len((squads := recorded.squads())["time"]):
+            written += write_columns({"squads": squads}, folder, format=table_format)
+        if len((tasks := recorded.tasks())["id"]):
+            written += write_columns({"tasks": tasks}, folder, format=table_format)
+        if len((moods := recorded.changes("mood"))["id"]):
+            written += write_columns({"moods": moods}, folder, format=table_format)
         if pictures:
             written += [draw_report(found, folder / "report.png")]
             written += [draw_crowd_maps(found, recorded, folder / "maps.png")]

@@ -14,12 +14,15 @@ Declarations are typed, have defaults, and refuse names that they do not know. `
 keeps its promises.
 """
 
+from tropel.contracts.beliefs import Belief, Beliefs
 from tropel.contracts.declarations import Declaration, EnvironmentDeclaration, Follows, ModelDeclaration, Moves
 from tropel.contracts.layers import Decision, Environment, Habit, Layer, Model, Planner
 from tropel.contracts.moment import Decided, Guidance, Moment, Rows
 from tropel.contracts.near import Near
 
 __all__ = [
+    "Belief",
+    "Beliefs",
     "Decided",
     "Decision",
     "Declaration",

@@ -11,11 +11,13 @@ from numpy.typing import NDArray
 from tropel.agents.state import AgentState, Floats
 from tropel.agents.trails import Trails
 from tropel.broad_phase import CellGrid
+from tropel.contracts.courses import Course
 from tropel.errors import ModelError
 from tropel.foundation.reductions import ONE_PROCESS, Reductions
 from tropel.world import World
 
 if TYPE_CHECKING:
+    from tropel.contracts.beliefs import Beliefs
     from tropel.contracts.layers import Environment
     from tropel.contracts.near import Near
     from tropel.world.ground import Ground
@@ -28,12 +30,13 @@ NOBODY_WAITS = np.empty(0, dtype=np.bool_)
 
 @dataclass(kw_only=True)
 class Guidance:
-    """What planners write and models read: a direction for each agent, and the ground."""
+    """What planners write and models read: a direction for each agent, the ground, and courses over time."""
 
     directions: Floats  #: (N, dim): a unit vector, shorter to go slower, zero to stand
     ground: Ground | None = None  #: for models that follow it
     memory: dict[str, NDArray[Any]] = field(default_factory=dict)  #: new columns of planners that have memory
     attributes: dict[str, NDArray[Any]] = field(default_factory=dict)  #: new values of what a planner `sets`
+    courses: list[Course] = field(default_factory=list)  #: where agents want to be later on; planners append theirs
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,6 +65,9 @@ class Moment:
     trails: Trails  #: where leaders have walked lately, for those that follow them
     given: Guidance | None = None
     sensed: Near | None = None
+    beliefs: Beliefs | None = (
+        None  #: what agents believe of doors, hazards, …; None while nobody's knowledge is limited
+    )
 
     @property
     def guidance(self) -> Guidance:

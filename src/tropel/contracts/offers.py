@@ -171,6 +171,31 @@ class OfferedRoadmap:
     gross: Callable[[], tuple[Floats, Floats]]  #: edges (G, 2, 2) of the coarse graph over doors: open, and shut
 
 
+# Riders ---------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class OfferedRoad:
+    """A line that agents follow."""
+
+    points: Floats  #: (P, 2) in equal steps [m]
+    closed: bool
+    curvature: Floats  #: (P,): to the left [1/m]
+
+
+@dataclass(frozen=True, kw_only=True)
+class OfferedMobility:
+    """What the character of a model can do, and what it looks like."""
+
+    character: str
+    speed: float  #: nominal [m/s]
+    sharpest: float  #: the largest curvature that it can follow [1/m]
+    kind: str  #: what it is drawn as: "bicycle" or "car"
+    length: float  #: [m]
+    width: float  #: [m]
+    wheel: float  #: radius of the wheels [m]
+
+
 # Collecting them ------------------------------------------------------------------------------------------------
 
 

@@ -22,7 +22,9 @@ from tropel.events.kinds import (
     SetLeader,
     SetParameter,
 )
-from tropel.events.stages import SetStages, Signal
+from tropel.events.knowledge import Announce
+from tropel.events.stages import Order, SetStages, Signal
+from tropel.events.tasks import AddTask, RemoveTask
 from tropel.foundation.renamed import EVENTS, warn
 
 __all__ = [
@@ -30,8 +32,10 @@ __all__ = [
     "AddHazard",
     "AddObstacle",
     "AddTarget",
+    "AddTask",
     "AddValueMap",
     "Alarm",
+    "Announce",
     "CloseDoor",
     "CloseExit",
     "Drift",
@@ -41,10 +45,12 @@ __all__ = [
     "MoveTarget",
     "OpenDoor",
     "OpenExit",
+    "Order",
     "RemoveAgents",
     "RemoveHazard",
     "RemoveObstacle",
     "RemoveTarget",
+    "RemoveTask",
     "RemoveValueMap",
     "SetBehaviour",
     "SetGoal",

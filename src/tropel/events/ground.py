@@ -64,6 +64,8 @@ class MoveHazard(Event):
         sim.world.hazards.check(self.name, Hazard(inner=1.0, position=self.position))
 
     def apply(self, sim: Simulation) -> None:
+        if sim.is_put_out(self.name):
+            return
         sim.world.hazards.move(self.name, self.position, time=sim.time, dt=sim.dt)
 
 
@@ -80,6 +82,8 @@ class GrowHazard(Event):
         (grown or Hazard(inner=self.inner, position=(0.0, 0.0))).resized(self.inner, self.outer)
 
     def apply(self, sim: Simulation) -> None:
+        if sim.is_put_out(self.name):
+            return
         sim.world.hazards.grow(self.name, inner=self.inner, outer=self.outer, time=sim.time, dt=sim.dt)
 
 
@@ -90,6 +94,8 @@ class RemoveHazard(Event):
     name: Annotated[str, Named("hazard", "removes")]
 
     def apply(self, sim: Simulation) -> None:
+        if sim.is_put_out(self.name):
+            return
         sim.world.hazards.remove(self.name)
 
 

@@ -213,6 +213,26 @@ class SetLeader(Event):
             raise ParameterError("give either leader, how it is designated, or the id of an agent")
         if "leader" not in sim.agents.columns:
             raise ParameterError("nobody here can follow a leader; declare the group with leader or follow")
+        people, state = sim.population, sim.agents
+        coming = sim.events.most_newcomers(step, zip(people.sources, people.emitted, strict=True))
+        also = f", and at most {coming:g} more come until then" if coming else ""
+        remedy = f"give the id or the number of an agent that group '{self.group}' has, or leader = \"nearest\""
+        if self.id is not None:
+            self._check_group(sim, self.id, remedy)
+            if self.id >= state.next_id + coming:
+                raise ParameterError(
+                    f"no agent can have the id {self.id}: ids so far are 0 to {state.next_id - 1}{also}; {remedy}"
+                )
+        elif isinstance(self.leader, int) and self.leader >= (count := people.count(self.group, sim.reduce)) + coming:
+            raise ParameterError(
+                f"leader is number {self.leader}, but group '{self.group}' has {count} agents{also}, from number 0 on; "
+                f"{remedy}"
+            )
+
+    def _check_group(self, sim: Simulation, id: int, remedy: str) -> None:
+        for row in sim.agents.rows_of([id]).tolist():
+            if (own := sim.agents.group_names[sim.agents.group[row]]) != self.group:
+                raise ParameterError(f"agent {id} is of group '{own}', not of '{self.group}'; {remedy}")
 
     def apply(self, sim: Simulation) -> None:
         if sim.population.somebody_is_left(self.group, self.id):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import bisect
 import json
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any, Union
 
@@ -20,6 +20,7 @@ from tropel.foundation.arguments import CHECKED_ELSEWHERE
 from tropel.registry import EVENTS
 
 if TYPE_CHECKING:
+    from tropel.agents.groups import Source
     from tropel.simulation import Simulation
 
 EventLike = Annotated[Event | Callable[["Simulation"], None], CHECKED_ELSEWHERE]
@@ -136,6 +137,19 @@ class EventQueue:
         return any(
             not isinstance(event, Event | Repeated) or isinstance(event, AddAgents) for event in self._events.values()
         )
+
+    def most_newcomers(self, step: int, sources: Iterable[tuple[Source, int]]) -> float:
+        """How many agents can come before the end of a step, by events and from sources that have sent some so far.
+
+        Infinite after a function of the simulation, which may add any number, and for a source without a total.
+        """
+        most = sum(math.inf if source.total is None else source.total - sent for source, sent in sources)
+        for key, event in self._events.items():
+            if key.step <= step and isinstance(event, AddAgents):
+                most += event.count
+            elif key.step <= step and not isinstance(event, Event):
+                return math.inf
+        return most
 
     def state(self) -> list[list[Any]]:
         return [[step, sequence, event_json(event)] for step, sequence, event in self]

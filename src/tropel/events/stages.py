@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field
 
+from tropel.agents.squads.squad import Formation
 from tropel.agents.stages.stage import StageField
 from tropel.errors import ParameterError
 from tropel.events.base import Event, GroupName, Named
@@ -34,6 +35,32 @@ class SetStages(Event):
 
     def apply(self, sim: Simulation) -> None:
         sim.set_stages(self.stages, group=self.group, ids=self.ids, repeat=self.repeat)
+
+
+class Order(Event):
+    """Give a squad something else to do, or another formation.
+
+    Its mission goes on afterwards, unless `resume` is false. Nothing happens if nobody of the squad is left by then.
+    """
+
+    kind: Literal["order"] = "order"
+    squad: Annotated[str, Named("group")]
+    stages: Annotated[tuple[StageField, ...], Named("goal"), Field(description="what it does")] = ()
+    formation: Annotated[Formation | None, Field(description="how it moves from now on")] = None
+    resume: Annotated[bool, Field(description="whether it takes up its mission again afterwards")] = True
+
+    def check(self, sim: Simulation, step: int) -> None:
+        if not self.stages and self.formation is None:
+            raise ParameterError("an order needs stages, a formation, or both")
+        for stage in self.stages:
+            try:
+                stage.to_file()
+            except ParameterError as error:
+                raise ParameterError(f"{error}; call sim.order in a function that is scheduled instead") from None
+        sim.check_order(self.squad, self.stages)
+
+    def apply(self, sim: Simulation) -> None:
+        sim.order(self.squad, self.stages, formation=self.formation, resume=self.resume)
 
 
 class Signal(Event):

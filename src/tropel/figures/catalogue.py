@@ -7,10 +7,11 @@ from pathlib import Path
 
 from tropel.figures import crowd as crowd_figures
 from tropel.figures import measurements as crowd_measurements
-from tropel.figures import roadmaps
+from tropel.figures import riding, roadmaps
 from tropel.figures.certificates import draw_certificates
 from tropel.figures.measurements import Told
 from tropel.figures.neighbourhood import draw_near_environment
+from tropel.figures.task_sharing import draw_task_sharing
 
 AT_ONCE: dict[str, Callable[[Path], list[Path]]] = {
     "crowd_fig3": crowd_figures.draw_flow_fields,
@@ -30,6 +31,14 @@ MEASURED: dict[str, Callable[[Path, Told], list[Path]]] = {
     "groups_table41": roadmaps.draw_table_41,
     "groups_table42": roadmaps.draw_table_42,
     "groups_moving": roadmaps.draw_moving_share,
+    "task_sharing": draw_task_sharing,
+    "riders_fig2": riding.draw_fig2,
+    "riders_fig3": riding.draw_fig3,
+    "riders_fig5": riding.draw_fig5,
+    "riders_fig6": riding.draw_fig6,
+    "riders_fig7": riding.draw_fig7,
+    "riders_interval": riding.draw_interval,
+    "riders_map_size": riding.draw_map_size,
 }
 
 

@@ -164,6 +164,7 @@ def taken(
             bad |= array > high
     if bad.any():
         value = array[bad].reshape(-1)[0].item()
-        limits = [f"at least {low:g}"] * (low is not None) + [f"at most {high:g}"] * (high is not None)
+        ends = (("at least", low), ("at most", high))
+        limits = [f"{which} {end:g}" for which, end in ends if end is not None]
         raise CheckpointError(f"'{name}' holds {value!r}; it must be {' and '.join(limits) or 'finite numbers'}")
     return np.array(array, order="C")

@@ -86,6 +86,7 @@ class CrowdFrame:
     obstacles: Sequence[tuple[Place, float]]
     hazards: Sequence[HazardDisc] = ()
     targets: Sequence[Place] = ()  #: the moving ones
+    named_targets: Sequence[Place] = ()  #: those that the backdrop shows, with their names
     dead: NDArray[np.bool_] | None = None  #: which agents are dead; None if none are
 
 
@@ -168,7 +169,7 @@ class FrameDrawing:
             draw.line((*a, *b), fill=self._tick[colour], width=3)
         for star in shapes.targets - corner:
             draw.polygon((2.0 * (star + _STAR * _POINTS)).ravel().tolist(), fill=style.TARGET, outline="white", width=2)
-        name_hazards(draw, crowd.hazards, view, box[:2], _font(24))
+        name_hazards(draw, crowd.hazards, view, box[:2], _font(24), targets=crowd.named_targets)
         return part.reduce(2)
 
     def _with_dots(self, part: Image, place: NDArray[np.float64], colour: NDArray[np.int64]) -> Image:
@@ -319,6 +320,7 @@ class RunFrames:
                 obstacles=list(moment.obstacles.values()),
                 hazards=list(moment.hazards.values()),
                 targets=list(moment.moving_targets.values()),
+                named_targets=list(moment.targets.values()),
                 dead=dead if lying else None,
             ),
             time=f"{self._trajectory.time(k):.1f} s",

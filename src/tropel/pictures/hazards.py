@@ -86,17 +86,26 @@ def sketch_hazards(draw: ImageDraw, hazards: Iterable[HazardDisc], view: Viewpor
 
 
 def name_hazards(
-    draw: ImageDraw, hazards: Iterable[HazardDisc], view: Viewport, corner: tuple[int, int], font: FreeTypeFont
+    draw: ImageDraw,
+    hazards: Iterable[HazardDisc],
+    view: Viewport,
+    corner: tuple[int, int],
+    font: FreeTypeFont,
+    *,
+    targets: Iterable[tuple[float, ...]] = (),
 ) -> None:
-    """Write the names of hazards above their inner discs."""
+    """Write the names of hazards above their inner discs; below where a target is, which has its own name above."""
+    taken = [np.asarray(target) for target in targets]
     for hazard in hazards:
         x, y = _place(hazard, view, corner)
+        away = 2.0 * hazard.inner * view.scale + 6.0
+        below = any(np.linalg.norm(target - np.asarray(hazard.centre)) <= hazard.inner for target in taken)
         draw.text(
-            (x, y - 2.0 * hazard.inner * view.scale - 6.0),
+            (x, y + away if below else y - away),
             style.shortened(hazard.name, 20),
             fill=style.label_colour(hazard.colour),
             font=font,
-            anchor="ms",
+            anchor="ma" if below else "ms",
             stroke_width=4,
             stroke_fill=style.FLOOR,
         )

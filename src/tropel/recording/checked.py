@@ -8,6 +8,7 @@ reading frames is a matter of NumPy alone until then.
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -15,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tropel.errors import GeometryError, RecordingError, is_finite
-from tropel.recording.frames import AXES, DEATHS, HAZARDS, STAGES, Ints, RecordedEvent
+from tropel.recording.frames import AXES, DEATHS, HAZARDS, KNOWLEDGE, NEWS, STAGES, Ints, RecordedEvent
 
 #: Frames and steps have numbers up to this one, and runs last at most so long [s]: three years.
 LAST_NUMBER = 1 << 50
@@ -30,6 +31,13 @@ _LINES = "LineString MultiLineString"
 #: What the fields of events are called that pictures look at.
 _NAMES = ("name", "door", "exit")
 _THINGS = ("_obstacle", "_target", "_hazard")
+#: Columns that only some runs have.
+_COLUMN = re.compile(r"[a-z][a-z_]{0,30}")
+_MOST_COLUMNS = 32
+#: Columns of every run, in either format.
+KNOWN_COLUMNS = frozenset(
+    {"frame", "id", "x", "y", "z", "heading_x", "heading_y", "heading_z", "speed", "group", "radius", "agent_group"}
+)
 
 
 def check_rate(value: Any, what: str) -> float:
@@ -166,8 +174,23 @@ def check_scene(told: Mapping[str, Any]) -> None:
     seed = told.get("seed")
     if seed is not None and type(seed) is not int:
         raise RecordingError(f"scene.seed is {seed!r:.40}, not a whole number: {_DAMAGED}")
-    table_of(told.get("extra", {}), "scene.extra")
+    _check_extra(table_of(told.get("extra", {}), "scene.extra"))
     check_rate(told.get("dt"), "scene.dt")
+
+
+def _check_extra(extra: dict[str, Any]) -> None:
+    """Columns that only some runs have, and bodies that are more than discs."""
+    names = extra.get("columns", [])
+    if not isinstance(names, list) or len(names) > _MOST_COLUMNS or len(set(map(str, names))) < len(names):
+        raise RecordingError(f"scene.extra.columns is {names!r:.40}, not a list of names: {_DAMAGED}")
+    for name in names:
+        if not (isinstance(name, str) and _COLUMN.fullmatch(name)) or name in KNOWN_COLUMNS:
+            raise RecordingError(f"scene.extra.columns has {name!r:.40}, not the name of a column: {_DAMAGED}")
+    for group, body in table_of(extra.get("bodies", {}), "scene.extra.bodies").items():
+        told = table_of(body, f"scene.extra.bodies.{group}")
+        check_text(told.get("kind"), f"scene.extra.bodies.{group}.kind")
+        for name in ("length", "width", "wheel"):
+            check_size(told.get(name), f"scene.extra.bodies.{group}.{name}")
 
 
 def _check_target(entry: dict[str, Any], what: str, dim: Any) -> None:
@@ -215,6 +238,11 @@ def checked_event(frame: Any, step: Any, event: Any) -> RecordedEvent:
             for text, ids in table_of(event.get("begun"), what).items():
                 check_text(text, what)
                 _check_ids(ids, what)
+        elif kind == KNOWLEDGE:
+            _check_learnt(event.get("news"), what)
+        elif kind == NEWS:
+            check_text(event.get("of"), what)
+            _check_news(event.get("news"), what)
         elif kind == HAZARDS:
             for name, entry in table_of(event.get("hazards"), what).items():
                 _check_hazard(table_of(entry, f"{what}: {name}"), f"{what}: {name}")
@@ -223,9 +251,32 @@ def checked_event(frame: Any, step: Any, event: Any) -> RecordedEvent:
     return RecordedEvent(frame=frame, step=step, event=event)
 
 
+def _check_learnt(news: Any, what: str) -> None:
+    """Raise unless these are lines with a holder, a thing, a state and a source; holders and sources may be ids."""
+    if not isinstance(news, list) or not all(isinstance(line, list) and len(line) == 4 for line in news):
+        raise RecordingError(f"{what} has {news!r:.40} for what was learnt: {_DAMAGED}")
+    for holder, thing, state, source in news:
+        for number in (holder, source):
+            if type(number) is int:
+                _check_ids([number], what)
+            else:
+                check_text(number, what)
+        check_text(thing, what)
+        check_text(state, what)
+
+
 def _check_ids(ids: Any, what: str) -> None:
     if not isinstance(ids, list) or not all(type(number) is int and 0 <= number <= LAST_NUMBER for number in ids):
         raise RecordingError(f"{what} names agents as {ids!r:.40}, not as ids: {_DAMAGED}")
+
+
+def _check_news(news: Any, what: str) -> None:
+    if not isinstance(news, list) or not all(isinstance(each, list) and len(each) == 3 for each in news):
+        raise RecordingError(f"{what} has the news {news!r:.40}, not a list of them: {_DAMAGED}")
+    for happened, name, ids in news:
+        check_text(happened, what)
+        check_text(name, what)
+        _check_ids(ids, what)
 
 
 def _check_hazard(entry: dict[str, Any], what: str) -> None:
@@ -239,6 +290,8 @@ def _check_fields(event: dict[str, Any], kind: str, what: str) -> None:
     """Those that pictures follow: which door or exit, and what was put where."""
     about_things = kind.endswith(_THINGS)
     for name in _NAMES:
+        if kind == "announce" and event.get(name) is None:
+            continue  # an announcement names one thing of several kinds
         if name in event or (about_things and name == "name"):
             check_text(event.get(name), f"{what}: {name}")
     if about_things and event.get("position") is not None:

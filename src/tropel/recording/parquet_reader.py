@@ -46,6 +46,7 @@ class ParquetTrajectory(Trajectory):
             *vector_columns("", self.scene.dim),
             *vector_columns("heading_", self.scene.dim),
             *("speed", "group", "radius"),
+            *self.scene.columns,
         ]
         # Caches of this object, so that they are freed with it.
         self._row_group = functools.lru_cache(_ROW_GROUPS_KEPT)(self._read_row_group)
@@ -70,6 +71,7 @@ class ParquetTrajectory(Trajectory):
                 group=columns["group"],
                 radius=columns["radius"],
                 speed=columns["speed"],
+                extra={name: columns[name] for name in self.scene.columns},
             )
         )
 

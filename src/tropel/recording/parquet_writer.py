@@ -260,6 +260,8 @@ def agent_columns(frames: list[RecordedFrame], dim: int) -> dict[str, Any]:
     columns["speed"] = np.concatenate([frame.speed for frame in frames])
     columns["group"] = np.concatenate([frame.group for frame in frames])
     columns["radius"] = np.concatenate([frame.radius for frame in frames])
+    for name in frames[0].extra:
+        columns[name] = np.concatenate([frame.extra[name] for frame in frames])
     return columns
 
 

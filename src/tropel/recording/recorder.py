@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,10 +12,11 @@ from numpy.typing import NDArray
 
 from tropel.foundation.arguments import checked_arguments
 from tropel.foundation.quantities import Quantity
-from tropel.recording.frames import deaths_note, hazards_note, stages_note
+from tropel.recording.frames import deaths_note, hazards_note, knowledge_note, news_note, squads_note, stages_note
 from tropel.recording.people import DIED, LEFT, NOWHERE, REMOVED, THERE, People
 from tropel.recording.scene import Scene
 from tropel.recording.writing import TrajectoryWriter, open_trajectory
+from tropel.run.long_bodies import long_bodies, shown_columns
 from tropel.run.observers import Every, Observer
 from tropel.world.motion import stored_motion
 
@@ -76,6 +78,7 @@ class Recorder(Observer):
             radius=agents.radius,
             speed=(agents.velocity**2).sum(axis=1) ** 0.5,
             geometry_wkt=self._changed_geometry(sim),
+            extra={name: agents.columns[name] for name in self.writer.scene.columns},
         )
 
     def _obstacles_changed(self, sim: Simulation) -> bool:
@@ -127,6 +130,19 @@ class Recorder(Observer):
             text = str(sim.population.agendas.present(sim.agents, row))
             begun.setdefault(text, []).append(int(sim.agents.id[row]))
         self.store_event(sim.step_number, stages_note(begun))
+
+    def news(self, sim: Simulation, of: str, what: Sequence[tuple[str, str, Sequence[int]]]) -> None:
+        """Store what happened to tasks, or who changed its mood, in this step."""
+        self.store_event(sim.step_number, news_note(of, what))
+
+    def squads(self, sim: Simulation, news: Sequence[tuple[str, str]]) -> None:
+        """Store what squads did in this step."""
+        self.store_event(sim.step_number, squads_note(news))
+
+    def learnt(self, sim: Simulation, news: Mapping[str, NDArray[Any]]) -> None:
+        """Store what was learnt in this step."""
+        columns = (news[name].tolist() for name in ("holder", "thing", "state", "source"))
+        self.store_event(sim.step_number, knowledge_note(list(zip(*columns, strict=True))))
 
     def store_event(self, step: int, text: str) -> None:
         """Store what happened at the beginning of a step, which may be in the past."""
@@ -216,7 +232,14 @@ def scene_of(sim: Simulation) -> Scene:
         title=sim.title,
         dt=sim.dt,
         seed=sim.seed,
+        extra=_about_bodies(sim),
     )
+
+
+def _about_bodies(sim: Simulation) -> dict[str, Any]:
+    """What is recorded in addition if some bodies are more than discs."""
+    bodies = long_bodies(sim)
+    return {"columns": list(shown_columns(sim)), "bodies": bodies} if bodies else {}
 
 
 def _target_entry(target: Any, position: list[float]) -> dict[str, Any]:

@@ -93,6 +93,11 @@ class Scene:
         except TypeError as error:
             raise RecordingError(f"the scene is incomplete ({error}): the recording is damaged") from error
 
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Names of the columns that this run has in addition to those of every run."""
+        return tuple(self.extra.get("columns", ()))
+
     def area_wkt(self) -> str:
         """The walkable area; in open 2D space the bounding box, because analysis tools need some area."""
         if self.walkable_wkt or self.dim == 3:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import re
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from tropel.errors import RecordingError
@@ -37,6 +37,16 @@ CREATE TABLE tropel_obstacles(
   frame INTEGER NOT NULL, name TEXT NOT NULL, pos_x REAL NOT NULL, pos_y REAL NOT NULL, radius REAL NOT NULL);
 CREATE INDEX tropel_obstacles_frame ON tropel_obstacles(frame);
 """
+
+
+#: Created if a scene has columns that only some runs have; their names have been checked.
+def extra_table(names: Sequence[str]) -> str:
+    columns = ", ".join(f'"{name}" REAL NOT NULL' for name in names)
+    return (
+        f"CREATE TABLE tropel_columns(frame INTEGER NOT NULL, id INTEGER NOT NULL, {columns}, "
+        "PRIMARY KEY(frame, id)) WITHOUT ROWID"
+    )
+
 
 #: Created at the end of a run, so the file of a killed run does not have it. Times in seconds.
 PEOPLE = """

@@ -79,6 +79,7 @@ class SqliteTrajectory(Trajectory):
                 group=group,
                 radius=radius,
                 speed=None,
+                extra=self._extra("WHERE frame = ? ORDER BY id", (int(k),), rows),
             )
         )
 
@@ -90,7 +91,7 @@ class SqliteTrajectory(Trajectory):
             rows = rows[np.lexsort((rows["id"], rows["frame"]))]
         group, radius = self._group_and_radius(rows["id"], rows["frame"])
         columns: dict[str, NDArray[Any]] = {name: rows[name].copy() for name in _ROW.names or ()}
-        columns |= {"group": group, "radius": radius}
+        columns |= {"group": group, "radius": radius, **self._extra("ORDER BY frame, id", (), rows)}
         self._check_columns(columns)
         return columns
 
@@ -157,6 +158,22 @@ class SqliteTrajectory(Trajectory):
     def _rows(self, condition: str, parameters: tuple[int, ...]) -> NDArray[Any]:
         with sqlite_format.explaining(self.path):
             return np.fromiter(self._connection.execute(_ROWS + condition, parameters), dtype=_ROW)
+
+    def _extra(self, condition: str, parameters: tuple[int, ...], rows: NDArray[Any]) -> dict[str, NDArray[Any]]:
+        """The columns that only some runs have, for the same rows."""
+        names = self.scene.columns
+        if not names:
+            return {}
+        if "tropel_columns" not in self._tables:
+            raise RecordingError(f"{self.path} lacks the table tropel_columns, which its scene names: it is damaged")
+        quoted = "".join(f', "{name}"' for name in names)
+        with sqlite_format.explaining(self.path):
+            kind = np.dtype([("frame", np.int64), ("id", np.int64), *((name, np.float64) for name in names)])
+            query = f"SELECT frame, id{quoted} FROM tropel_columns {condition}"
+            found = np.fromiter(self._connection.execute(query, parameters), dtype=kind)
+        if not all(np.array_equal(found[name], rows[name]) for name in ("frame", "id")):
+            raise RecordingError(f"{self.path}: tropel_columns has other agents than the frames: it is damaged")
+        return {name: found[name].copy() for name in names}
 
     def _frame_index(self) -> tuple[Ints, Ints]:
         pairs = self._connection.execute("SELECT frame, geometry_hash FROM frame_data")

@@ -58,6 +58,8 @@ class SqliteSink:
                 connection.executescript(f"BEGIN; {sqlite_format.SCHEMA} COMMIT;")
                 connection.execute("BEGIN")
                 _write_header(connection, scene, fps)
+                if scene.columns:
+                    connection.execute(sqlite_format.extra_table(scene.columns))
                 connection.execute("COMMIT")
             # SQLite finds a journal by the name of its file, so nothing may be open or left over during the rename.
             for suffix in sqlite_format.SIDECARS:
@@ -97,6 +99,8 @@ class SqliteSink:
     def write(self, frame: RecordedFrame) -> None:
         self._insert_rows(frame)
         self._insert_agents(frame)
+        if frame.extra:
+            self._insert_extra(frame)
         if frame.geometry_wkt is not None:
             self._geometry = self._store_geometry(frame.geometry_wkt)
         self._connection.execute("INSERT INTO frame_data VALUES(?, ?)", (frame.number, self._geometry))
@@ -195,6 +199,12 @@ class SqliteSink:
         self._agent_id = merged[order]
         self._agent_group = np.concatenate([self._agent_group[gone], columns[1]])[order]
         self._agent_radius = np.concatenate([self._agent_radius[gone], columns[2]])[order]
+
+    def _insert_extra(self, frame: RecordedFrame) -> None:
+        marks = ", ".join("?" * (2 + len(frame.extra)))
+        columns = (frame.id.tolist(), *(column.tolist() for column in frame.extra.values()))
+        rows = ((frame.number, *row) for row in zip(*columns, strict=True))
+        self._connection.executemany(f"INSERT INTO tropel_columns VALUES({marks})", rows)
 
     def _insert_people(self, people: People) -> None:
         self._connection.execute(sqlite_format.PEOPLE)
@@ -322,7 +332,9 @@ def _check_same_run(connection: sqlite3.Connection, path: Path, scene: Scene, fp
 
 
 def _cut_back(connection: sqlite3.Connection, after: int, resume_step: int | None) -> None:
-    for table in ("trajectory_data", "frame_data", "tropel_agents", "tropel_obstacles", "tropel_events"):
+    tables = ["trajectory_data", "frame_data", "tropel_agents", "tropel_obstacles", "tropel_events"]
+    tables += sorted({"tropel_columns"} & sqlite_format.table_names(connection))
+    for table in tables:
         connection.execute(f"DELETE FROM {table} WHERE frame > ?", (after,))
     if resume_step is not None:
         connection.execute("DELETE FROM tropel_events WHERE step >= ?", (resume_step,))

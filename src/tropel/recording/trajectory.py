@@ -65,6 +65,23 @@ class Trajectory(ABC):
         """Who began which stage of a list, and when: `time` [s], `id` and `stage` (a text), by time."""
         return {name: column.copy() for name, column in self._notes.stages.items()}
 
+    def tasks(self) -> dict[str, NDArray[Any] | list[str]]:
+        """What happened to tasks, by time: `time` [s], `id` of each agent concerned, `what` and the `task`'s name."""
+        return self._notes.news("tasks", "what", "task")
+
+    def changes(self, column: str) -> dict[str, NDArray[Any] | list[str]]:
+        """Who changed to which state of a column with names, such as "mood": `time` [s], `id` and `state`, by time."""
+        found = self._notes.news(column, "column", "state")
+        return {name: values for name, values in found.items() if name != "column"}
+
+    def squads(self) -> dict[str, NDArray[Any] | list[str]]:
+        """What squads did, and when: `time` [s], `squad` (its name) and `what` (a text), by time."""
+        return {name: column.copy() for name, column in self._notes.squads.items()}
+
+    def knowledge(self) -> dict[str, NDArray[Any] | list[Any]]:
+        """Who learnt what, when and from whom: `time` [s], `holder`, `thing`, `state` and `source`, by time."""
+        return {name: column.copy() for name, column in self._notes.knowledge.items()}
+
     def hazards(self, k: int) -> dict[str, dict[str, Any]]:
         """The hazards in frame k: {"kind": …, "position": […], "inner": …, "outer": …} [m]."""
         self._index_of(k)
@@ -125,6 +142,7 @@ class Trajectory(ABC):
             "group": data.group,
             "radius": data.radius,
             "speed": data.speed,
+            **data.extra,
         }
         self._check_columns(columns)
         return data

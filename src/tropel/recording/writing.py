@@ -118,10 +118,12 @@ class TrajectoryWriter:
         radius: ArrayLike,
         speed: ArrayLike,
         geometry_wkt: str | None = None,
+        extra: Mapping[str, ArrayLike] | None = None,
     ) -> None:
         """Record the agents in frame number `frame`. The arrays are copied and may be overwritten afterwards.
 
-        `geometry_wkt` is the walkable area from this frame on; None means unchanged.
+        `geometry_wkt` is the walkable area from this frame on; None means unchanged. `extra` has the columns that the
+        scene names in addition.
         """
         self._check_usable()
         if frame <= self._last_frame:
@@ -135,7 +137,14 @@ class TrajectoryWriter:
             "radius": self._column("radius", radius, (count,), np.float64, frame),
             "speed": self._column("speed", speed, (count,), np.float64, frame),
         }
-        for name in ("position", "heading", "radius"):
+        more = dict(extra or {})
+        if set(more) != set(self.scene.columns):
+            raise RecordingError(
+                f"frame {frame} has the additional columns {sorted(more)}, its scene {list(self.scene.columns)}"
+            )
+        names = ("position", "heading", "radius", *self.scene.columns)
+        columns |= {name: self._column(name, more[name], (count,), np.float64, frame) for name in self.scene.columns}
+        for name in names:
             bad = ~np.isfinite(columns[name])
             if bad.any():
                 agent = ids[np.flatnonzero(bad.reshape(count, -1).any(axis=1))[0]]
@@ -152,8 +161,14 @@ class TrajectoryWriter:
                 raise RecordingError(f"agent {ids[twice[0]]} is in frame {frame} twice: every id must be unique")
         if geometry_wkt == "":
             geometry_wkt = self.scene.area_wkt()
+        own = {name: columns.pop(name) for name in self.scene.columns}
         record = RecordedFrame(
-            number=int(frame), id=ids, geometry_wkt=geometry_wkt, obstacles=self._obstacles_of(frame), **columns
+            number=int(frame),
+            id=ids,
+            geometry_wkt=geometry_wkt,
+            obstacles=self._obstacles_of(frame),
+            extra=own,
+            **columns,
         )
         self._hand_over_newest()
         self._newest.append(record)

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tropel.agents.population import Population
+from tropel.agents.squads.status import SquadsNow
 from tropel.agents.state import AgentState
+from tropel.agents.tasks.board import TaskBoard
 from tropel.contact.collisions import CollisionLog, CollisionWatch
 from tropel.contracts import Environment, Moment, Near, Planner
 from tropel.contracts.layers import Layer, ValueMaps
 from tropel.encounters.watch import EncounterWatch
 from tropel.errors import ParameterError
+from tropel.knowing.model import SharedKnowledge
 from tropel.run.group_layers import GroupLayers
-from tropel.run.stages import Stages
+from tropel.run.stages import Stages, in_view
 from tropel.world.ground import Ground
 
 
@@ -34,6 +38,11 @@ class CurrentState:
     def agents(self) -> AgentState:
         """The agents as a struct of arrays."""
         return self.population.state
+
+    @property
+    def squads(self) -> SquadsNow:
+        """The squads by name: who commands them, what they do, and what they have searched."""
+        return SquadsNow(self.population, self.dt)
 
     @property
     def groups(self) -> list[str]:
@@ -60,7 +69,8 @@ class CurrentState:
 
     def sense(self) -> Near:
         """What is near each agent now."""
-        return self.environment.sense(self._stages.moment())
+        moment = self._stages.moment()
+        return in_view(self.environment.sense(moment), moment)
 
     @property
     def environment(self) -> Environment:
@@ -85,6 +95,38 @@ class CurrentState:
         if self.encounter_watch is None:
             raise ParameterError("encounters are not watched here; call sim.watch_encounters(distance=1.5) first")
         return self.encounter_watch
+
+    def task_board(self) -> TaskBoard:
+        """What there is to work on: `table(dt)`, `parts_table(dt)`, `counts()`."""
+        if self.population.tasks is None:
+            raise ParameterError(
+                "there are no tasks here; give some, if need be none, as  Simulation(…, tasks={})  (in files [tasks])"
+            )
+        return self.population.tasks
+
+    @property
+    def tasks(self) -> dict[str, NDArray[Any] | list[str]]:
+        """A row for each task: `task`, `type`, when it was `added`, `begun`, `done` or `dropped` [s], nan if never."""
+        return self.task_board().table(self.dt)
+
+    @property
+    def task_parts(self) -> dict[str, NDArray[Any] | list[str]]:
+        """Who was sent to which task: `task`, `id`, when `assigned`, `arrived`, `ended` [s], and `how` it ended."""
+        return self.task_board().parts_table(self.dt)
+
+    def is_put_out(self, hazard: str) -> bool:
+        """Whether a hazard went out because somebody did the task of putting it out."""
+        board = self.population.tasks
+        return board is not None and board.has_put_out(hazard)
+
+    @property
+    def knowledge(self) -> SharedKnowledge:
+        """What agents know of the changing world: `known_by(id)`, `who_knows("main", "shut")`, `log`."""
+        if self.layers.knowledge is None:
+            raise ParameterError(
+                "everybody knows the world as it is here; build the simulation with knowledge=Knowledge(…) first"
+            )
+        return self.layers.knowledge
 
     def all_layers(self) -> list[Layer]:
         """Every layer once, in a fixed order."""

@@ -20,6 +20,7 @@ from tropel.agents.leaders import HANDOVER, LEADER
 from tropel.agents.leaving import LEAVING, arrived, walked_out
 from tropel.agents.personality import check_has_traits
 from tropel.agents.placing import Placing
+from tropel.agents.seeing import VIEW_ANGLE
 from tropel.agents.stages.stage import Stage, as_stages
 from tropel.agents.state import AgentState, Column
 from tropel.contact.bodies import Bodies
@@ -40,8 +41,13 @@ from tropel.contracts import (
 )
 from tropel.contracts.declarations import check_declared
 from tropel.contracts.layers import ValueMaps
+from tropel.contracts.named_states import NamedStates
+from tropel.contracts.offers import offered
+from tropel.contracts.sharing import Sharing
 from tropel.errors import ParameterError, suggest
 from tropel.foundation.quantities import is_number
+from tropel.knowing.model import SharedKnowledge
+from tropel.knowing.parameters import Knowledge, knowledge_of
 from tropel.run.deciding import GOAL_COLUMNS, decisions_of
 from tropel.run.phases import Phase, follows_ground, in_order_of_preparing, phases_of, plannings
 from tropel.world import World
@@ -64,6 +70,9 @@ class GroupLayers:
         local: Model | Mapping[str, Model],
         habits: Mapping[str, Sequence[Habit]],
         decisions: Sequence[Decision] | Mapping[str, Sequence[Decision]] = (),
+        sharing: Sharing | None = None,
+        knowledge: Knowledge | Mapping[str, Knowledge] | None = None,
+        squads: Collection[str] = (),
         world: World,
     ) -> None:
         self.groups = groups
@@ -73,8 +82,11 @@ class GroupLayers:
         self.models: list[Model] = _per_group(groups, local, Model, "local")
         self.habits: list[Sequence[Habit]] = [habits.get(name, ()) for name in groups] or [()]
         self.decisions: list[tuple[Decision, tuple[int, ...]]] = decisions_of(groups, decisions)
+        self.sharing: Sharing | None = None if sharing is None else _checked(sharing, Sharing, "sharing")
+        self.knowledge = self._shared_knowledge(knowledge, world)
         kinds = (
             ("decisions", [decision for decision, _ in self.decisions], Declaration),
+            ("sharing", [] if self.sharing is None else [self.sharing], Declaration),
             ("planning", self.planners, Declaration),
             ("habits", [habit for own in self.habits for habit in own], Declaration),
             ("environment", [environment], EnvironmentDeclaration),
@@ -103,16 +115,39 @@ class GroupLayers:
         #: From how far it is enough to see a place to have arrived there, for each group [m].
         self.seen_within = np.array([_seen_within(model) for model in self.models])
         self.on_cells = np.array([follows_ground(model) for model in self.models])  #: which groups walk on cells
+        self.squads = frozenset(squads)  #: the groups that are squads
 
     def all(self) -> list[Layer]:
         """Every layer once, in a fixed order."""
         habits = [habit for own in self.habits for habit in own]
         decisions = [decision for decision, _ in self.decisions]
-        layers = (self.environment, *self.planners, *habits, *self.models, *decisions)
+        sharing = () if self.sharing is None else (self.sharing,)
+        known = () if self.knowledge is None else (self.knowledge,)
+        layers = (self.environment, *self.planners, *habits, *self.models, *sharing, *decisions, *known)
         return list({id(layer): layer for layer in layers}.values())
+
+    @property
+    def named_states(self) -> dict[str, tuple[str, ...]]:
+        """Columns of whole numbers that have names, and the names from 0 on."""
+        return {each.column: each.names for each in offered(self.all(), NamedStates)}
+
+    def _shared_knowledge(self, told: Any, world: World) -> SharedKnowledge | None:
+        """What groups know, if that is limited for any of them."""
+        limited = knowledge_of(self.groups, told)
+        for name in limited:
+            model = self.models[self._numbers[name]]
+            if follows_ground(model):
+                raise ParameterError(
+                    f"group '{name}' has limited knowledge, but {type(model).__name__} follows the ground, which is "
+                    f"the same for everybody; leave knowledge out, or use a model that follows directions, such as Walk"
+                )
+        return SharedKnowledge(self.groups, limited, world) if limited else None
 
     def prepare(self, moment: Moment, guidance: Guidance) -> None:
         """Prepare all layers; planners get the agents that they plan for, and models can read the published ground."""
+        if self.knowledge is not None:
+            self.knowledge.prepare(moment)
+            moment = replace(moment, beliefs=self.knowledge.beliefs(moment.state, moment.world))
         first, models = in_order_of_preparing(self.environment, self.planners, self.models)
         for layer in first:
             layer.prepare(self._planned_by(layer, moment))
@@ -152,7 +187,7 @@ class GroupLayers:
             for column in layer.all_columns
         ]
         led = [HANDOVER] if any(column.name == LEADER.name for column in declared) else []
-        return [*declared, *led, *(LEAVING if self.somebody_walks_on else ())]
+        return [*declared, VIEW_ANGLE, *led, *(LEAVING if self.somebody_walks_on else ())]
 
     @property
     def somebody_walks_on(self) -> bool:
@@ -218,9 +253,14 @@ class GroupLayers:
         if number is None:
             return
         model = self.models[number]
-        declared = {
-            c.name: c for layer in (self.planners[number], *self.habits[number], model) for c in layer.all_columns
-        }
+        deciding = [decision for decision, own in self.decisions if number in own]
+        sharing = [] if self.sharing is None else [self.sharing]
+        used = (self.planners[number], *self.habits[number], *deciding, *sharing, model)
+        declared = {column.name: column for layer in used for column in layer.all_columns}
+        if model.declares.senses:
+            declared[VIEW_ANGLE.name] = VIEW_ANGLE
+        if self.knowledge is not None and group in self.knowledge.told:
+            declared |= {column.name: column for column in self.knowledge.all_columns}
         for name, value in told.parameters.items():
             column = parameter_named(name, declared, f"group '{group}'")
             if is_number(value):
@@ -230,7 +270,7 @@ class GroupLayers:
         self.check_stages(as_stages(told.stages or (), f"group '{group}'"), [group])
         columns = set(declared)
         check_has_traits(told.personality, group=group, model=type(model).__name__, columns=columns)
-        bonds = {name: getattr(told, name) for name in ("families", "follow", "leader")}
+        bonds = {name: getattr(told, name, None) for name in ("squad", "families", "follow", "leader")}
         if told.families is not None:
             del bonds["leader"]  # one in each family, which whatever keeps families together knows
         columns = {c.name for c in model.all_columns} | {name for h in self.habits[number] for name in h.binds}
@@ -253,6 +293,13 @@ class GroupLayers:
         for stage in stages:
             for place in stage.places():
                 self.check_goal(place, groups)
+            for name in groups if stage.for_squads else ():
+                if name in self._numbers and name not in self.squads:
+                    raise ParameterError(
+                        f"group '{name}' is not a squad, so it cannot '{stage}'; declare it with  squad = …"
+                    )
+                if name in stage.others():
+                    raise ParameterError(f"group '{name}' cannot '{stage}', because it is that group; name another one")
 
     # What can be changed in them --------------------------------------------------------------------------------
 

@@ -126,6 +126,7 @@ class Summary:
     encounters: EncounterReport | None = None  #: None if they were not watched
     environment: dict[str, int | str] = field(default_factory=dict)  #: what the environment has done so far
     doing: dict[str, int] = field(default_factory=dict)  #: how many of those still there were in which stage
+    tasks: dict[str, int] = field(default_factory=dict)  #: how many were done, begun, assigned, waiting and dropped
     findings: tuple[Finding, ...] = ()  #: what looked wrong before the run and during it
 
     @property
@@ -148,6 +149,9 @@ class Summary:
         table.add_row("evacuated", f"{self.evacuated:,}" + (f" ({self.remaining:,} remain)" if self.remaining else ""))
         for stage, count in list(self.doing.items())[:_MOST_STAGES]:
             table.add_row(f"  in the stage: {stage}", f"{count:,}")
+        for how, count in self.tasks.items():
+            if count:
+                table.add_row(f"tasks {how}", f"{count:,}")
         if self.deaths:
             table.add_row("died", f"{self.deaths:,}")
         for name, count in self.exits.items():
@@ -348,6 +352,7 @@ class Run:
             encounters=None if sim.encounter_watch is None else sim.encounter_watch.report(),
             environment=sim.environment.tally(),
             doing=sim.population.agendas.doing(sim.agents),
+            tasks={} if sim.population.tasks is None else sim.population.tasks.counts(),
             findings=self.findings,
         )
 

@@ -29,7 +29,7 @@ does. Overlays of the viewer catch their own exceptions and switch themselves of
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -99,6 +99,16 @@ class Observer:
     def stages_begun(self, sim: Simulation, rows: NDArray[np.int64]) -> None:
         """The agents in these rows began a stage of their lists in this step."""
 
+    def news(self, sim: Simulation, of: str, what: Sequence[tuple[str, str, Sequence[int]]]) -> None:
+        """Something happened in this step, to agents with these ids: of "tasks", what happened and to which task; of a
+        column with names such as "mood", the new name."""
+
+    def squads(self, sim: Simulation, news: Sequence[tuple[str, str]]) -> None:
+        """What squads did in this step: their names, and what, such as "has searched kitchen"."""
+
+    def learnt(self, sim: Simulation, news: Mapping[str, NDArray[Any]]) -> None:
+        """What agents with limited knowledge learnt in this step: the columns of `sim.knowledge.log`."""
+
     def step_done(self, sim: Simulation) -> None:
         """A step selected by the trigger is over; `sim.step_number` counts it already."""
 
@@ -160,6 +170,18 @@ class Observers(Observer):
     def stages_begun(self, sim: Simulation, rows: NDArray[np.int64]) -> None:
         for observer in self:
             observer.stages_begun(sim, rows)
+
+    def news(self, sim: Simulation, of: str, what: Sequence[tuple[str, str, Sequence[int]]]) -> None:
+        for observer in self:
+            observer.news(sim, of, what)
+
+    def squads(self, sim: Simulation, news: Sequence[tuple[str, str]]) -> None:
+        for observer in self:
+            observer.squads(sim, news)
+
+    def learnt(self, sim: Simulation, news: Mapping[str, NDArray[Any]]) -> None:
+        for observer in self:
+            observer.learnt(sim, news)
 
     def step_done(self, sim: Simulation) -> None:
         for observer in self:

@@ -142,6 +142,7 @@ def digest_of_setup(sim: Simulation) -> str:
         "layers of groups": [layer.describe() for layer in (*sim.layers.planners, *sim.layers.models)],
         "start": sim.world.state(),
         "watches collisions": sim.collision_watch is not None,
+        "squads": {} if sim.population.squads is None else {n: repr(s) for n, s in sim.population.squads.told.items()},
     }
     return _digest(built, sim.population.stored(), sim.agents.owned)
 

@@ -10,22 +10,27 @@ import functools
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from time import perf_counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tropel._kernels.arrays import clear
 from tropel._kernels.philox import random_key
 from tropel.agents.leaving import STAYS
+from tropel.agents.seeing import somebody_is_limited
 from tropel.agents.stages.stage import Now
 from tropel.agents.state import AgentState, Floats, Steered
 from tropel.broad_phase.pair_search import KnownPairs
 from tropel.contact.integrate import integrate
 from tropel.contracts import Guidance, Model, Moment, Moves, Near, Rows
+from tropel.contracts.in_view import NearInView
 from tropel.contracts.moment import NOBODY_WAITS
 from tropel.errors import ModelError
+from tropel.knowing.model import SharedKnowledge
 from tropel.run.deciding import let_decide, swap_in
 from tropel.run.phases import Phase
+from tropel.run.tasks import attend
 
 if TYPE_CHECKING:
     from tropel.simulation import Simulation
@@ -105,6 +110,11 @@ class Settling:
             model.settled(replace(moment, members=members(groups), groups=groups), self._before, self._wanted)
 
 
+def in_view(near: Near, moment: Moment) -> Near:
+    """What is near as far as agents see it; the same if all see all around."""
+    return NearInView(near, moment) if moment.reduce.any(somebody_is_limited(moment.state)) else near
+
+
 class Stages:
     """Calls the layers of a simulation, stage by stage, and owns the memory that they write into."""
 
@@ -154,21 +164,57 @@ class Stages:
             seen_within=sim.layers.seen_within,
             on_cells=sim.layers.on_cells,
             happened=sim.population.happened,
+            tasks=sim.population.tasks,
+            squads=sim.population.squads,  # type: ignore[arg-type]  # for verbs of squads alone
         )
 
     def decide(self) -> None:
-        """Let others succeed leaders that are gone, agents go on to their next stages, and decisions change them."""
+        """Let others succeed leaders that are gone, agents go on, do tasks, and be changed by decisions."""
         sim = self._sim
         now = self.now()
         sim.population.decide(now)
+        if now.tasks is not None and sim.layers.sharing is not None:
+            attend(sim, now, now.tasks, sim.layers.sharing)
         if sim.observers and len(begun := sim.population.agendas.begun(now)):
             sim.observers.stages_begun(sim, begun)
+        if now.tasks is not None:
+            if sim.observers and now.tasks.happened:
+                sim.observers.news(sim, "tasks", now.tasks.happened)
+            now.tasks.happened = []
+        if sim.layers.knowledge is not None:
+            self._let_learn(sim.layers.knowledge)
+        if sim.population.squads is not None:
+            self._let_fight(now)
         if sim.layers.decisions:
-            let_decide(sim.layers.decisions, self.moment(), sim.population.members)
+            named = sim.layers.named_states if sim.observers else {}
+            before = {column: sim.agents.columns[column].copy() for column in named}
+            let_decide(sim.layers.decisions, self._with_beliefs(self.moment()), sim.population.members)
+            for column, names in named.items():
+                self._tell_changes(column, names, before[column])
+
+    def _tell_changes(self, column: str, names: Sequence[str], before: NDArray[Any]) -> None:
+        """Tell observers whose named state has changed, and into which."""
+        sim, after = self._sim, self._sim.agents.columns[column]
+        changed = np.flatnonzero(after[: sim.agents.owned] != before[: sim.agents.owned])
+        news = [
+            (column, names[value], np.sort(sim.agents.id[changed[after[changed] == value]]).tolist())
+            for value in np.unique(after[changed]).tolist()
+        ]
+        if news:
+            sim.observers.news(sim, column, news)
+
+    def _let_fight(self, now: Now) -> None:
+        """Squads fight; observers are notified of that and of what squads do."""
+        sim = self._sim
+        if len(died := sim.population.let_fight(now)):
+            sim.observers.deaths(sim, died)
+        assert sim.population.squads is not None
+        if sim.observers and (news := sim.population.squads.log.of(now.step)):
+            sim.observers.squads(sim, [sim.population.squads.told_of(each) for each in news])
 
     def plan(self) -> Moment:
         """Run the planners; the returned moment has their guidance."""
-        sim, moment, guidance = self._sim, self.moment(), self.guidance
+        sim, moment, guidance = self._sim, self._with_beliefs(self.moment()), self.guidance
         if sim.encounter_watch is not None:
             sim.encounter_watch.begin(sim.agents, sim.world, time=sim.time)
         self._settling.begin(sim.agents)
@@ -178,6 +224,7 @@ class Stages:
             clear(guidance.directions)
         guidance.memory = {name: sim.agents.columns[name].copy() for name in sim.layers.planner_memory}
         guidance.attributes = {name: sim.agents.columns[name].copy() for name in sim.layers.planner_sets}
+        guidance.courses = []
         for planning in sim.layers.plannings:
             planning.plan(self._for_groups(moment, planning.groups), guidance)
         sim.agents.columns |= guidance.memory
@@ -188,6 +235,17 @@ class Stages:
             walking_out = sim.agents.leaves_by != STAYS
             guidance.directions[walking_out] = sim.agents.heading[walking_out]
         return replace(moment, given=guidance)
+
+    def _let_learn(self, knowledge: SharedKnowledge) -> None:
+        """Agents look around and tell each other; observers are notified of what they learnt."""
+        knowledge.learn(self.moment())
+        if self._sim.observers and len(news := knowledge.news):
+            self._sim.observers.learnt(self._sim, knowledge.as_table(news))
+
+    def _with_beliefs(self, moment: Moment) -> Moment:
+        """The same moment with what agents believe, if anybody's knowledge is limited."""
+        knowledge = self._sim.layers.knowledge
+        return moment if knowledge is None else replace(moment, beliefs=knowledge.beliefs(moment.state, moment.world))
 
     def _for_groups(self, moment: Moment, groups: tuple[int, ...]) -> Moment:
         return replace(moment, members=self._sim.population.members(groups), groups=groups)
@@ -204,7 +262,7 @@ class Stages:
                 f"{type(sim.environment).__name__}.sense returned {type(near).__name__}; it must return a Near, an "
                 f"object of a class that extends tropel.contracts.Near"
             )
-        return replace(moment, sensed=near)
+        return replace(moment, sensed=in_view(near, moment))
 
     def steer(self, phase: Phase, moment: Moment) -> None:
         """Run the models of a phase."""

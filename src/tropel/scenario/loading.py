@@ -21,7 +21,8 @@ from tropel.errors import ParameterError, ScenarioError, TropelError, suggest
 from tropel.events.queue import due_step, foreseen_problems
 from tropel.foundation.arguments import PathLike, checked_arguments
 from tropel.foundation.files import LARGEST_SCENARIO, read_text
-from tropel.registry import DECISIONS, ENVIRONMENTS, HABITS, MODELS, PLANNERS, Kind
+from tropel.knowing.parameters import Knowledge, knowledge_of
+from tropel.registry import DECISIONS, ENVIRONMENTS, HABITS, MODELS, PLANNERS, SHARINGS, Kind
 from tropel.scenario import schema
 from tropel.scenario.locate import dotted, line_of
 from tropel.scenario.problems import all_problems, explain, one_line
@@ -69,12 +70,12 @@ class Scenario:
 
     def _key_named_in(self, message: str) -> tuple[str | int, ...]:
         """The key of the object that an error of the engine names, such as: exit 'east' lies outside."""
-        named = re.search(r"\b(exit|region|door|obstacle|target|hazard|group) '([^']+)'", message)
+        named = re.search(r"\b(exit|region|door|obstacle|target|hazard|group|task) '([^']+)'", message)
         if named is None:
             return ()
         kind, name = named.groups()
-        if kind == "hazard":
-            return ("hazards", name)
+        if kind in ("hazard", "task"):
+            return (f"{kind}s", name)
         if kind != "group":
             return ("world", f"{kind}s", name)
         return next((("groups", k) for k, group in enumerate(self.spec.groups) if group.name == name), ())
@@ -217,6 +218,9 @@ class _Builder:
             local=self._per_group("local", MODELS, groups),
             habits=self._lists("habits", HABITS, groups),
             decisions=self._lists("decisions", DECISIONS, groups) or (),
+            tasks=spec.tasks,
+            sharing=None if spec.sharing is None else self._layer(spec.sharing, SHARINGS, ("sharing",)),
+            knowledge=self._knowledge(groups),
             dt=spec.dt,
             seed=seed,
             threads=threads,
@@ -274,6 +278,7 @@ class _Builder:
             density=spec.density,
             positions=spec.positions,
             region=self.worlds.region(spec.region, path),
+            squad=spec.squad,
             **spec.personal(),
         )
 
@@ -313,6 +318,23 @@ class _Builder:
             name: [self._layer(spec, known, (*path, place)) for place, spec in enumerate(specs)]
             for name, (specs, path) in written.items()
         } or None
+
+    def _knowledge(self, groups: list[str]) -> dict[str, Knowledge] | None:
+        """What limits the knowledge of the groups for which that is written down; None if there are none."""
+        told: dict[str, tuple[Any, tuple[str | int, ...]]] = {}
+        if self.spec.knowledge is not None:
+            told = dict.fromkeys(groups, (self.spec.knowledge, ("knowledge",)))
+        for number, group in enumerate(self.spec.groups):
+            if group.knowledge is not None:
+                told[group.name] = (group.knowledge, ("groups", number, "knowledge"))
+        found = {}
+        for name, (spec, path) in told.items():
+            try:
+                found[name] = spec.knowledge()
+                knowledge_of(groups, {name: found[name]})
+            except ParameterError as error:
+                raise self.scenario.error(path, str(error)) from error
+        return found or None
 
     def _layer(self, spec: schema.LayerSpec, known: Kind, path: Sequence[str | int]) -> Any:
         """The layer of a spec. Groups with equal specs share one, as a crowd on cells and its planner require."""

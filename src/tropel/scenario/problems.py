@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
+from pydantic.dataclasses import is_pydantic_dataclass
 
 from tropel.errors import suggest
 from tropel.scenario import schema
@@ -88,14 +89,20 @@ def _known_keys(path: tuple[str | int, ...], loc: tuple[str | int, ...]) -> list
             continue
         inner: list[Any] = []
         for kind in kinds:
-            if isinstance(kind, type) and issubclass(kind, BaseModel) and part in kind.model_fields:
-                inner += _models_in(kind.model_fields[part].annotation)
+            if part in (fields := _fields(kind)):
+                inner += _models_in(fields[part].annotation)
         kinds = inner or kinds
-    meant = [kind for kind in kinds if "kind" in kind.model_fields and kind.model_fields["kind"].default in loc]
-    return sorted({name for kind in meant or kinds for name in kind.model_fields})
+    meant = [kind for kind in kinds if "kind" in _fields(kind) and _fields(kind)["kind"].default in loc]
+    return sorted({name for kind in meant or kinds for name in _fields(kind)})
+
+
+def _fields(kind: Any) -> dict[str, Any]:
+    """The keys of a table in a file."""
+    fields: dict[str, Any] = kind.__pydantic_fields__
+    return fields
 
 
 def _models_in(annotation: Any) -> list[Any]:
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+    if isinstance(annotation, type) and (issubclass(annotation, BaseModel) or is_pydantic_dataclass(annotation)):
         return [annotation]
     return [model for part in getattr(annotation, "__args__", ()) for model in _models_in(part)]

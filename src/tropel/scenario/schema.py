@@ -9,6 +9,8 @@ import shapely
 from pydantic import BaseModel, ConfigDict, Field, create_model, model_validator
 
 from tropel.agents.personal_fields import PersonalFields, Value
+from tropel.agents.squads.squad import Squad
+from tropel.agents.tasks.task import Task
 from tropel.events.ground import HazardFields
 from tropel.foundation.field_types import (
     EndTime,
@@ -20,8 +22,9 @@ from tropel.foundation.field_types import (
     Time,
     WholeNumber,
 )
-from tropel.registry import DECISIONS, ENVIRONMENTS, EVENTS, HABITS, MODELS, PLANNERS
+from tropel.registry import DECISIONS, ENVIRONMENTS, EVENTS, HABITS, MODELS, PLANNERS, SHARINGS
 from tropel.run.budget import Budget
+from tropel.scenario.knowledge_table import KnowledgeSpec
 from tropel.scenario.layer_tables import layer_tables
 from tropel.world.maps import FloorPlan, read_plan
 from tropel.world.motion import Motion, PointField
@@ -249,6 +252,10 @@ class DecisionSpec(LayerSpec):
     __get_pydantic_json_schema__ = layer_tables(DECISIONS)
 
 
+class SharingSpec(LayerSpec):
+    __get_pydantic_json_schema__ = layer_tables(SHARINGS)
+
+
 class GroupSpec(PersonalFields):
     """Agents that exist from the start."""
 
@@ -261,6 +268,8 @@ class GroupSpec(PersonalFields):
     local: ModelSpec | None = None
     habits: list[HabitSpec] | None = None
     decisions: list[DecisionSpec] | None = None
+    knowledge: KnowledgeSpec | None = None
+    squad: Annotated[Squad | None, Field(description="makes it a squad, with a commander and a mission")] = None
 
     @model_validator(mode="after")
     def _how_many(self) -> GroupSpec:
@@ -348,6 +357,13 @@ class ScenarioSpec(Model):
     ] = None
     decisions: Annotated[
         list[DecisionSpec] | None, Field(description="rules that change what agents are like while they run")
+    ] = None
+    tasks: Annotated[
+        dict[str, Task] | None, Field(description="work for those in a stage  work = … ; none at first if it is empty")
+    ] = None
+    sharing: Annotated[SharingSpec | None, Field(description="how tasks are shared out: optimal if left out")] = None
+    knowledge: Annotated[
+        KnowledgeSpec | None, Field(description="limits what agents know of changes to what they see and are told")
     ] = None
     environment: EnvironmentSpec = EnvironmentSpec(model="grid")
     local: Annotated[ModelSpec | None, Field(description="walk with walls, else seek")] = None

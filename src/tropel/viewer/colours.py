@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tropel.agents.goals import goal_name
+from tropel.agents.squads.columns import ORDERS, ROLES
 from tropel.agents.state import NEAREST_EXIT, NO_GOAL, POINT, Column
 from tropel.contracts import Planner
 from tropel.contracts.offers import OfferedField, offered
@@ -43,11 +44,13 @@ _SQUARE = 2.0 / 3.0
 
 @dataclass(frozen=True, kw_only=True)
 class Scale:
-    """What the first and the last colour stand for."""
+    """What the first and the last colour stand for, or what each colour does."""
 
     low: float
     high: float
     unit: str
+    names: tuple[str, ...] = ()  #: of the states 0, 1, …, which have a colour each; empty for other numbers
+    nameless: bool = False  #: whether some agents are in no state
 
     def __str__(self) -> str:
         unit = f" {self.unit}" if self.unit else ""
@@ -69,6 +72,15 @@ def unit_of(choice: str, sim: Simulation) -> str:
     return sim.agents.declared[choice].unit if choice in sim.agents.declared else ""
 
 
+def names_of(choice: str, sim: Simulation) -> tuple[str, ...]:
+    """What the whole numbers of a choice stand for, from 0 on; nothing for other numbers."""
+    board = sim.population.tasks
+    if choice == "task" and board is not None:
+        return tuple(posted.name for posted in board.posted)
+    of_squads = {} if sim.population.squads is None else {"role": ROLES, "order": ORDERS}
+    return (of_squads | sim.layers.named_states).get(choice, ())
+
+
 def values_of(choice: str, sim: Simulation) -> Floats | None:
     """The number per agent that its colour shows; None for groups, NaN for agents without one."""
     agents = sim.agents
@@ -84,13 +96,21 @@ def values_of(choice: str, sim: Simulation) -> Floats | None:
 
 
 def colours_of(
-    frame: Frame, *, groups: int, unit: str = "", scale: Scale | None = None
+    frame: Frame, *, groups: int, unit: str = "", scale: Scale | None = None, names: tuple[str, ...] = ()
 ) -> tuple[Colours, Scale | None]:
-    """A colour per agent, and the scale if they show a number: the given one, or from the smallest to the largest."""
+    """A colour per agent, and the scale if they show a number: the given one, or from the smallest to the largest.
+
+    With `names` the numbers are states: each has its own colour, the same in all frames. Negative numbers are no state.
+    """
     if frame.value is None:
         return rgb_array(style.group_colours(groups))[frame.group], None
     value = frame.value
     known = np.isfinite(value)
+    if names:
+        known &= (value >= 0) & (value < len(names))
+        colours = rgb_array(style.group_colours(len(names)))[np.where(known, value, 0).astype(np.int64)]
+        colours[~known] = _grey()
+        return colours, Scale(low=0.0, high=len(names) - 1.0, unit="", names=names, nameless=not known.all())
     if not known.any():
         return np.full((len(value), 3), _grey(), dtype=np.uint8), scale or Scale(low=0.0, high=0.0, unit=unit)
     if scale is None:
@@ -165,16 +185,20 @@ _MOST_GROUPS = 12
 
 def group_legend(groups: Sequence[str]) -> str:
     """A coloured square per group."""
-    lines = [
-        f'<span style="color:{colour}">■</span> {plain(name)}'
-        for colour, name in zip(style.group_colours(len(groups)), groups, strict=True)
-    ]
+    lines = [_entry(colour, plain(name)) for colour, name in zip(style.group_colours(len(groups)), groups, strict=True)]
     more = [f"and {len(lines) - _MOST_GROUPS} more"] if len(lines) > _MOST_GROUPS else []
     return "  \n".join(lines[:_MOST_GROUPS] + more)
 
 
+def _entry(colour: str, text: str) -> str:
+    return f'<span style="color:{colour}">■</span> {text}'
+
+
 def colour_bar(scale: Scale) -> str:
-    """The colours from low to high, between the two numbers."""
+    """The colours from low to high, between the two numbers; a coloured square per state if they have names."""
+    if scale.names:
+        nameless = f"  \n{_entry(style.OBSTACLE, 'none')}" if scale.nameless else ""
+        return group_legend(scale.names) + nameless
     colours = [style.hex_colour(style.time_colours()(k / 11.0)) for k in range(12)]
     bar = "".join(f'<span style="color:{colour}">█</span>' for colour in colours)
     return f"{scale.low:.3g} {bar} {scale.high:.3g} {scale.unit}"

@@ -40,6 +40,8 @@ from tropel.viewer.shapes3d import (
 _WALL_WIDTH, _WIDEST_WALL, _WIDTH_OF_ROOM = 0.004, 0.25, 0.15
 _WALL_HEIGHT, _HIGHEST_WALL, _HEIGHT_OF_ROOM = 0.02, 1.2, 0.6
 _LABEL_HEIGHT = 0.3
+#: More names would hide the people.
+_MOST_NAMED_REGIONS = 24
 
 
 def extent(scene: Scene) -> float:
@@ -84,6 +86,16 @@ def draw_world(server: Any, scene: Scene) -> None:
         server.scene.add_line_segments(
             f"/world/regions/{_part(name)}", points, colors=rgb(style.REGION), thickness=1.0, thickness_units="screen"
         )
+        if len(scene.regions) <= _MOST_NAMED_REGIONS and not region.is_empty:
+            left, _, _, top = region.bounds
+            inset = 0.004 * extent(scene)
+            server.scene.add_label(
+                f"/world/region names/{_part(name)}",
+                name,
+                position=(left + inset, top - inset, REGIONS),
+                anchor="top-left",
+                font_screen_scale=0.7,
+            )
     for name, wkt in scene.exits.items():
         centre = shapely.from_wkt(wkt).representative_point()
         server.scene.add_label(
@@ -219,15 +231,17 @@ class ThingsDrawing:
             self._add_batch(
                 "/things/hazards outer", mesh, discs, discs.outer, rgb_array(kinds), opacity=None if flat else 0.15
             )
-        self._label("hazards", discs, [f"{name}" for name in discs.names])
+        # Below the disc, because a target that is in the same place, as where a fire is put out, has its name above.
+        self._label("hazards", discs, -discs.radius, anchor="top-center")
 
     def _draw_targets(self, discs: Discs) -> None:
         least = 0.006 * extent(self._scene)
         colours = rgb_array([style.TARGET] * len(discs.names))
         mesh = unit_ring(inner=0.7) if self._scene.dim == 2 else unit_ball()
-        node = self._add_batch("/things/targets", mesh, discs, np.maximum(discs.radius, least), colours, lift=TARGETS)
+        radius = np.maximum(discs.radius, least)
+        node = self._add_batch("/things/targets", mesh, discs, radius, colours, lift=TARGETS)
         self._let_drag(node, "target", discs)
-        self._label("targets", discs, list(discs.names))
+        self._label("targets", discs, radius, anchor="bottom-center")
 
     def _add_round(self, name: str, discs: Discs, radius: Any, colours: Any, *, height: float) -> Any:
         """Balls in space, low columns in the plane."""
@@ -284,10 +298,12 @@ class ThingsDrawing:
             self._drags[what] = node, names
             self._draggable(node, what, list(names))
 
-    def _label(self, what: str, discs: Discs, texts: list[str]) -> None:
+    def _label(self, what: str, discs: Discs, away: Any, *, anchor: Any) -> None:
+        """Write the names of things so far north of them, or above them in space [m]; next to them, not over them."""
         parent = f"/things/{what} names"
-        places = in_space(discs.position)
-        texts = texts[:_MOST_LABELS]
+        places = in_space(discs.position).copy()
+        places[:, 1 if self._scene.dim == 2 else 2] += away
+        texts = list(discs.names[:_MOST_LABELS])
         before, labels = self._labels.get(what, ([], []))
         if before == texts:
             for label, place in zip(labels, places, strict=False):
@@ -298,7 +314,7 @@ class ThingsDrawing:
             texts,
             [
                 self._server.scene.add_label(
-                    f"{parent}/{number}", text, position=place, anchor="center-center", font_screen_scale=0.8
+                    f"{parent}/{number}", text, position=place, anchor=anchor, font_screen_scale=0.8
                 )
                 for number, (text, place) in enumerate(zip(texts, places, strict=False))
             ],

@@ -201,6 +201,59 @@ def test_a_crowd_in_a_hurry_does_without_certificates_until_it_slows_down() -> N
     assert max(shares[-40:]) == 0.0
 
 
+@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("step", [0.004, 0.1, 1.0])
+def test_the_invariants_hold_while_few_move_and_when_many_begin_to(step: float, seed: int) -> None:
+    """Few move, some of them swap places, jump, or land on others; then everybody moves for a while, and so on."""
+    rng = np.random.default_rng(seed)
+    points = rng.uniform(0.0, 20.0, (400, 2))
+    moving = MovingMesh(np.array([[5.0, 5.0, 15.0, 5.0], [15.0, 5.0, 15.0, 15.0]]))
+    for number in range(STEPS):
+        points = points.copy()
+        few = rng.choice(len(points), 12, replace=False)
+        if number % 40 >= 30:
+            points += rng.normal(0.0, step, points.shape)
+        else:
+            points[few] += rng.normal(0.0, step, (len(few), 2))
+            points[few[:2]] = points[few[1::-1]]
+            points[few[2]] = rng.uniform(0.0, 20.0, 2)
+            points[few[3]] = points[few[4]]
+        points = points.clip(0.0, 20.0)
+        moving.update(ids_of(points), points)
+        check(moving, points, number)
+        if 1 < number % 40 < 30:
+            # Those around the few that move: about a dozen edges each, more around the ends of walls.
+            assert 0 < moving.last.looked_at < 40 * len(few)
+    assert moving.total.rebuilds == 1
+
+
+def test_looking_at_everything_finds_what_the_exact_predicates_find() -> None:
+    """Lattices that turn: nearly every test is too close for rounding, some way or the other."""
+    base = np.stack(np.meshgrid(np.arange(10.0), np.arange(10.0)), axis=-1).reshape(-1, 2) - 4.5
+    rng = np.random.default_rng(5)
+    moving = MovingMesh()
+    for number in range(STEPS):
+        c, s = math.cos(0.3 * number), math.sin(0.3 * number)
+        points = base @ np.array([[c, s], [-s, c]]) + 1e-15 * rng.integers(-3, 4, base.shape)
+        moving.update(ids_of(points), points)
+        check(moving, points, number)
+        moving._uncertified = 2  # every step looks at all edges
+    assert moving.last.looked_at > 2.5 * len(points)
+    assert moving.total.rebuilds == 1
+
+
+@pytest.mark.parametrize("bad", [math.nan, math.inf])
+def test_one_of_few_that_goes_nowhere_is_an_error(bad: float) -> None:
+    points = np.random.default_rng(0).uniform(0.0, 20.0, (100, 2))
+    moving = MovingMesh()
+    for _ in range(3):
+        moving.update(ids_of(points), points)
+    points = points.copy()
+    points[7, 1] = bad
+    with pytest.raises(ModelError, match="point 7 is at"):
+        moving.update(ids_of(points), points)
+
+
 @pytest.mark.parametrize("bad", [math.nan, math.inf])
 def test_positions_must_be_finite(bad: float) -> None:
     with pytest.raises(ModelError, match="finite"):

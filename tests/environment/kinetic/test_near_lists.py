@@ -247,6 +247,33 @@ def test_one_fast_agent_does_not_expire_the_lists_of_others(dim: int) -> None:
     assert filled < 50 * 0.1 * 1000
 
 
+@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("dim", [2, 3])
+def test_near_is_exact_in_a_quiet_crowd_whose_few_gather_scatter_and_see_farther(dim: int, seed: int) -> None:
+    """Cells overflow, movers see far or nothing, radii change, and one jumps across a few cells."""
+    rng = np.random.default_rng(seed)
+    flock = Flock(dim, rng, 300, np.where(rng.random(300) < 0.02, 8.0, 1.5))
+    flock.check()
+    quiet = 0
+    for step in range(90):
+        place = flock.state.position.copy()
+        few = rng.choice(300, 12, replace=False)
+        if step % 30 < 12:
+            place[few] = 0.3 * place[few] + 0.7 * flock.side / 2
+        else:
+            place[few[:8]] += rng.normal(0.0, 0.1, (8, dim))
+            place[few[8]] += 4.0
+            place[few[9]] = flock.places(1)[0]
+        flock.move_to(place)
+        if step % 10 == 5:
+            radius = flock.state.sense_radius.copy()
+            radius[few[10:]] = rng.uniform(0.0, 9.0, 2)
+            flock.state.columns["sense_radius"] = radius
+        flock.check()
+        quiet += flock.lists._quiet is not None
+    assert quiet > 60
+
+
 def test_the_leash_costs_the_least() -> None:
     radius = 1.5
     wide = np.linspace(1e-3, 3.0, 30_000)

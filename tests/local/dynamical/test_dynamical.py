@@ -311,6 +311,54 @@ def test_too_near_one_retreats_backwards_facing_what_is_in_front() -> None:
     assert sim.agents.heading[0, 0] > 0.99
 
 
+@pytest.mark.parametrize(("mass", "courage"), [(0.0, 0.5), (0.5, 0.5), (1.0, 0.2), (1.0, 0.9), (0.3, 1.0), (0.0, 1.0)])
+def test_time_to_rest_stops_heavy_and_bold_ones_in_time_where_time_to_contact_does_not(
+    mass: float, courage: float
+) -> None:
+    def nearest(law: str) -> float:
+        world = World(bounds=(-20, -10, 10, 10), walls=[[(4, -9), (4, 9)]], targets={"t": (9, 0)})
+        local = Dynamical(
+            **{**PAPERS, "walls": Repulsion(strength=0.0), "speed_law": law, "safety": 1.5, "retreat": 0.0}
+        )
+        traits = {"mass": mass, "courage": courage}
+        one = Group("a", positions=[(-8, 0)], goal="t", desired_speed=1.0, sense_radius=6.0, parameters=traits)
+        sim = Simulation(world, one, planning=Direct(), local=local, dt=0.05)
+        gaps = []
+        for _ in range(800):
+            sim.step()
+            gaps.append(4.0 - sim.agents.position[0, 0] - sim.agents.radius[0])
+        return float(min(gaps))
+
+    d1 = (1.5 if courage < 0.5 else 3.0 * (1.0 - courage)) - 1.0
+    # With a finite step it comes a little nearer than in continuous time.
+    assert nearest("time_to_rest") == pytest.approx(max(d1, 0.05), abs=0.02)
+    if mass > 0.25 or d1 < 0.0:
+        assert nearest("time_to_contact") < max(d1, 0.05) - 0.04
+
+
+def test_one_who_comes_to_rest_follows_the_solution_of_its_law() -> None:
+    tau, t2c, dt = 1.5, 0.5, 0.01
+    local = Dynamical(**{**PAPERS, "walls": Repulsion(strength=0.0), "speed_law": "time_to_rest", "safety": 1.5},
+                      time_to_contact=t2c)  # fmt: skip
+    world = World(bounds=(-20, -10, 10, 10), walls=[[(4, -9), (4, 9)]], targets={"t": (9, 0)})
+    one = Group("a", positions=[(-8, 0)], goal="t", desired_speed=1.0, sense_radius=6.0, parameters={"mass": tau / 3.0})
+    sim = Simulation(world, one, planning=Direct(), local=local, dt=dt)
+    rest = 1.5 - t2c
+
+    def left() -> float:
+        return 4.0 - sim.agents.position[0, 0] - sim.agents.radius[0] - rest
+
+    # It brakes as soon as it would come to rest, at full speed, with no more time to contact than it wants.
+    while left() > tau + t2c:
+        sim.step()
+    start, came = sim.time, left()
+    while sim.time < start + 6.0:
+        sim.step()
+        t = sim.time - start
+        solution = (tau**2 * math.exp(-t / tau) - t2c**2 * math.exp(-t / t2c)) / (tau - t2c)
+        assert left() == pytest.approx(solution + came - tau - t2c, abs=0.02)
+
+
 def test_the_constant_law_keeps_the_speed_and_the_derivative_law_slows_before_what_repels() -> None:
     assert towards_a_wall(steps=40, speed_law="constant").agents.forward_speed[0] == pytest.approx(1.0)
     sim = towards_a_wall(steps=40, speed_law="derivative", walls=Repulsion(strength=3.0), competition=False)

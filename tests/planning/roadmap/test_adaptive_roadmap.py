@@ -59,14 +59,14 @@ def test_a_blocked_path_is_mended_and_the_leader_does_not_walk_into_the_obstacle
 
 def path_is_blocked(sim: tropel.Simulation, planner: tropel.AdaptiveRoadmap, predict: bool) -> bool:
     """Whether the path is blocked within a second, according to the obstacle's present velocity."""
-    travellers, state, obstacles = planner.travellers, sim.agents, sim.world.obstacles
-    rows = np.zeros(1, dtype=np.int64)
+    state, obstacles = sim.agents, sim.world.obstacles
+    rows, nothing = np.zeros(1, dtype=np.int64), np.zeros(1, dtype=np.bool_)
     discs = MovingDiscs(rows, obstacles.position, obstacles.velocity, obstacles.radius)
-    leg, when, calls = np.zeros(1, dtype=np.int64), np.zeros(1), np.zeros(1, dtype=np.bool_)
-    watch_paths(rows, rows, state.position, state.desired_speed, float(state.radius[0]), 0.0, travellers.way,
-                travellers.count, travellers.index, travellers.weight, travellers.allowed, travellers.due, 0,
-                see(discs, predict=predict, wider=0.0).tested, 1.0, leg, when, calls)  # fmt: skip
-    return bool(leg[0] >= 0 and when[0] < 1.0)
+    # Whatever the test finds must not reach the planner.
+    known = planner.travellers.columns._replace(leg=np.zeros(1, dtype=np.int64), when=np.zeros(1), calls=nothing)
+    watch_paths(rows, rows, state.position, state.desired_speed, float(state.radius[0]), 0.0, known, 0,
+                see(discs, predict=predict, ahead=0.0).tested, 1.0)  # fmt: skip
+    return bool(known.leg[0] >= 0 and known.when[0] < 1.0)
 
 
 def test_only_the_legs_of_the_path_are_tested_against_what_moves() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 import shapely
@@ -9,7 +11,7 @@ from cluttered_worlds import SIZE, ball_box, cluttered_room, exact_gap
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tropel.planning.roadmap.moving import Span, edges_swept, gap_between2, see, sweepers_of
+from tropel.planning.roadmap.moving import Span, edges_swept, gap_between2, leg_blocked, see, sweepers_of
 from tropel.planning.roadmap.space import FreeSpace, MovingDiscs
 from tropel.planning.roadmap.sweeps import doors_on, free_radii, sweeps_blocked
 from tropel.world import Door, World
@@ -95,13 +97,19 @@ def test_the_gap_between_two_segments_in_space(a, b, c, d) -> None:  # type: ign
 def test_what_moves_is_near_all_along_its_way() -> None:
     """It goes 4 m to the east in two seconds; with slack, it is as much wider."""
     place, velocity = np.array([[0.0, 0.0]]), np.array([[2.0, 0.0]])
-    moving = see(MovingDiscs(np.array([0]), place, velocity, np.array([0.5])), predict=True, wider=0.0).tested
+    moving = see(MovingDiscs(np.array([0]), place, velocity, np.array([0.5])), predict=True, ahead=0.0).tested
     nodes = np.array([[2.0, 1.0], [2.0, 3.0], [2.0, 0.7], [2.0, 3.0], [5.0, 0.0], [6.0, 0.0]])
     ends, edges = np.arange(6).reshape(3, 2), np.arange(3)
     assert edges_swept(edges, ends, nodes, 0.3, Span(0.0, 2.0, 0.0), moving).tolist() == [False, True, False]
     assert edges_swept(edges, ends, nodes, 0.3, Span(0.0, 2.0, 0.15), moving).tolist() == [True, True, True]
     assert edges_swept(edges, ends, nodes, 0.3, Span(1.8, 2.0, 0.0), moving).tolist() == [False, False, False]
     assert sweepers_of(nodes[2], nodes[3], 0.3, Span(0.0, 2.0, 0.0), moving).tolist() == [0]
-    still = see(MovingDiscs(np.array([0]), place, velocity, np.array([0.5])), predict=False, wider=0.1)
+    still = see(MovingDiscs(np.array([0]), place, velocity, np.array([0.5])), predict=False, ahead=0.1)
     assert edges_swept(edges, ends, nodes, 0.3, Span(0.0, 2.0, 0.15), still.tested).tolist() == [False] * 3
-    assert still.avoided.radius.tolist() == [0.7]
+    # It goes 0.2 m to the east within 0.1 s: what is made keeps clear of that, and of nothing behind it.
+    for x, tested, avoided in ((0.0, True, True), (0.8, False, True), (-0.8, False, False), (1.0, False, False)):
+        at = np.array([x, 0.0])
+        for seen, near in ((still.tested, tested), (still.avoided, avoided)):
+            assert sweepers_of(at, at, 0.2, Span(0.0, 2.0, 0.15), seen).tolist() == [0] * near
+            blocked = leg_blocked(x, 0.5, 0.0, x, 0.0, 0.0, 1.0, 2.0, 0.2, 0.15, seen) < math.inf
+            assert blocked == near

@@ -14,7 +14,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +30,7 @@ from tropel.registry import STAGES
 from tropel.world.shapes import FARTHEST
 
 Ints = NDArray[np.int64]
+_S = TypeVar("_S", bound=Stage)
 
 #: No list of stages.
 NOTHING = -1
@@ -72,6 +73,7 @@ class _Lists(NamedTuple):
     kinds: list[int]  #: one stage of each kind
     planned: list[Planned]  #: (S,)
     agenda: list[int]  #: (S,): numbers of their lists
+    acting: list[int]  #: the stages that act in every step
 
 
 class Agendas:
@@ -138,6 +140,7 @@ class Agendas:
             self._lists = _Lists(
                 start, length, repeat, np.array(kind, dtype=np.int16 if len(kinds) < 1 << 15 else np.int32), goes_on,
                 np.array([each.stage.critical for each in planned], dtype=np.uint8), kinds, planned, numbers,
+                [place for place, each in enumerate(planned) if each.stage.acts],
             )  # fmt: skip
         return self._lists
 
@@ -228,6 +231,22 @@ class Agendas:
             planned, first = lists.planned[place], int(lists.start[lists.agenda[place]])
             planned.stage.begin(now.of(rows[places == place]), planned.aims, place=place - first)
 
+    def act(self, now: Now) -> None:
+        """Let agents go on with stages that act in every step."""
+        lists = self._arrays()
+        if not lists.acting:
+            return
+        rows = self._busy(now)
+        places = self._place_in_all(now.state, rows, lists)
+        for place in lists.acting:
+            if len(own := rows[places == place]):
+                lists.planned[place].stage.act(now.of(own), lists.planned[place].aims)
+
+    def take_up(self, rows: Ints, number: int, stage: int, now: Now) -> None:
+        """Let agents begin a stage of a list, whatever they are doing."""
+        now.state.agenda[rows] = number
+        self._begin(rows, np.full(len(rows), stage, dtype=np.int64), now, self._arrays())
+
     def skip(self, rows: Ints, now: Now) -> Ints:
         """Let agents begin the next stage of their list, whatever they are doing; returns those that have none."""
         lists = self._arrays()
@@ -242,6 +261,16 @@ class Agendas:
             return self._arrays().planned[0].stage
         number = int(state.agenda[row])
         return None if number == NOTHING else self._known[number].stages[int(state.stage[row])]
+
+    def in_stages_of(self, kind: type[_S], state: AgentState, rows: Ints) -> list[tuple[_S, Ints]]:
+        """Every stage of a kind that any of the agents in these rows is in, with the rows of those."""
+        lists = self._arrays()
+        wanted = [place for place, planned in enumerate(lists.planned) if isinstance(planned.stage, kind)]
+        if not wanted:
+            return []
+        places = self._place_in_all(state, rows, lists)
+        found = [(lists.planned[place].stage, rows[places == place]) for place in wanted]
+        return [(stage, own) for stage, own in found if isinstance(stage, kind) and len(own)]
 
     def begun(self, now: Now) -> Ints:
         """Rows of the agents that began a stage in this step, by id; newcomers and others with a new list, too."""

@@ -265,9 +265,8 @@ class Attribute(Condition):
         return found
 
     def __str__(self) -> str:
-        limits = [f"above {self.above:g}"] * (self.above is not None) + [f"below {self.below:g}"] * (
-            self.below is not None
-        )
+        limits = [] if self.above is None else [f"above {self.above:g}"]
+        limits += [] if self.below is None else [f"below {self.below:g}"]
         return f"{self.attribute.replace('_', ' ')} is {' and '.join(limits)}"
 
 

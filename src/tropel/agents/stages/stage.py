@@ -13,7 +13,7 @@ import reprlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +28,10 @@ from tropel.foundation.reductions import Reductions
 from tropel.registry import CONDITIONS, STAGES, Kind
 from tropel.world import World
 from tropel.world.places import Place, PlaceLike
+
+if TYPE_CHECKING:
+    from tropel.agents.squads.squads import Squads
+    from tropel.agents.tasks.board import TaskBoard
 
 Rows = NDArray[np.int64]
 Mask = NDArray[np.bool_]
@@ -50,6 +54,8 @@ class Now:
     seen_within: NDArray[np.float64]  #: for each group, the distance from which it is enough to see a place [m]
     on_cells: Mask  #: for each group, whether it walks on cells, where nobody can go to a point
     happened: Happenings  #: the events so far
+    tasks: TaskBoard | None = None  #: what there is to work on
+    squads: Squads = None  # type: ignore[assignment]  #: for the verbs of squads, which only those have
     agenda: int = -1  #: number of the list that the stage belongs to, for conditions about it (`of_stage`)
     place: int = 0  #: of the stage in that list
     repeats: bool = False  #: whether that list begins again after its last stage
@@ -68,6 +74,8 @@ class Setting:
     world: World
     groups: Sequence[str]
     columns: Mapping[str, Column]
+    tasks: TaskBoard | None = None  #: None if there is nothing to work on
+    squads: Sequence[str] = ()  #: the groups that are squads
 
 
 class Outlook(Protocol):
@@ -81,6 +89,9 @@ class Outlook(Protocol):
 
     def people(self, group: str | None) -> float:
         """The most people of a group, or of the group that waits, that there can be."""
+
+    def task(self, name: str) -> bool:
+        """Whether there is a task of that name, or may still be one."""
 
     def visitors(self, group: str | None, place: Aim) -> float:
         """The most people of a group, or of the group that waits, that can come to a place."""
@@ -122,9 +133,15 @@ class Stage(ABC):
     until: Condition | None = None  #: it is over as soon as this is true, whatever the verb says
     critical: bool = False  #: it has to succeed whatever it costs; rules such as `Bolder` act on it
     asleep: ClassVar[bool] = False  #: agents stand and are not steered; only the delay before the first stage is so
+    acts: ClassVar[bool] = False  #: whether `act` is called in every step
+    for_squads: ClassVar[bool] = False  #: whether only squads can do it
 
     def places(self) -> tuple[PlaceLike, ...]:
         """The places that the verb names, without those of its condition."""
+        return ()
+
+    def others(self) -> tuple[str, ...]:
+        """The groups that it is about, none of which can be the one that does it."""
         return ()
 
     def check(self, setting: Setting, who: str) -> None:
@@ -137,6 +154,10 @@ class Stage(ABC):
 
     def begin(self, now: Now, aims: Aims, *, place: int) -> None:
         """Let the members begin; `place` is that of the stage in its list. It may write their columns."""
+        return
+
+    def act(self, now: Now, aims: Aims) -> None:
+        """Let the members go on with it, after those whose stage is over have begun the next one."""
         return
 
     @abstractmethod

@@ -106,6 +106,21 @@ def issue_touched(mesh, travel):
 
 
 @kernel
+def expire_touched(mesh):
+    """The certificates of all edges of triangles that have changed are due."""
+    for k in range(mesh.counts[TOUCHED]):
+        t = mesh.touched[k]
+        mesh.is_touched[t] = 0
+        if mesh.corner[3 * t] >= 0:
+            for h in range(3 * t, 3 * t + 3):
+                g = mesh.twin[h]
+                mesh.due[max(h, g)] = np.inf
+                if g >= 0:
+                    mesh.due[min(h, g)] = -1.0
+    mesh.counts[TOUCHED] = 0
+
+
+@kernel
 def forget_touched(mesh):
     """No triangle counts as changed any more."""
     for k in range(mesh.counts[TOUCHED]):

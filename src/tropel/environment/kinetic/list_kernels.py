@@ -44,6 +44,14 @@ class Agents(NamedTuple):
     listed: NDArray[np.float64]  #: (S,): whose references are at most the root of this apart are on the list
 
 
+def new_agents(slots: int, dim: int) -> Agents:
+    """Room for agents, with nothing in it yet."""
+    row = np.empty(slots, dtype=np.int32)
+    radius, limit, certain, listed = np.empty((4, slots))
+    here, before, reference = np.empty((3, slots, dim))
+    return Agents(row, radius, limit, here, before, reference, certain, listed)
+
+
 @inlined_kernel
 def apart2(places, i, others, j):
     """The square of the distance between two places [m²], rounded as on the grid."""
@@ -53,6 +61,48 @@ def apart2(places, i, others, j):
         dz = places[i, 2] - others[j, 2]
         total += dz * dz
     return total
+
+
+@kernel
+def measure_crowd(position, radius):
+    """How wide the crowd is, how far from the origin along an axis [m], and the least and largest radius from 0 on."""
+    wide, away, least, largest = 0.0, 0.0, math.inf, -1.0
+    for axis in range(position.shape[1]):
+        low, high = math.inf, -math.inf
+        for row in range(position.shape[0]):
+            low, high = min(low, position[row, axis]), max(high, position[row, axis])
+        if low <= high:
+            wide, away = max(wide, high - low), max(away, max(abs(low), abs(high)))
+    for row in range(radius.size):
+        if radius[row] >= 0.0:
+            least, largest = min(least, radius[row]), max(largest, radius[row])
+    return wide, away, least, largest
+
+
+@kernel
+def take_slots(order, position, agents, slot_of):
+    """Give agents slots in this order of their rows; where they are is their reference."""
+    for slot in range(agents.row.size):
+        row = np.int64(order[slot]) if slot < order.size else -1
+        agents.row[slot] = row
+        agents.radius[slot] = 0.0
+        for axis in range(position.shape[1]):
+            at = position[row, axis] if row >= 0 else np.nan
+            agents.here[slot, axis] = agents.before[slot, axis] = agents.reference[slot, axis] = at
+        if row >= 0:
+            slot_of[row] = slot
+
+
+@kernel
+def set_radii(radius, wide, agents):
+    """Take over the radii of agents, by row; references are at most `wide` [m] closer or farther apart than agents."""
+    for slot in range(agents.row.size):
+        if agents.row[slot] >= 0:
+            agents.radius[slot] = radius[agents.row[slot]]
+        own = agents.radius[slot]
+        agents.limit[slot] = own * own if own >= 0.0 else -1.0
+        agents.certain[slot] = (own - wide) * (own - wide) if own > wide else -1.0
+        agents.listed[slot] = (own + wide) * (own + wide) if own >= 0.0 else -1.0
 
 
 @kernel
@@ -146,14 +196,23 @@ def take_off(lists, slot, number):
 
 @kernel
 def _move_out(lists, slot):
-    """Give a slot a room of twice the size, at the end of the pool; false if that is used up."""
-    room, out = 2 * lists.room[slot], lists.used[0]
+    """Give a slot a room of about twice the size, at the end of the pool; false if that is used up."""
+    room, out = 2 * lists.room[slot] + 8, lists.used[0]
     if out + room > lists.pool.size:
         return False
     for k in range(lists.length[slot]):
         lists.pool[out + k] = lists.pool[lists.start[slot] + k]
     lists.start[slot], lists.room[slot] = out, room
     lists.used[0] = out + room
+    return True
+
+
+@inlined_kernel
+def make_room(lists, slot, more):
+    """Make room for so many more on a list; false if there is none."""
+    while lists.length[slot] + more > lists.room[slot]:
+        if not _move_out(lists, slot):
+            return False
     return True
 
 
@@ -185,7 +244,7 @@ def _standing(away2, agents, slot):
 
 
 @inlined_kernel
-def _is_one_of(slot, slots):
+def is_one_of(slot, slots):
     """Whether a slot is one of those in an ascending list."""
     if slots.size == 0:
         return False
@@ -216,7 +275,7 @@ def renew(slots, old, around, candidates, far_sighted, agents, is_renewed, certa
             if k < close and now2 <= agents.listed[slot]:
                 fits &= _put_on_one(certain, maybe, agents, slot, other, now2 <= agents.certain[slot])
             # The far-sighted among the candidates have their turn at the end.
-            if not is_renewed[other] and (k >= close or not _is_one_of(other, far_sighted)):
+            if not is_renewed[other] and (k >= close or not is_one_of(other, far_sighted)):
                 standing = _standing(now2, agents, other)
                 before = _standing(apart2(old, n, agents.reference, other), agents, other)
                 if before != standing:

@@ -35,7 +35,11 @@ from tropel.environment.kinetic.list_kernels import (
     find_near,
     lay_out,
     look_for_moves,
+    measure_crowd,
+    new_agents,
     renew,
+    set_radii,
+    take_slots,
 )
 from tropel.environment.kinetic.quiet import FAR_SIGHTED, MOST_FAR_SIGHTED, MOST_MOVING, QuietSets
 
@@ -78,6 +82,7 @@ class NearLists:
         self.leash = 0.0
         self._builder = NeighbourLists()
         self._ids = np.empty(0, dtype=np.int64)
+        self._compared: NDArray[np.int64] | None = None  #: stands for the same ids
         self._is_filled = False
         self._agents: Agents
         self._radius: Floats  #: by row
@@ -87,15 +92,26 @@ class NearLists:
         self._where = np.empty((2, 0), dtype=np.int64)  #: start and length of each near set, by row
         self._move = 0.0  #: mean of those that move [m]
 
-    def near(self, state: AgentState, position: Floats, cells: CellList, radius: Floats, around: Around) -> Ragged:
+    def near(
+        self,
+        state: AgentState,
+        position: Floats,
+        cells: CellList,
+        radius: Floats,
+        around: Around,
+        ids: NDArray[np.int64] | None = None,
+    ) -> Ragged:
         """Rows of those within the radius of each row, in any order; valid until the next call.
 
-        `cells` has all agents, sorted by these positions. Nobody is within a radius below zero.
+        `cells` has all agents, sorted by these positions. Nobody is within a radius below zero. `ids` may be an array
+        that stays the same one while nobody comes or goes: that saves comparing all ids.
         """
         count = len(state)
         self.work = Work()
-        if not are_equal(state.id, self._ids):
-            self._come_and_go(state)
+        if ids is None or ids is not self._compared:
+            if not are_equal(state.id, self._ids):
+                self._come_and_go(state)
+            self._compared = ids
         if self._quiet is not None:
             return self._follow_few(self._quiet, state, position, cells, radius)
         if not self._is_filled:
@@ -140,22 +156,18 @@ class NearLists:
     def _fill(self, state: AgentState, position: Floats, cells: CellList, radius: Floats) -> Ragged:
         """Fill all lists anew, from cells, with slots in their order."""
         count = len(state)
+        wide, away, least, largest = measure_crowd(position, radius)
+        usual = largest if least == largest else float(np.median(radius[radius >= 0.0])) if largest >= 0.0 else 1.0
         # Nobody is farther away than the crowd is wide, whatever the radii.
-        wide = 1.0 + float(np.ptp(position, axis=0).max()) if count else 1.0
-        looking = radius[radius >= 0.0]
-        self._usual = min(float(np.median(looking)), wide) if len(looking) else 1.0
+        self._usual = min(usual, 1.0 + wide)
         self.leash = best_leash(self._usual, self._move)
-        self._slack = 1e-9 + 1e-12 * float(np.abs(position).max(initial=0.0))
+        self._slack = 1e-9 + 1e-12 * away
         # Some slots are left for newcomers.
         slots = count + count // 32 + 16
-        row, here = np.full(slots, -1, dtype=np.int32), np.full((slots, position.shape[1]), np.nan)
-        row[:count], here[:count] = cells.order, position[cells.order]
-        self._slot_of = np.empty(count, dtype=np.int32)
-        self._slot_of[cells.order] = np.arange(count, dtype=np.int32)
-        own, limit, certain, listed = (np.zeros(slots) for _ in range(4))
-        self._agents = Agents(row, own, limit, here, here.copy(), here.copy(), certain, listed)
+        self._agents, self._slot_of = new_agents(slots, position.shape[1]), np.empty(count, dtype=np.int32)
+        take_slots(cells.order, position, self._agents, self._slot_of)
         self._set_radius(radius)
-        reach = np.maximum(radius[cells.order], 0.0) + 2.0 * self.leash + self._slack
+        reach = np.maximum(self._agents.radius[:count], 0.0) + 2.0 * self.leash + self._slack
         # As slots are places in the order of the cells, the lists are those of places instead of rows.
         places, level = np.arange(count, dtype=np.uint32), np.ascontiguousarray(cells.level[cells.order])
         found = self._builder.build(cells._replace(sense_radius=reach, order=places, level=level))
@@ -182,19 +194,16 @@ class NearLists:
         self._is_filled = True
 
     def _set_radius(self, radius: Floats) -> None:
-        agents, wide = self._agents, 2.0 * self.leash + self._slack
-        used = agents.row >= 0
+        agents = self._agents
         self._radius = np.array(radius)
-        agents.radius[used] = radius[agents.row[used]]
-        within, beyond = agents.radius - wide, agents.radius + wide
-        agents.limit[:] = np.where(agents.radius >= 0.0, agents.radius * agents.radius, -1.0)
-        agents.certain[:] = np.where(within > 0.0, within * within, -1.0)
-        agents.listed[:] = np.where(agents.radius >= 0.0, beyond * beyond, -1.0)
-        far = np.flatnonzero(used & (agents.radius > FAR_SIGHTED * self._usual))
-        self._far_sighted = far if len(far) <= MOST_FAR_SIGHTED * len(radius) else far[:0]
-        others = used.copy()
-        others[self._far_sighted] = False
-        self._widest = float(agents.radius[others].max(initial=0.0))  #: radius of those that do not see far
+        set_radii(radius, 2.0 * self.leash + self._slack, agents)
+        self._widest = float(agents.radius.max(initial=0.0))  #: radius of those that do not see far
+        self._far_sighted = np.empty(0, dtype=np.int64)
+        if self._widest > FAR_SIGHTED * self._usual:
+            is_far = agents.radius > FAR_SIGHTED * self._usual
+            if np.count_nonzero(is_far) <= MOST_FAR_SIGHTED * len(radius):
+                self._far_sighted = np.flatnonzero(is_far)
+                self._widest = float(agents.radius[~is_far].max(initial=0.0))
 
     def _renew_some(self, slots: Slots, around: Around) -> bool:
         """New references and lists for some agents; false if all lists must be filled anew."""

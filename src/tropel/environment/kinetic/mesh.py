@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from tropel._kernels.compile import inlined_kernel, kernel
 from tropel._kernels.predicates import in_circle, orientation
+from tropel.environment.kinetic.fetching import fetch
 
 GHOSTS = 4
 
@@ -31,6 +32,9 @@ _ZERO, _TWO, _THREE = np.uint32(0), np.uint32(2), np.uint32(3)
 
 #: What operations return when they cannot be done; the caller builds the mesh anew.
 DONE, STUCK = 0, 1
+
+#: How many edges ahead memory is fetched, in each of three stages.
+_FETCHED = 4
 
 
 class Mesh(NamedTuple):
@@ -219,13 +223,38 @@ def fails(mesh, h):
     return in_circle(x[c], y[c], x[a], y[a], x[b], y[b], x[d], y[d]) > 0
 
 
+@inlined_kernel
+def _fetch_below(mesh, top):
+    """Begin to fetch what the tests of edges farther down in the stack will read."""
+    x, y, corner, twin, stack = mesh.x, mesh.y, mesh.corner, mesh.twin, mesh.stack
+    if top >= 3 * _FETCHED:
+        h = stack[top - 3 * _FETCHED]
+        fetch(corner, h)
+        fetch(twin, h)
+        h = stack[top - 2 * _FETCHED]
+        g = twin[h]
+        fetch(corner, g)
+        fetch(twin, g)
+        for v in (corner[h], corner[after(h)], corner[before(h)]):
+            fetch(x, v)
+            fetch(y, v)
+        v = corner[twin[stack[top - _FETCHED]]]
+        fetch(x, v)
+        fetch(y, v)
+
+
 @kernel
 def flip_until_delaunay(mesh):
     """Empty the stack: flip the edges on it that fail, and those around them; returns STUCK if that takes too long."""
     most = 64 * mesh.free.size + 1024
+    lowest = mesh.counts[STACKED]
     while mesh.counts[STACKED] > 0:
         mesh.counts[STACKED] -= 1
-        h = mesh.stack[mesh.counts[STACKED]]
+        top = mesh.counts[STACKED]
+        if top < lowest:
+            lowest = top
+            _fetch_below(mesh, top)
+        h = mesh.stack[top]
         if mesh.corner[h] < 0 or not fails(mesh, h):
             continue
         g = mesh.twin[h]

@@ -10,25 +10,19 @@ from numpy.typing import NDArray
 from tropel._kernels.arrays import are_equal
 from tropel.agents.state import Floats
 from tropel.environment.kinetic.certificates import PACES, issue_touched
+from tropel.environment.kinetic.desk import LOOKED_AT, REPORTED, new_desk
 from tropel.environment.kinetic.mesh import FLIPS, GHOSTS, STUCK, Mesh, flip_until_delaunay, new_mesh
-from tropel.environment.kinetic.repair import (
-    FAILED,
-    LOOKED_AT,
-    REINSERTED,
-    REPORTED,
-    advance,
-    farthest,
-    list_few,
-    new_desk,
-    take_over,
-    take_over_few,
-)
+from tropel.environment.kinetic.numbering import along_a_curve, number_triangles
+from tropel.environment.kinetic.repair import ALL, BY_CERTIFICATES, FEW, advance, farthest, list_few, mean_move
 from tropel.environment.kinetic.report import MeshReport
 from tropel.environment.kinetic.vertices import insert, insert_all, most_aside, remove
 from tropel.environment.kinetic.walls import CROSSES, MEETS, force_edge, release_edge
 from tropel.errors import GeometryError, ModelError
 
 Ids = NDArray[np.int64]
+
+#: Entries of what a step took, after those of its report (`desk.py`).
+_FLIPS, _REBUILDS, _TOLD = REPORTED, REPORTED + 1, REPORTED + 2
 
 #: Ghosts are this many times as far from the middle as the farthest point; points may go half as far.
 _GHOSTS_AWAY = 16.0
@@ -39,11 +33,11 @@ _SLOW, _FAST = 2.0, 8.0
 _MEASURED_EVERY = 32
 #: If a smaller share of the points moves, only these are looked at.
 _FEW = 1 / 8
-#: Cells along a side of the curve along which vertices are numbered.
-_SIDE = 1 << 12
 #: Certificates pay if less than this share of them is due in a step. Once the shares above that add up to the second
-#: number, so many steps do without certificates.
-_WORTHWHILE, _LOSS, _UNCERTIFIED_STEPS = 0.15, 0.9, 24
+#: number, so many steps do without certificates, and twice as many each further time, up to the last number.
+_WORTHWHILE, _LOSS, _UNCERTIFIED_STEPS, _MOST_UNCERTIFIED = 0.1, 1.0, 24, 384
+#: They are tried again at once if points move less than this share of how far they moved when certificates did not pay.
+_SLOWER = 0.5
 
 
 class MovingMesh:
@@ -60,18 +54,20 @@ class MovingMesh:
         #: (W, 2): the vertices of each wall
         self.wall_vertices: NDArray[np.int32] = (pairs.reshape(-1, 2) + GHOSTS).astype(np.int32)
         self.closed: NDArray[np.bool_] = np.ones(len(segments), dtype=np.bool_)
-        self.last, self.total = MeshReport(), MeshReport()
+        self._last, self._total = (np.zeros(_TOLD, dtype=np.int64) for _ in range(2))
         self._ids: Ids = np.empty(0, dtype=np.int64)  #: in the order in which they were given
         self._slots: NDArray[np.int32] = np.empty(0, dtype=np.int32)  #: the vertices of these ids
         self._steps = 0
         self._points: Floats  #: where the points were in the last step, in the order of their ids
-        self._x: Floats  #: where the points really are, by vertex
-        self._y: Floats
         self._limits: Floats  #: longest moves of the speed classes
+        self._move = 0.0  #: how far points move in a step, on average of those that do [m]
+        self._walls_away: float  #: how far the farthest end of a wall is from the middle, along an axis [m]
         self._is_settled: bool  #: whether nothing but the last step has moved vertices
         self._is_certified: bool  #: whether all certificates are up to date
         self._uncertified: int  #: steps to go without certificates
+        self._losses: int  #: how often in a row certificates did not pay
         self._loss: float  #: what certificates have cost more than they gained of late
+        self._lost_at: float  #: how far points moved when certificates did not pay [m]
         self._allocate(0, np.zeros((0, 2)))
 
     # Queries ----------------------------------------------------------------------------------------------------
@@ -86,9 +82,30 @@ class MovingMesh:
         return self._ids
 
     @property
+    def last(self) -> MeshReport:
+        """What the last step took."""
+        return self._told(self._last)
+
+    @property
+    def total(self) -> MeshReport:
+        """What all steps took so far."""
+        return self._told(self._total)
+
+    def _told(self, counts: NDArray[np.int64]) -> MeshReport:
+        looked_at, failed, reinserted, flips, rebuilds = counts.tolist()
+        return MeshReport(
+            certificates=self._certificates() if self._total[_REBUILDS] else 0,
+            looked_at=looked_at,
+            failed=failed,
+            flips=flips,
+            reinserted=reinserted,
+            rebuilds=rebuilds,
+        )
+
+    @property
     def true_positions(self) -> tuple[Floats, Floats]:
         """Where the points really are, by vertex [m]; nan for vertices that are not in use."""
-        return self._x, self._y
+        return self._desk.true_x, self._desk.true_y
 
     @property
     def travel(self) -> Floats:
@@ -131,22 +148,16 @@ class MovingMesh:
         """The points are these now: some have moved, some are new, and some are gone."""
         is_same = are_equal(ids, self._ids)
         few = self._few_of(points) if is_same and self._is_settled else None
-        if not self._fits(points if few is None else points[few], len(points)):
+        if few is None and (len(ids) > self._room or max(self._check(points), self._walls_away) > 0.5 * self._away):
             self._build(ids, points)
             return
-        flips, report = int(self._mesh.counts[FLIPS]), np.zeros(REPORTED, dtype=np.int64)
-        if not (is_same or self._come_and_go(ids, points)) or not self._move(points, few, report):
+        self._last[:] = 0
+        flips = int(self._mesh.counts[FLIPS])
+        if not (is_same or self._come_and_go(ids, points)) or not self._advance(points, few):
             self._build(ids, points)
             return
-        self._note(
-            MeshReport(
-                certificates=self._certificates(),
-                looked_at=int(report[LOOKED_AT]),
-                failed=int(report[FAILED]),
-                flips=int(self._mesh.counts[FLIPS]) - flips,
-                reinserted=int(report[REINSERTED]),
-            )
-        )
+        self._last[_FLIPS] = int(self._mesh.counts[FLIPS]) - flips
+        self._total += self._last
 
     def set_walls(self, closed: NDArray[np.bool_]) -> NDArray[np.int64]:
         """Open and close walls, such as doors, without building anything anew. Returns those that have changed."""
@@ -163,11 +174,11 @@ class MovingMesh:
         """Walls are here now, with the same ends in common as before; `update` moves them, together with the points."""
         ends = self.wall_ends.copy()
         ends[self.wall_vertices - GHOSTS] = np.asarray(segments, dtype=np.float64).reshape(-1, 2, 2)
-        self._check(ends)
+        away = self._check(ends)
         if not np.array_equal(ends[self.wall_vertices - GHOSTS].reshape(-1, 4), segments):
             raise GeometryError("walls that share an end must share it after they have moved")
         self.wall_ends = ends
-        self._is_settled = False
+        self._is_settled, self._walls_away = False, away
 
     def _set_wall(self, wall: int) -> None:
         a, b = self.wall_vertices[wall]
@@ -221,58 +232,65 @@ class MovingMesh:
             if remove(mesh, v, desk.border, desk.outside, desk.walls) == STUCK or flip_until_delaunay(mesh) == STUCK:
                 return False
             self._free.append(v)
-            self._x[v] = self._y[v] = np.nan
+            desk.true_x[v] = desk.true_y[v] = np.nan
         for k in fresh.tolist():
             v = slots[k] = self._free.pop()
             x, y = points[k]
             mesh.pace[v] = 0
             if insert(mesh, v, x, y, mesh.star[0]) == STUCK or flip_until_delaunay(mesh) == STUCK:
                 return False
-            desk.seen_x[v], desk.seen_y[v], desk.calm[v] = x, y, 0
-            self._x[v], self._y[v] = x, y
+            desk.true_x[v], desk.true_y[v], desk.calm[v] = x, y, 0
         self._is_settled = False
         issue_touched(mesh, self._travel)
         self._name(ids, slots)
         return True
 
     def _few_of(self, points: Floats) -> NDArray[np.int64] | None:
-        """The points that have moved since the last step; None if they are many."""
-        moved = np.empty(int(_FEW * len(points)), dtype=np.int64)
-        count = list_few(self._points, points, len(moved), moved)
-        return None if count < 0 else moved[:count]
+        """The points that have moved since the last step; None if they are many, or far away."""
+        moved = self._moved[: int(_FEW * len(points))]
+        count, away = list_few(self._points, points, self._middle[0], self._middle[1], moved)
+        return None if count < 0 or not away <= 0.5 * self._away else moved[:count]
 
-    def _move(self, points: Floats, few: NDArray[np.int64] | None, report: NDArray[np.int64]) -> bool:
-        """Points are here now; if only a few have moved, `few` has them."""
-        if self._steps % _MEASURED_EVERY == 0:
+    def _advance(self, points: Floats, few: NDArray[np.int64] | None) -> bool:
+        """Points are here now; if only a few have moved, `few` has them. False if everything must be built anew."""
+        if few is not None and not len(few):
+            return True
+        if few is None and self._steps % _MEASURED_EVERY == 0:
             self._measure(points)
-        self._steps += 1
-        if few is None:
-            take_over(points, self._point_of, self._x, self._y)
-            self._points = np.array(points)
-        else:
-            take_over_few(points, few, self._slots, self._points, self._x, self._y, self._desk.stirred)
-        if few is None and len(self.wall_ends):
-            walls = slice(GHOSTS, self.first_point)
-            self._x[walls], self._y[walls] = self.wall_ends[:, 0], self.wall_ends[:, 1]
-        certify = self._uncertified == 0
-        done = advance(self._mesh, self._desk, self._x, self._y, self._travel, self._limits,
-                       few is not None, self._is_certified, certify, report)  # fmt: skip
-        self._is_settled = True
-        if not certify:
+        kind = FEW if few is not None else (ALL if self._uncertified else BY_CERTIFICATES)
+        report = self._last[:REPORTED]
+        moved = self._moved if few is None else few
+        done = advance(kind, *self._arrays, points, self._points, moved, self._slots, self._point_of,
+                       self.wall_ends, self._travel, self._limits, self._is_certified, report)  # fmt: skip
+        if few is not None:
+            return bool(done != STUCK)
+        if kind == ALL:
             self._uncertified -= 1
         elif self._is_certified:
-            self._loss = max(0.0, self._loss + report[LOOKED_AT] / self._certificates() - _WORTHWHILE)
-            if self._loss > _LOSS:
-                self._uncertified, self._loss = _UNCERTIFIED_STEPS, 0.0
-        self._is_certified = certify
+            self._weigh(report[LOOKED_AT] / self._certificates())
+        self._is_certified = kind == BY_CERTIFICATES
+        self._points[:] = points
+        self._steps += 1
+        self._is_settled = True
         return bool(done != STUCK)
 
+    def _weigh(self, share: float) -> None:
+        """Whether certificates have paid of late, now that this share of them was due in a step."""
+        if share < _WORTHWHILE:
+            self._losses = 0
+        self._loss = max(0.0, self._loss + share - _WORTHWHILE)
+        if self._loss > _LOSS:
+            self._uncertified = min(_UNCERTIFIED_STEPS << self._losses, _MOST_UNCERTIFIED)
+            self._losses, self._loss, self._lost_at = self._losses + 1, 0.0, self._move
+
     def _measure(self, points: Floats) -> None:
-        """Choose the classes of speed by how far points move now."""
-        moves = np.hypot(points[:, 0] - self._x[self._slots], points[:, 1] - self._y[self._slots])
-        moves = moves[moves > 0.0]
-        if len(moves):
-            self._limits[1:3] = np.array([_SLOW, _FAST]) * moves.mean()
+        """How far points move now, which tells the classes of speed, and whether certificates may pay again."""
+        move = float(mean_move(self._points, points))
+        if move > 0.0:
+            self._move = move
+            self._limits[1:3] = _SLOW * move, _FAST * move
+            if self._uncertified and move < _SLOWER * self._lost_at:
+                self._uncertified, self._losses = 0, 0
 
     def _check(self, points: Floats) -> float:
         """How far the farthest point is from the middle along an axis [m]; raises unless all are somewhere."""
@@ -284,25 +302,21 @@ class MovingMesh:
 
     # Building ---------------------------------------------------------------------------------------------------
 
-    def _fits(self, points: Floats, count: int) -> bool:
-        """Whether walls and these points are well inside of the ghosts, and there is room for so many."""
-        away = max(self._check(points), self._check(self.wall_ends))
-        return count <= self._room and away <= 0.5 * self._away
-
     def _allocate(self, count: int, points: Floats) -> None:
         everything = np.concatenate([self.wall_ends, points])
         low, high = (everything.min(axis=0), everything.max(axis=0)) if len(everything) else (np.zeros(2), np.ones(2))
         self._middle: Floats = 0.5 * (low + high)
         self._away = _GHOSTS_AWAY * max(float(np.abs(high - self._middle).max()), 1.0)
         self._room = count + max(int(_MORE * count), _LEAST_MORE)
+        self._walls_away = self._check(self.wall_ends)
         vertices = len(self.wall_ends) + self._room
         self._mesh = new_mesh(vertices, (float(self._middle[0]), float(self._middle[1])), self._away)
         self._desk = new_desk(self._mesh)
+        self._arrays = tuple(self._mesh), tuple(self._desk)
         self._travel = np.zeros(PACES)
-        self._is_certified, self._uncertified, self._loss = True, 0, 0.0
+        self._is_certified, self._uncertified, self._losses, self._loss, self._lost_at = True, 0, 0, 0.0, 0.0
         self._is_settled = False
         self._limits = np.array([0.0, 0.0, 0.0, np.inf])
-        self._x, self._y = self._mesh.x.copy(), self._mesh.y.copy()
         walls = np.arange(GHOSTS, self.first_point, dtype=np.int32)
         self._place(walls, self.wall_ends)
         self._free = list(range(self.first_point, self.first_point + self._room))[::-1]
@@ -311,15 +325,15 @@ class MovingMesh:
             self._set_wall(wall)
 
     def _place(self, vertices: NDArray[np.int32], points: Floats) -> None:
-        self._x[vertices], self._y[vertices] = points[:, 0], points[:, 1]
-        self._desk.seen_x[vertices], self._desk.seen_y[vertices] = points[:, 0], points[:, 1]
-        if insert_all(self._mesh, vertices, self._x, self._y) == STUCK:
+        true_x, true_y = self.true_positions
+        true_x[vertices], true_y[vertices] = points[:, 0], points[:, 1]
+        if insert_all(self._mesh, vertices, true_x, true_y) == STUCK:
             raise ModelError("the points cannot be triangulated")
 
     def _build(self, ids: Ids, points: Floats) -> None:
         """Triangulate everything anew."""
         self._allocate(len(points), points)
-        by_place = _along_a_curve(points)
+        by_place = along_a_curve(points)
         vertices = np.arange(self.first_point, self.first_point + len(points), dtype=np.int32)
         slots = np.empty(len(points), dtype=np.int32)
         slots[by_place] = vertices
@@ -327,37 +341,18 @@ class MovingMesh:
         del self._free[self._room - len(points) :]
         self._name(ids, slots)
         issue_touched(self._mesh, self._travel)
-        certificates = self._certificates()
-        self._note(MeshReport(certificates=certificates, looked_at=certificates, rebuilds=1))
+        number_triangles(self._mesh)
+        self._last[:] = 0
+        self._last[LOOKED_AT], self._last[_REBUILDS] = self._certificates(), 1
+        self._total += self._last
 
     def _name(self, ids: Ids, slots: NDArray[np.int32]) -> None:
         """The points have these ids, in this order, and these vertices."""
         self._ids, self._slots = ids.copy(), slots
         self._point_of = np.full(len(self._mesh.x), -1, dtype=np.int32)
         self._point_of[slots] = np.arange(len(slots), dtype=np.int32)
+        self._points = np.column_stack([true[slots] for true in self.true_positions])
+        self._moved = np.empty(len(ids), dtype=np.int64)
 
     def _certificates(self) -> int:
         return 3 * (len(self._ids) + len(self.wall_ends)) + 1
-
-    def _note(self, report: MeshReport) -> None:
-        self.last, self.total = report, self.total.plus(report)
-
-
-def _along_a_curve(points: Floats) -> NDArray[np.int64]:
-    """An order in which consecutive points are close together, and close points mostly not far apart (Hilbert)."""
-    if not len(points):
-        return np.empty(0, dtype=np.int64)
-    low = points.min(axis=0)
-    size = max(float((points.max(axis=0) - low).max()), 1e-300)
-    x, y = np.minimum((points - low) / size * _SIDE, _SIDE - 1).astype(np.int64).T
-    along = np.zeros(len(points), dtype=np.int64)
-    half = _SIDE // 2
-    while half:
-        right, upper = (x & half) > 0, (y & half) > 0
-        along += half * half * ((3 * right) ^ upper)
-        # Turn the quarter so that the curve runs through it from corner to corner.
-        mirrored = right & ~upper
-        x, y = np.where(mirrored, _SIDE - 1 - x, x), np.where(mirrored, _SIDE - 1 - y, y)
-        x, y = np.where(upper, x, y), np.where(upper, y, x)
-        half //= 2
-    return np.lexsort((points[:, 0], points[:, 1], along))

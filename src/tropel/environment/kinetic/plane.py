@@ -41,6 +41,7 @@ class InPlane:
         self._flood = Flood()
         self._state: AgentState | None = None
         self._moment: Moment | None = None
+        self._followed: NDArray[np.int64] | None = None  #: ids of the agents that the mesh has
 
     @property
     def last(self) -> MeshReport:
@@ -56,7 +57,7 @@ class InPlane:
 
     def follow(self, moment: Moment) -> None:
         """Agents have moved, come or gone, and doors have opened or closed."""
-        self._state, self._moment = moment.state, moment
+        self._state, self._moment, self._followed = moment.state, moment, moment.state.id
         if self.pieces is not None:
             self.moving.set_walls(self.pieces.blocking(moment.world.blocking))
         self.moving.update(*_points(moment.state, moment.world))
@@ -93,8 +94,7 @@ class InPlane:
             return None
         kept, steady = self._meeting.setdefault(purpose, (NearLists(), SteadyRadii()))
         radius = steady.radii(vertices, extent, len(moving.mesh.x))
-        around = self._around_in(vertices)
-        return pairs_of(kept.near(state, before, cells, radius, around), before, radius, extent)
+        return pairs_of(kept.near(state, before, cells, radius, self._around_in(state)), before, radius, extent)
 
     def _rows_by_vertex(self, vertices: NDArray[np.int32]) -> NDArray[np.int32]:
         """The row of each vertex, -1 for those that are no agents; `vertices` has the vertex of each row."""
@@ -102,8 +102,9 @@ class InPlane:
         row_of[vertices] = np.arange(len(vertices), dtype=np.int32)
         return row_of
 
-    def _around_in(self, vertices: NDArray[np.int32]) -> Around:
+    def _around_in(self, state: AgentState) -> Around:
         def around(rows: NDArray[np.int32], reach: Floats) -> Csr:
+            vertices = self.moving.vertices_of(state.id)
             row_of = self._rows_by_vertex(vertices)
             return self._flood.around(self.moving.mesh, vertices[rows], reach + self.moving.slack, row_of)
 
@@ -132,12 +133,13 @@ class InPlane:
     def lists(self, near: Near, radius: Floats, tracked: NDArray[np.int64] | None) -> Ragged:
         """Rows of those that each agent, or each of the tracked rows, knows of within a radius; of others nobody."""
         moving, state = self.moving, near.state
-        vertices = moving.vertices_of(state.id)
         kept = self.kept_lists(near, radius)
         radius = only_tracked(radius, tracked)
-        found = kept.near(state, state.position, near.cells.sorting.sorted, radius, self._around_in(vertices))
+        ids = moving.ids if state.id is self._followed else None
+        found = kept.near(state, state.position, near.cells.sorting.sorted, radius, self._around_in(state), ids)
         if self._knows == NEAR:
             return found
+        vertices = moving.vertices_of(state.id)
         walls = near.world.wall_grid(min(float(radius.max(initial=0.0)), moving.breadth))
         if self._knows == VISIBLE:
             return without_hidden(found, state.position, walls)

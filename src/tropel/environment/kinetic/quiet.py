@@ -1,22 +1,36 @@
 """Near sets of a crowd in which few move: whoever moves finds its own near set anew, and enters or leaves the others.
 
-Agents are kept in chains by cell, and an agent that moves looks at those in the cells around it. So a step takes time
-for those that move, and next to none for those at rest.
+Agents are kept by cell, and an agent that moves looks at those in the cells around it. So a step takes time for those
+that move, and next to none for those at rest.
 """
 
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tropel._kernels.arrays import Ragged, are_equal
-from tropel._kernels.cells import axis_cell, padded
+from tropel._kernels.cells import padded
 from tropel._kernels.compile import inlined_kernel, kernel
 from tropel.agents.state import Floats
-from tropel.environment.kinetic.list_kernels import Lists, put_on, take_off
+from tropel.environment.kinetic.buckets import (
+    BEGIN,
+    COUNT,
+    LIMIT,
+    ROW,
+    Buckets,
+    X,
+    Y,
+    Z,
+    cell_along,
+    move_between,
+    new_buckets,
+    set_limits,
+)
+from tropel.environment.kinetic.fetching import fetch
+from tropel.environment.kinetic.list_kernels import Lists, is_one_of, make_room, put_on, take_off
 
 Rows = NDArray[np.int64]
 
@@ -25,186 +39,209 @@ MOST_MOVING = 1 / 10
 #: Agents see far if their radius is this many times the median; each of them is compared with every agent that moves.
 FAR_SIGHTED, MOST_FAR_SIGHTED = 3.0, 1 / 32
 #: Edge of a cell, as a share of the median radius.
-_CELL = 0.5
-
-
-class Chains(NamedTuple):
-    """Agents by cell: the first in each cell, and after each agent the next one, -1 at the end."""
-
-    low: NDArray[np.float64]  #: (3,): where the cells begin [m]
-    inverse_cell: float
-    shape: NDArray[np.int64]  #: (3,): cells along x, y and z; in 2D one along z
-    first: NDArray[np.int32]  #: (cells,)
-    following: NDArray[np.int32]  #: (N,)
-    cell: NDArray[np.int64]  #: (N,): -1 for agents that are in none
-
-
-def _new_chains(position: Floats, size: float) -> Chains:
-    """Empty chains around these positions, with cells of about this size [m], but not many more cells than agents."""
-    count, dim = position.shape
-    low, wide, shape = np.zeros(3), np.zeros(3), np.ones(3, dtype=np.int64)
-    if count:
-        low[:dim] = np.nanmin(position, axis=0)
-        wide[:dim] = np.nanmax(position, axis=0) - low[:dim]
-    size = max(size, float(wide.max()) / (8.0 * count + 64.0), 1e-9)
-    while np.prod(np.floor(wide / size) + 1.0) > 8.0 * count + 64.0:
-        size *= 1.5
-    shape = np.floor(wide / size).astype(np.int64) + 1
-    return Chains(
-        low=low,
-        inverse_cell=1.0 / size,
-        shape=shape,
-        first=np.full(int(shape.prod()), -1, dtype=np.int32),
-        following=np.full(count, -1, dtype=np.int32),
-        cell=np.full(count, -1, dtype=np.int64),
-    )
-
-
-#: Columns of what is known of an agent, side by side in memory: coordinates (in 2D z is 0), then the square of its
-#: radius, -1 if that is below zero and nan if its near set is left alone for now.
-_X, _Y, _Z, _LIMIT, _COLUMNS = range(5)
+_CELL = 1.0
+#: How many rows are compared at a time.
+_BLOCK = 32
+#: What comes of following moves: near sets are up to date; too many have moved; a cell is full, or radii have changed,
+#: so that cells must be filled anew before going on; there is no room for near sets.
+_DONE, _TOO_MANY, _UNFIT, _NO_ROOM = range(4)
 
 
 @inlined_kernel
-def _cell_along(chains, axis, coordinate):
-    return axis_cell(coordinate, chains.low[axis], chains.inverse_cell, chains.shape[axis])
+def _is_elsewhere(last, position, row):
+    elsewhere = last[row, 0] != position[row, 0] or last[row, 1] != position[row, 1]
+    return elsewhere or (position.shape[1] == 3 and last[row, 2] != position[row, 2])
 
 
 @kernel
-def _chain(chains, spots, rows):
-    """Put agents into the chains of the cells that they are in now, and take them out of others."""
-    for n in range(rows.size):
-        row = rows[n]
-        x, y, z = spots[row, _X], spots[row, _Y], spots[row, _Z]
-        layer = _cell_along(chains, 2, z) * chains.shape[1] + _cell_along(chains, 1, y)
-        cell = layer * chains.shape[0] + _cell_along(chains, 0, x)
-        old = chains.cell[row]
-        if cell == old:
+def _list_changed(last, position, known, radius, changed):
+    """List the rows that are elsewhere now, or have another radius.
+
+    Returns how many there are, how many of them are elsewhere, how far these went together, and whether any radius has
+    changed.
+    """
+    count, movers, total, other_radius = 0, 0, 0.0, False
+    old, new = last.reshape(last.size), position.reshape(position.size)
+    for first in range(0, radius.size, _BLOCK):
+        end = min(first + _BLOCK, radius.size)
+        # Without a branch, so that it becomes vector instructions.
+        differ = False
+        for k in range(first * position.shape[1], end * position.shape[1]):
+            differ |= old[k] != new[k]
+        for row in range(first, end):
+            differ |= known[row] != radius[row]
+        if not differ:
             continue
-        if old >= 0:
-            other = chains.first[old]
-            if other == row:
-                chains.first[old] = chains.following[row]
-            else:
-                while chains.following[other] != row:
-                    other = chains.following[other]
-                chains.following[other] = chains.following[row]
-        chains.following[row], chains.first[cell], chains.cell[row] = chains.first[cell], row, cell
+        for row in range(first, end):
+            elsewhere, other = _is_elsewhere(last, position, row), known[row] != radius[row]
+            if elsewhere:
+                way2 = 0.0
+                for axis in range(position.shape[1]):
+                    way2 += (position[row, axis] - last[row, axis]) ** 2
+                total += math.sqrt(way2) if way2 < math.inf else 0.0  # newcomers come from nowhere
+                movers += 1
+            other_radius |= other
+            if elsewhere or other:
+                changed[count] = row
+                count += 1
+    return count, movers, total, other_radius
 
 
 @inlined_kernel
-def _cells_between(chains, axis, one, other, reach):
-    """First and last cell along an axis that may have agents within reach of two coordinates."""
-    return _cell_along(chains, axis, min(one, other) - reach), _cell_along(chains, axis, max(one, other) + reach)
+def _cells_between(buckets, axis, one, other, reach):
+    """First and last cell along an axis that may have agents within reach of two coordinates; one may be nan."""
+    low = min(one, other) if one == one and other == other else (one if one == one else other)
+    high = max(one, other) if one == one and other == other else low
+    return cell_along(buckets, axis, low - reach), cell_along(buckets, axis, high + reach)
 
 
 @kernel
-def list_moved(spots, position, moved):
-    """List the rows that are elsewhere now; returns how many, and how far they went together."""
-    count, total = 0, 0.0
-    for row in range(position.shape[0]):
-        same = spots[row, _X] == position[row, 0] and spots[row, _Y] == position[row, 1]
-        if position.shape[1] == 3:
-            same = same and spots[row, _Z] == position[row, 2]
-        if not same:
-            way2 = 0.0
-            for axis in range(position.shape[1]):
-                way2 += (position[row, axis] - spots[row, axis]) ** 2
-            total += math.sqrt(way2) if way2 < math.inf else 0.0  # newcomers come from nowhere
-            moved[count] = row
-            count += 1
-    return count, total
+def _look_around(mover, x, y, z, old_x, old_y, old_z, own_limit, reach, buckets, found, sets):
+    """One that was at the old place and is at the new one finds its near set, and enters and leaves those of others.
 
-
-@inlined_kernel
-def _away2(spots, q, x, y, z):
-    """The square of the distance between an agent and a place [m²], rounded as on the grid."""
-    dx, dy, dz = x - spots[q, _X], y - spots[q, _Y], z - spots[q, _Z]
-    return dx * dx + dy * dy + dz * dz
-
-
-@kernel
-def _look_around(mover, was, beside, own_limit, reach, chains, spots, sets):
-    """One that has moved, from `was`, finds its own near set, and enters and leaves those of others.
-
-    It looks around where it is and, if it was `beside` that, around where it was. Returns false if there is no room.
+    Either place may be nan: then it enters or leaves only. `found` is for working. Returns false if there is no room.
     """
     fits = True
-    x, y, z = spots[mover, _X], spots[mover, _Y], spots[mover, _Z]
-    old_x, old_y, old_z = was[_X], was[_Y], was[_Z]
-    x0, x1 = _cells_between(chains, 0, x, old_x if beside else x, reach)
-    y0, y1 = _cells_between(chains, 1, y, old_y if beside else y, reach)
-    z0, z1 = _cells_between(chains, 2, z, old_z if beside else z, reach)
+    x0, x1 = _cells_between(buckets, 0, x, old_x, reach)
+    y0, y1 = _cells_between(buckets, 1, y, old_y, reach)
+    z0, z1 = _cells_between(buckets, 2, z, old_z, reach)
+    spots, count = buckets.spots, np.uint64(0)
+    # In 2D there is no z: all are at height 0, whatever is read for it.
+    at_z, high = (Z, 1.0) if spots.shape[1] > Z else (X, 0.0)
     for layer in range(z0, z1 + 1):
         for line in range(y0, y1 + 1):
-            begin = (layer * chains.shape[1] + line) * chains.shape[0]
-            for cell in range(begin + x0, begin + x1 + 1):
-                member = chains.first[np.uint64(cell)]
-                while member >= 0:
-                    q = np.uint64(member)
-                    away2, limit = _away2(spots, q, x, y, z), spots[q, _LIMIT]
-                    if away2 <= own_limit and member != mover:
-                        fits &= put_on(sets, mover, member)
-                    was_near = _away2(spots, q, old_x, old_y, old_z) <= limit
-                    # Never so for those left alone, the agent itself among them.
-                    if was_near != (away2 <= limit):
-                        if was_near:
-                            take_off(sets, member, np.int32(mover))
-                        else:
-                            fits &= put_on(sets, member, np.int32(mover))
-                    member = chains.following[q]
+            cell = (layer * buckets.shape[1] + line) * buckets.shape[0]
+            last = buckets.cells[np.uint64(cell + x1)]
+            for at in range(buckets.cells[np.uint64(cell + x0), BEGIN], last[BEGIN] + last[COUNT]):
+                place = np.uint64(at)
+                to_x, to_y, to_z = spots[place, X], spots[place, Y], high * spots[place, at_z]
+                dx, dy, dz = x - to_x, y - to_y, z - to_z
+                away2 = dx * dx + dy * dy + dz * dz
+                dx, dy, dz = old_x - to_x, old_y - to_y, old_z - to_z
+                was2, limit = dx * dx + dy * dy + dz * dz, spots[place, LIMIT]
+                found[count] = np.int32(spots[place, ROW])
+                count += np.uint64(away2 <= own_limit)
+                # Never so for those left alone, the agent itself among them.
+                if (was2 <= limit) != (away2 <= limit):
+                    member = np.int64(spots[place, ROW])
+                    if was2 <= limit:
+                        take_off(sets, member, np.int32(mover))
+                    else:
+                        fits &= put_on(sets, member, np.int32(mover))
+    if not make_room(sets, mover, count):
+        return False
+    start, length = sets.start[mover], 0
+    for k in range(count):
+        sets.pool[start + length] = found[k]
+        length += found[k] != mover
+    sets.length[mover] = length
     return fits
 
 
 @kernel
-def _leave(mover, was, reach, chains, spots, sets):
-    """One that has jumped leaves the near sets around the place where it was."""
-    x0, x1 = _cells_between(chains, 0, was[_X], was[_X], reach)
-    y0, y1 = _cells_between(chains, 1, was[_Y], was[_Y], reach)
-    z0, z1 = _cells_between(chains, 2, was[_Z], was[_Z], reach)
+def _fetch_around(mover, x, y, z, reach, buckets, sets):
+    """Have everything in the caches that an agent will look at."""
+    fetch(sets.start, mover)
+    fetch(sets.length, mover)
+    fetch(sets.room, mover)
+    x0, x1 = cell_along(buckets, 0, x - reach), cell_along(buckets, 0, x + reach)
+    y0, y1 = cell_along(buckets, 1, y - reach), cell_along(buckets, 1, y + reach)
+    z0, z1 = cell_along(buckets, 2, z - reach), cell_along(buckets, 2, z + reach)
     for layer in range(z0, z1 + 1):
         for line in range(y0, y1 + 1):
-            begin = (layer * chains.shape[1] + line) * chains.shape[0]
-            for cell in range(begin + x0, begin + x1 + 1):
-                q = chains.first[cell]
-                while q >= 0:
-                    was_near = _away2(spots, q, was[_X], was[_Y], was[_Z]) <= spots[q, _LIMIT]
-                    away2 = _away2(spots, q, spots[mover, _X], spots[mover, _Y], spots[mover, _Z])
-                    if was_near and not away2 <= spots[q, _LIMIT]:
-                        take_off(sets, q, np.int32(mover))
-                    q = chains.following[q]
+            cell = (layer * buckets.shape[1] + line) * buckets.shape[0]
+            last = buckets.cells[np.uint64(cell + x1)]
+            # Two agents to a cache line.
+            for place in range(buckets.cells[np.uint64(cell + x0), BEGIN], last[BEGIN] + last[COUNT], 2):
+                fetch(buckets.spots, place)
+
+
+@inlined_kernel
+def _height(last, row):
+    return last[row, 2] if last.shape[1] == 3 else 0.0
 
 
 @kernel
-def follow_moves(moved, was, chains, spots, radius, limit, widest, far_sighted, sets):
+def _follow_moves(moved, was, last, buckets, radius, limit, shown_limit, widest, far_sighted, found, sets):
     """Keep all near sets up to date after these rows have moved; false if there is no room for them.
 
-    `was` has what was known of these rows before. The limits of rows whose near sets others leave alone, because they
-    find their own or see far, are nan among the spots; `limit` has the true ones.
+    `was` has where these rows were before. The limits of rows whose near sets others leave alone, because they find
+    their own or see far, are nan in the buckets; `limit` has the true ones, and `shown_limit` what the buckets have
+    afterwards.
     """
     fits = True
     for n in range(moved.size):
         mover = moved[n]
+        if n + 1 < moved.size:
+            k = moved[n + 1]
+            _fetch_around(k, last[k, 0], last[k, 1], _height(last, k), radius[k], buckets, sets)
         sets.length[mover] = 0
-        jump = 0.0
-        for axis in range(3):
-            jump = max(jump, abs(spots[mover, axis] - was[n, axis]))
+        x, y, z = last[mover, 0], last[mover, 1], _height(last, mover)
+        old_x, old_y, old_z = was[n, 0], was[n, 1], was[n, 2]
+        jump = max(max(abs(x - old_x), abs(y - old_y)), abs(z - old_z))
         # Newcomers come from nowhere (nan).
-        is_new = was[n, _X] != was[n, _X]
-        beside = not is_new and jump * chains.inverse_cell <= 2.0
+        is_new = old_x != old_x
+        beside = not is_new and jump * buckets.inverse_cell <= 2.0
         if not beside and not is_new:
-            _leave(mover, was[n], padded(widest), chains, spots, sets)
+            nan = math.nan
+            fits &= _look_around(mover, nan, nan, nan, old_x, old_y, old_z, -1.0, padded(widest), buckets, found, sets)
+        if not beside:
+            old_x = old_y = old_z = math.nan
         reach = padded(max(radius[mover], widest))
-        fits &= _look_around(mover, was[n], beside, limit[mover], reach, chains, spots, sets)
+        fits &= _look_around(mover, x, y, z, old_x, old_y, old_z, limit[mover], reach, buckets, found, sets)
         for k in range(far_sighted.size):
             q = far_sighted[k]
-            away2 = _away2(spots, q, spots[mover, _X], spots[mover, _Y], spots[mover, _Z])
-            was_near = _away2(spots, q, was[n, _X], was[n, _Y], was[n, _Z]) <= limit[q]
-            if was_near and not away2 <= limit[q]:
-                take_off(sets, q, np.int32(mover))
-            elif away2 <= limit[q] and not was_near:
-                fits &= put_on(sets, q, np.int32(mover))
+            qx, qy, qz = last[q, 0], last[q, 1], _height(last, q)
+            away2 = (x - qx) * (x - qx) + (y - qy) * (y - qy) + (z - qz) * (z - qz)
+            dx, dy, dz = was[n, 0] - qx, was[n, 1] - qy, was[n, 2] - qz
+            was_near = dx * dx + dy * dy + dz * dz <= limit[q]
+            # Those that have moved find their own near sets.
+            if was_near != (away2 <= limit[q]) and not is_one_of(q, moved):
+                if was_near:
+                    take_off(sets, q, np.int32(mover))
+                else:
+                    fits &= put_on(sets, q, np.int32(mover))
+    set_limits(buckets, moved, shown_limit)
     return fits
+
+
+@kernel
+def follow(
+    step,
+    position,
+    last,
+    radius,
+    known,
+    limit,
+    shown_limit,
+    widest,
+    far_sighted,
+    most,
+    changed,
+    was,
+    bucket_arrays,
+    found,
+    set_arrays,
+):
+    """Keep all near sets up to date after agents have moved.
+
+    Returns what has come of it, then how many rows have changed, how many of them are elsewhere, and how far these went
+    together. If `step` is above zero, so many rows have changed and are in their cells already. One kernel for all of
+    it, and plain tuples, because in a quiet crowd a step takes hardly more time than calls of kernels do.
+    """
+    buckets, sets = Buckets(*bucket_arrays), Lists(*set_arrays)
+    count, movers, way = step, 0, 0.0
+    if step == 0:
+        count, movers, way, other_radius = _list_changed(last, position, known, radius, changed)
+        if count > most:
+            return _TOO_MANY, count, movers, way
+        fits = move_between(buckets, changed[:count], position, last, was)
+        if other_radius or not fits:
+            return _UNFIT, count, movers, way
+    fits = _follow_moves(
+        changed[:count], was, last, buckets, radius, limit, shown_limit, widest, far_sighted, found, sets
+    )
+    return _DONE if fits else _NO_ROOM, count, movers, way
 
 
 @kernel
@@ -228,10 +265,10 @@ class QuietSets:
     def __init__(self, position: Floats, radius: Floats, sets: Lists, usual: float) -> None:
         self._sets = sets
         self._usual = usual
-        self._spots = np.zeros((len(position), _COLUMNS))
-        self._spots[:, : position.shape[1]] = position
+        self._last = np.array(position)
+        self._make_room()
         self._set_radius(radius)
-        self._chain_all()
+        self._fill_buckets()
         self.moved = 0  #: how many moved in the last step
         self.mean_move = 0.0  #: how far, on average [m]
 
@@ -245,11 +282,15 @@ class QuietSets:
         self._widest = float(radius[~is_far].max(initial=0.0))
         # Those that see far are compared with everybody who moves, one by one.
         self._shown_limit = np.where(is_far, np.nan, self._limit)
-        self._spots[:, _LIMIT] = self._shown_limit
 
-    def _chain_all(self) -> None:
-        self._chains = _new_chains(self._spots[:, :_LIMIT], _CELL * self._usual)
-        _chain(self._chains, self._spots, np.flatnonzero(~np.isnan(self._spots[:, _X])))
+    def _make_room(self) -> None:
+        count = len(self._last)
+        self._changed, self._was = np.empty(count, dtype=np.int64), np.empty((count, 3))
+        self._found = np.empty(count + 1, dtype=np.int32)
+
+    def _fill_buckets(self) -> None:
+        self._buckets = new_buckets(self._last, self._shown_limit, _CELL * self._usual)
+        self._bucket_arrays = tuple(self._buckets)
 
     @property
     def sets(self) -> Ragged:
@@ -257,27 +298,21 @@ class QuietSets:
 
     def follow(self, position: Floats, radius: Floats) -> bool:
         """Agents are here now; false if too many have moved, or there is no room, and all must be found anew."""
-        count, spots = len(position), self._spots
-        moved = np.empty(count, dtype=np.int64)
-        movers, way = list_moved(spots, position, moved)
-        moved = moved[:movers]
+        outcome, self.moved, movers, way = self._follow(0, position, radius)
         self.mean_move = way / movers if movers else self.mean_move
-        if not are_equal(radius, self.radius):
-            moved = np.union1d(moved, np.flatnonzero(radius != self.radius))
-            self._set_radius(radius)
-        self.moved = len(moved)
-        if len(moved) > MOST_MOVING * count:
-            return False
-        was = spots[moved]
-        spots[moved, : position.shape[1]] = position[moved]
-        _chain(self._chains, spots, moved)
-        spots[moved, _LIMIT] = np.nan
-        still = self._far_sighted
-        if len(still):
-            still = np.setdiff1d(still, moved, assume_unique=True)
-        fits = follow_moves(moved, was, self._chains, spots, self.radius, self._limit, self._widest, still, self._sets)
-        spots[moved, _LIMIT] = self._shown_limit[moved]
-        return bool(fits)
+        if outcome == _UNFIT:
+            if not are_equal(radius, self.radius):
+                self._set_radius(radius)
+            self._fill_buckets()
+            self._buckets.spots[self._buckets.place[self._changed[: self.moved]], LIMIT] = np.nan
+            outcome = self._follow(self.moved, position, radius)[0]
+        return bool(outcome == _DONE)
+
+    def _follow(self, step: int, position: Floats, radius: Floats) -> tuple[int, int, int, float]:
+        most = int(MOST_MOVING * len(position))
+        return follow(step, position, self._last, radius, self.radius, self._limit, self._shown_limit, self._widest,
+                      self._far_sighted, most, self._changed, self._was, self._bucket_arrays, self._found,
+                      tuple(self._sets))  # fmt: skip
 
     def come_and_go(self, new_of_old: NDArray[np.int64], count: int) -> bool:
         """Agents have other rows now, -1 for those that are gone; false if there is no room for the new ones."""
@@ -296,10 +331,11 @@ class QuietSets:
         rooms[newcomers] = room
         old.used[0] = end
         self._sets = Lists(start, rooms, length, old.used, old.pool)
-        spots, radius = np.full((count, _COLUMNS), np.nan), np.zeros(count)
-        spots[rows], radius[rows] = self._spots[stays], self.radius[stays]
-        spots[newcomers, _Z] = 0.0
-        self._spots = spots
+        # Newcomers come from nowhere.
+        last, radius = np.full((count, self._last.shape[1]), np.nan), np.zeros(count)
+        last[rows], radius[rows] = self._last[stays], self.radius[stays]
+        self._last = last
+        self._make_room()
         self._set_radius(radius)
-        self._chain_all()
+        self._fill_buckets()
         return True

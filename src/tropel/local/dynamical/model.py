@@ -15,7 +15,8 @@ In 3D (LAYERS §4.3) each contribution is an angular velocity along the normal o
 these vectors add up. Slopes are found by turning the heading about the normal of the target's plane. The same code runs
 in 2D, where all normals are the z axis.
 
-The forward speed follows one of the papers' three laws (GAME §2.2, LAYERS eq. 6) or keeps a time gap (`speed_laws.py`).
+The forward speed follows one of the papers' three laws (GAME §2.2, LAYERS eq. 6), one that also stops heavy and bold
+agents in time, or keeps a time gap (`speed_laws.py`).
 
 Personality (LAYERS §4.4, `agents/personality.py`): agility and mass filter turn rate and forward speed, and courage
 sets d0 and d1, or the time gap.
@@ -34,6 +35,7 @@ Added to the papers' model, each with a switch in `DynamicalParameters` (in brac
 * `cut` (700, where D is the smallest number that kernels compute): objects farther away than six d0 have no effect.
   There D < 2.5e-3, and a crowd has many of them.
 * `solid_bodies` (off): moves that would end inside another body are shortened (`contact/bodies.py`).
+* `speed_law="time_to_rest"` ("time_to_contact"): heavy agents brake early enough, and bold ones stop at last.
 * `speed_law="time_gap"`, `keep_right` (0) and `walk_on` (0), as in `Walk`. In 2D.
 
 The defaults are made for crowds that never touch: they keep 1 m/s at three people per square metre, where people walk
@@ -61,12 +63,13 @@ from tropel.agents.personality import (
     filter_gain,
     perceived_distance,
 )
+from tropel.agents.seeing import VIEW_ANGLE
 from tropel.agents.state import Column, Steered
 from tropel.contracts import Model, ModelDeclaration, Moment
 from tropel.errors import ModelError
 from tropel.local.dimensions import refuse_3d
 from tropel.local.dynamical.competition import fixed_point, fixed_point_of_one
-from tropel.local.dynamical.parameters import TIME_GAP, DynamicalParameters, parameters_of, rules_of
+from tropel.local.dynamical.parameters import TIME_GAP, TIME_TO_REST, DynamicalParameters, parameters_of, rules_of
 from tropel.local.dynamical.speed_laws import speed_behind_others, wanted_speed
 from tropel.local.dynamical.sums import (
     NEARNESS,
@@ -244,11 +247,15 @@ def _steer_one(i, crowd, directions, near, discs, walls, rules, pace, step, desk
     d0 = perceived_distance(rules.d0_base, crowd.courage[i])
     view = crowd.view_angle[i]
     cos_view = math.cos(0.5 * view) if view < 2.0 * math.pi else -2.0
-    gap = sum_over_agents(i, x, y, z, h, m, v0, d0, cos_view, crowd, near, rules, desk.table, scratch, math.inf)
+    brakes, coasting = rules.brakes, 0.0
+    if rules.law == TIME_TO_REST:
+        coasting = crowd.mass[i] * SLOWEST_SPEED * max(crowd.forward_speed[i], 0.0)
+        brakes = max(brakes, rules.closest + v0 * rules.time_to_contact) + coasting
+    gap = sum_over_agents(i, x, y, z, h, m, v0, d0, cos_view, brakes, crowd, near, rules, desk.table, scratch, math.inf)
     if discs.radius.size > 0:
         gap = sum_over_obstacles(i, x, y, z, h, m, v0, d0, cos_view, crowd, discs, rules, desk.table, scratch, gap)
     if dim == 2 and walls.segments.shape[0] > 0:
-        gap = sum_over_walls(i, x, y, h[0], h[1], d0, cos_view, crowd, walls, rules, scratch, gap)
+        gap = sum_over_walls(i, x, y, h[0], h[1], d0, cos_view, brakes, crowd, walls, rules, scratch, gap)
     for c in range(rules.classes):
         weights[c] = crowd.weights[i, c]
     a = rules.attraction
@@ -284,7 +291,7 @@ def _steer_one(i, crowd, directions, near, discs, walls, rules, pace, step, desk
     if rules.law == TIME_GAP:
         v = speed_behind_others(i, h[0], h[1], v0, crowd, near, walls, rules, pace.dt)
     else:
-        v = wanted_speed(v0, gap, crowd.courage[i], slope, math.sqrt(wx * wx + wy * wy + wz * wz), rules)
+        v = wanted_speed(v0, gap, crowd.courage[i], slope, math.sqrt(wx * wx + wy * wy + wz * wz), coasting, rules)
     k = filter_gain(crowd.mass[i], SLOWEST_SPEED, pace.dt)
     v = (1.0 - k) * crowd.forward_speed[i] + k * v
     for axis in range(dim):
@@ -317,16 +324,6 @@ def _steer_all(rows, crowd, directions, near, discs, walls, rules, pace, step, f
         _steer_some(rows, first, last, crowd, directions, near, discs, walls, rules, pace, step, fresh)
 
 
-_VIEW_ANGLE = Column(
-    name="view_angle",
-    default=2.0 * math.pi,
-    unit="rad",
-    low=0.0,
-    high=2.0 * math.pi,
-    about="objects outside this cone are not seen",
-)
-
-
 class Dynamical(Model):
     """Agents steered by competing attractors and repellers, with personality. Parameters: `DynamicalParameters`.
 
@@ -340,7 +337,7 @@ class Dynamical(Model):
         self._types: list[str] = []
         self._rules = rules_of(self.parameters, self._key)
         self.declares = ModelDeclaration(
-            columns=(*PERSONALITY, _VIEW_ANGLE),
+            columns=(*PERSONALITY, VIEW_ANGLE),
             memory=(
                 Column(name="forward_speed", unit="m/s", about="speed along the heading; negative when backing up"),
                 Column(name="turn_rate", vector=True, unit="rad/s", about="filtered; in 2D the first number only"),

@@ -18,8 +18,14 @@ from tropel.foundation.quantities import number
 AGENTS, OBSTACLES, WALLS = 0, 1, 2
 _TYPES = ("agents", "obstacles", "walls")
 
-CONSTANT, TIME_TO_CONTACT, DERIVATIVE, TIME_GAP = range(4)
-_LAWS = {"constant": CONSTANT, "time_to_contact": TIME_TO_CONTACT, "derivative": DERIVATIVE, "time_gap": TIME_GAP}
+CONSTANT, TIME_TO_CONTACT, TIME_TO_REST, DERIVATIVE, TIME_GAP = range(5)
+_LAWS = {
+    "constant": CONSTANT,
+    "time_to_contact": TIME_TO_CONTACT,
+    "time_to_rest": TIME_TO_REST,
+    "derivative": DERIVATIVE,
+    "time_gap": TIME_GAP,
+}
 
 
 @named_parameters
@@ -58,11 +64,14 @@ class DynamicalParameters:
     crowding: Literal["ahead", "all"] = "ahead"  #: "all" is the sum of D as printed
     c1: float = number(1.0, above=0.0, about="c1 of GAME")
     c2: float = number(2.5, above=0.0, about="c2 of GAME")
-    speed_law: Literal["constant", "time_to_contact", "derivative", "time_gap"] = "time_to_contact"
+    speed_law: Literal["constant", "time_to_contact", "time_to_rest", "derivative", "time_gap"] = "time_to_contact"
     time_to_contact: float = number(1.0, above=0.0, unit="s", about="t2c, time kept to what is in front")
     front: float = number(1.0, above=0.0, about="width of what counts as in front, relative to both bodies")
     safety: float | None = number(
         None, unit="m", about="d0vel of LAYERS eq. 10, for courage up to ½; d0_base if left out"
+    )
+    closest: float = number(
+        0.05, low=0.0, unit="m", about="free distance to what is in front that even the boldest keep (time_to_rest)"
     )
     speed_factor: float = number(1.0, low=0.0, about="factor on the result of the speed law (0.8 in GAME figure 6)")
     retreat: float = number(0.5, low=0.0, about="highest speed backwards, as a share of the desired speed")
@@ -169,7 +178,8 @@ class Rules(NamedTuple):
     time_to_contact: float
     front: float
     safety: float
-    brakes: float  #: agents do not slow down for anything farther away than this [m]
+    closest: float
+    brakes: float  #: agents that are at rest do not slow down for anything farther away than this [m]
     speed_factor: float
     retreat: float
     time_gap: float
@@ -206,7 +216,8 @@ def rules_of(parameters: DynamicalParameters, key: np.uint64, types: Sequence[st
         time_to_contact=float(p.time_to_contact),
         front=float(p.front),
         safety=safety,
-        brakes=max(safety, 0.0) if p.speed_law == "time_to_contact" else 0.0,
+        closest=float(p.closest),
+        brakes=max(safety, 0.0) if p.speed_law in ("time_to_contact", "time_to_rest") else 0.0,
         speed_factor=float(p.speed_factor),
         retreat=float(p.retreat),
         time_gap=float(p.time_gap),

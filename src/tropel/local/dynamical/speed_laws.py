@@ -1,9 +1,15 @@
-"""How fast an agent goes along its heading: the papers' three laws, and a time gap as people keep it.
+"""How fast an agent goes along its heading: the papers' three laws, one of them made safe, and a time gap.
 
     constant          v = v0
     time_to_contact   v = min(v0, (r_min - d1) / t2c)      r_min of what is in front; negative means retreat
+    time_to_rest      v = min(v0, (r_min - v tau - max(d1, closest)) / t2c)     v tau: how far its mass carries it on
     derivative        v = v0 / (1 + max(0, slope) + |phi'|)  slope = d phi' / d phi: steep or repelling parts slow down
     time_gap          v = v0 tanh(g / (v0 T))              g to people ahead with the right of way (`local/time_gap.py`)
+
+As printed, the second law lets two kinds of agents run into what they see. The speed of a heavy one follows with a
+time constant tau of up to 3 s: with r' = -v that is an oscillator, which swings past d1 as soon as 4 tau > t2c. And d1
+of a bold one is negative. The third law looks at where the agent would come to rest by itself instead of where it is:
+tau v' + v = (r - v tau - d1) / t2c has the roots -1 / tau and -1 / t2c, so that r falls to d1 and never below.
 
 The last one looks along the new heading, in 2D. People without any room push forward a little, or three of them could
 block each other in a door for ever.
@@ -19,18 +25,23 @@ from tropel._kernels.neighbours import count_runs, run_of, view_of
 from tropel._kernels.simd import trailing_zeros
 from tropel._kernels.walls import chord_blocked
 from tropel.agents.personality import safety_distance
-from tropel.local.dynamical.parameters import CONSTANT, TIME_TO_CONTACT
+from tropel.local.dynamical.parameters import CONSTANT, TIME_TO_CONTACT, TIME_TO_REST
 from tropel.local.time_gap import FREE, gap_behind, personal_time_gap, speed_at
 
 _NONE, _ONE = np.uint64(0), np.uint64(1)
 
 
 @inlined_kernel
-def wanted_speed(v0, gap, courage, slope, turn, rules):
-    """The three speed laws of GAME §2.2."""
+def wanted_speed(v0, gap, courage, slope, turn, coasting, rules):
+    """The three speed laws of GAME §2.2, and the one that stops in time.
+
+    `coasting` is how far the agent still goes if it wants to stand from now on.
+    """
     v = v0
-    if rules.law == TIME_TO_CONTACT:
+    if rules.law == TIME_TO_CONTACT or rules.law == TIME_TO_REST:
         d1 = safety_distance(rules.safety, courage, v0, rules.time_to_contact)
+        if rules.law == TIME_TO_REST:
+            d1 = max(d1, rules.closest) + coasting
         v = max(min(v0, (gap - d1) / rules.time_to_contact), -rules.retreat * v0)
     elif rules.law != CONSTANT:
         v = v0 / (1.0 + max(0.0, slope) + abs(turn))

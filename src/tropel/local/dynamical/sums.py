@@ -168,8 +168,11 @@ def _weigh(table, listed, spatial, h, m, own_speed, anticipation, d0, cut, kind,
 
 
 @inlined_kernel
-def sum_over_agents(i, x, y, z, h, m, own_speed, d0, cos_view, crowd, near, rules, table, scratch, gap):
-    """Add all others within the sense radius to the sums; returns the smallest free distance in front."""
+def sum_over_agents(i, x, y, z, h, m, own_speed, d0, cos_view, brakes, crowd, near, rules, table, scratch, gap):
+    """Add all others within the sense radius to the sums; returns the smallest free distance in front.
+
+    Those farther away than `brakes` count only if they can be met soon.
+    """
     spatial = near.position.shape[0] == 3
     sums = scratch[rules.class_of[AGENTS]]
     kind = (rules.strength[AGENTS], rules.cos_margin[AGENTS], rules.sin_margin[AGENTS])
@@ -184,7 +187,7 @@ def sum_over_agents(i, x, y, z, h, m, own_speed, d0, cos_view, crowd, near, rule
         first, last, _, _, _ = run_of(near, view, number)
         for at in range(first, last, BLOCK):
             bits = meeting_bits(near, at, last, x, y, z, own_speed * h[0], own_speed * h[1], own_speed * h[2],
-                                rules.anticipation, radius, reach * reach, horizon, rules.brakes)  # fmt: skip
+                                rules.anticipation, radius, reach * reach, horizon, brakes)  # fmt: skip
             while bits != _ZERO:
                 k = at + trailing_zeros(bits)
                 bits &= bits - _ONE
@@ -240,8 +243,11 @@ def sum_over_obstacles(i, x, y, z, h, m, own_speed, d0, cos_view, crowd, discs, 
 
 
 @inlined_kernel
-def sum_over_walls(i, x, y, hx, hy, d0, cos_view, crowd, walls, rules, scratch, gap):
-    """Add the walls within the sense radius to the sums; returns the smallest free distance in front."""
+def sum_over_walls(i, x, y, hx, hy, d0, cos_view, brakes, crowd, walls, rules, scratch, gap):
+    """Add the walls within the sense radius to the sums; returns the smallest free distance in front.
+
+    A bold agent brakes for walls that do not repel it yet, as long as they are nearer than `brakes`.
+    """
     sums = scratch[rules.class_of[WALLS]]
     d0 = d0 * rules.reach[WALLS]
     radius, sense_radius = crowd.radius[i], crowd.sense_radius[i]
@@ -252,7 +258,8 @@ def sum_over_walls(i, x, y, hx, hy, d0, cos_view, crowd, walls, rules, scratch, 
             continue
         x0, y0, x1, y1 = walls.segments[s, 0], walls.segments[s, 1], walls.segments[s, 2], walls.segments[s, 3]
         ux, uy, dpsi, free, cos_2dpsi, sin_2dpsi = wall_interval(x, y, x0, y0, x1, y1, radius, sense_radius)
-        if free > rules.cut * d0:
+        repels = free <= rules.cut * d0
+        if not repels and free > brakes:
             continue
         cos_x = min(max(hx * ux + hy * uy, -1.0), 1.0)
         # A wall is seen as soon as any part of it is.
@@ -260,15 +267,16 @@ def sum_over_walls(i, x, y, hx, hy, d0, cos_view, crowd, walls, rules, scratch, 
             cos_x, math.sin(dpsi), math.cos(dpsi), cos_view, math.sqrt(1.0 - cos_view * cos_view)
         ):
             continue
-        n = ux * hy - uy * hx
-        turn, slope, w = repeller(
-            cos_x, abs(n), dpsi, cos_2dpsi, sin_2dpsi, rules.cos_margin[WALLS], rules.sin_margin[WALLS]
-        )
-        near = fast_exp(-free / d0)
-        sums[2] += math.copysign(turn * near * rules.strength[WALLS], n)
-        sums[SLOPE] += slope * near * rules.strength[WALLS]
-        sums[NEARNESS] += near * max(w, rules.all_round)
-        sums[WINDOW] += w
+        if repels:
+            n = ux * hy - uy * hx
+            turn, slope, w = repeller(
+                cos_x, abs(n), dpsi, cos_2dpsi, sin_2dpsi, rules.cos_margin[WALLS], rules.sin_margin[WALLS]
+            )
+            near = fast_exp(-free / d0)
+            sums[2] += math.copysign(turn * near * rules.strength[WALLS], n)
+            sums[SLOPE] += slope * near * rules.strength[WALLS]
+            sums[NEARNESS] += near * max(w, rules.all_round)
+            sums[WINDOW] += w
         # Agents slow down for the wall straight ahead, not for the one they walk along.
         gap = min(gap, _ray_hits(x, y, hx, hy, x0, y0, x1, y1) - radius)
     return gap

@@ -6,8 +6,16 @@ followers without a goal of their own:
     e' = e + pull · min(max(g - gap, 0) / reach, 1) · d / |d|,    no longer than 1
 
 with d the offset to the place that it pursues (the leader, or the newest point of the leader's trail that it sees if a
-wall hides the leader, `agents/trails.py`) and g the free distance between the bodies. So followers close up, keep pace
-and stand at the distance `gap`. A flock has a rule of its own for leaders and needs no habit.
+wall hides the leader, `agents/trails.py`) and g the free distance between bodies that are so far apart. So followers
+close up, keep pace and stand at the distance `gap`.
+
+Nobody should stand in the leader's way for good: followers nearer than `gap` go where the leader wants to go, the more
+the nearer they are and the more they are ahead of it:
+
+    e'' = e' + min((gap - g) / gap, 1) · max(cos(angle between E and -d), 0) · E,    no longer than 1
+
+with E the planned direction of the leader. Without that, a successor in the midst of its group was hemmed in by
+followers that stood and waited for it. A flock has a rule of its own for leaders and needs no habit.
 """
 
 from __future__ import annotations
@@ -34,24 +42,33 @@ REACH = Quantity(
 
 
 @kernel
-def _adjust(rows, leader, on_trail, position, pursued, radius, period, pull, gap, reach, directions):
+def _adjust(rows, leader, on_trail, position, pursued, radius, period, pull, gap, reach, leads, directions):
     dim = position.shape[1]
     for n in range(rows.size):
         i = rows[n]
         j = leader[i]
-        away2 = between2 = 0.0
+        away2 = 0.0
         for axis in range(dim):
             away2 += nearest_image(pursued[i, axis] - position[i, axis], period[axis]) ** 2
-            between2 += nearest_image(position[j, axis] - position[i, axis], period[axis]) ** 2
         away = math.sqrt(away2)
         if away == 0.0:
             continue
-        # On the way to a point of the trail nobody is in the way.
-        free = math.inf if on_trail[i] else min(away, math.sqrt(between2)) - radius[i] - radius[j]
+        # On the way to a point of the trail nobody is in the way. The distance is that to the place pursued and not to
+        # the leader: that of a successor is another one at once, and whoever is beside it would stop dead.
+        free = math.inf if on_trail[i] else away - radius[i] - radius[j]
         share = pull * min(max(free - gap, 0.0) / reach, 1.0)
+        near = min((gap - free) / gap, 1.0) if free < gap else 0.0
+        ahead = 0.0
+        if near > 0.0:
+            wish2 = 0.0
+            for axis in range(dim):
+                ahead -= leads[n, axis] * nearest_image(pursued[i, axis] - position[i, axis], period[axis])
+                wish2 += leads[n, axis] ** 2
+            ahead = max(ahead, 0.0) / (away * math.sqrt(wish2)) if wish2 > 0.0 else 0.0
         length2 = 0.0
         for axis in range(dim):
             directions[i, axis] += share * nearest_image(pursued[i, axis] - position[i, axis], period[axis]) / away
+            directions[i, axis] += near * ahead * leads[n, axis]
             length2 += directions[i, axis] ** 2
         if length2 > 1.0:
             for axis in range(dim):
@@ -91,5 +108,7 @@ class FollowLeader(Habit):
         if not len(place):
             place, on_trail = np.zeros_like(state.position), np.zeros(len(state), dtype=np.bool_)
             place[rows] = state.position[led_by[rows]]
+        # Of before anybody is turned: a leader may follow another one.
+        leads = directions[led_by[rows]]
         _adjust(rows, led_by, on_trail, state.position, place, state.radius, world.period, self._pull, self._gap,
-                self._reach, directions)  # fmt: skip
+                self._reach, leads, directions)  # fmt: skip

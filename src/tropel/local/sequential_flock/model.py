@@ -235,6 +235,7 @@ class SequentialFlock(Model):
         periodic_space=True,
         moves=Moves.ITSELF,
         bodies_may_overlap=True,
+        senses=False,
     )
 
     def __init__(self, **parameters: Any) -> None:

@@ -7,6 +7,7 @@ side.
 
 from __future__ import annotations
 
+import itertools
 import math
 from dataclasses import dataclass
 from functools import cached_property
@@ -87,6 +88,25 @@ class GridField:
     def length(self) -> NDArray[np.float64] | None:
         """Length of the path to the goal [m], inf where there is none; None if values do not give it."""
         return self.value * self.metres_per_value if self.metres_per_value else None
+
+    def length_from(self, positions: NDArray[np.float64]) -> NDArray[np.float64] | None:
+        """Length of the path from each position (N, dim) [m], inf where there is none; None if values do not give it.
+
+        Who stands close to a wall, where cells are not free, goes to one of the free cells around first.
+        """
+        length = self.length
+        if length is None:
+            return None
+        length = np.where(self.reachable, length, np.inf)
+        cell, shape = self.raster.index_of(positions), np.array(self.raster.shape)
+        found = length[tuple(cell.T)]
+        lost = np.flatnonzero(~np.isfinite(found))
+        reach = math.ceil(search_reach(self.raster) / self.raster.cell) if len(lost) else 0
+        for step in itertools.product(range(-reach, reach + 1), repeat=self.raster.dim) if reach else ():
+            around = np.clip(cell[lost] + np.array(step), 0, shape - 1)
+            away = np.linalg.norm(self.raster.centre(around) - positions[lost], axis=1)
+            found[lost] = np.minimum(found[lost], length[tuple(around.T)] + away)
+        return found
 
     @cached_property
     def arrays(self) -> FieldArrays:

@@ -8,20 +8,23 @@ store them. Close to the goal, and where it is in clear sight, agents go straigh
 
 from __future__ import annotations
 
+import copy
 import hashlib
 from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tropel.agents.arriving import at_goal
-from tropel.agents.goals import goal_number
+from tropel.agents.goals import Aim, goal_number
 from tropel.agents.state import CHOSEN_EXIT, NEAREST_EXIT, NO_GOAL, POINT, AgentState, Floats
 from tropel.agents.towards_goal import towards_goal
-from tropel.contracts import Guidance, Moment, Planner, Rows
+from tropel.contracts import Belief, Guidance, Moment, Planner, Rows
+from tropel.contracts.beliefs import AS_IT_IS
+from tropel.contracts.distances import OfferedDistance
 from tropel.contracts.offers import OfferedField
 from tropel.errors import GeometryError, ParameterError
 from tropel.foundation.arguments import LARGEST_LENGTH, Length, checked_arguments
@@ -81,6 +84,8 @@ class FieldPlanner(Planner):
         self._drawn: tuple[bytes, ...] = ()
         self._bare: tuple[World, tuple[bytes, ...], Raster] | None = None  #: a raster without hazards, and of what
         self._kept_up_with: tuple[Any, ...] = ()
+        self._by_belief: dict[bytes, FieldPlanner] = {}  #: planners of worlds that are not as agents believe
+        self._is_believed = False
 
     # Methods of a kind of field ---------------------------------------------------------------------------------
 
@@ -118,21 +123,49 @@ class FieldPlanner(Planner):
 
     def prepare(self, moment: Moment) -> None:
         """Rasterise the world and solve the field of every goal that agents have."""
-        world = self._world = moment.world
-        self._plans = {}
-        self._choices = set()
-        self._kept_up_with = ()
-        self._drawn = self.what_is_drawn(world)
-        self._raster = self.draw(world)
-        if not self._raster.free.any():
-            raise GeometryError(f"{type(self).__name__}: {room_for_error(self._raster)}")
+        self._begin(moment.world)
         goals = np.unique(moment.state.goal).tolist()
         self._add_plans(goals)
         if NEAREST_EXIT in goals:
             self._add_choices(self._exits_to_choose())
 
+    def _begin(self, world: World) -> None:
+        """Rasterise the world; there are no plans yet."""
+        self._world = world
+        self._plans = {}
+        self._choices = set()
+        self._by_belief = {}
+        self._kept_up_with = ()
+        self._drawn = self.what_is_drawn(world)
+        self._raster = self.draw(world)
+        if not self._raster.free.any():
+            raise GeometryError(f"{type(self).__name__}: {room_for_error(self._raster)}")
+
     def direct(self, moment: Moment, out: Guidance) -> None:
         """Write a unit vector (or zero) for each member."""
+        if moment.beliefs is None:
+            self._direct(moment, out)
+            return
+        parts = moment.beliefs.by_world(moment.members)
+        current = {part.key for part in parts}
+        for key in [key for key in self._by_belief if key not in current][: max(len(self._by_belief) - 32, 0)]:
+            del self._by_belief[key]
+        for part in parts:
+            own = replace(moment, members=part.rows, world=part.world, beliefs=None)
+            (self if part.key == AS_IT_IS else self._believer(part))._direct(own, out)
+
+    def _believer(self, belief: Belief) -> FieldPlanner:
+        """A planner like this one for the world as some believe it to be."""
+        known = self._by_belief.get(belief.key)
+        if known is None or known._world is not belief.world:
+            known = copy.copy(self)
+            known._is_believed = True
+            known._exit_choice, known._bare = ExitChoice(), None
+            known._begin(belief.world)
+            self._by_belief[belief.key] = known
+        return known
+
+    def _direct(self, moment: Moment, out: Guidance) -> None:
         state, members, world = moment.state, moment.members, self._known()[0]
         self._keep_up()
         present = goals_among(state.goal, members, world)
@@ -224,7 +257,16 @@ class FieldPlanner(Planner):
         return tuple(self._name(goal) for goal in self._shown())
 
     def offers(self) -> tuple[object, ...]:
-        return (OfferedField(planner=self, goals=self.goals, field=self.field, draw=self.draw),)
+        field = OfferedField(planner=self, goals=self.goals, field=self.field, draw=self.draw)
+        return field, OfferedDistance(length=self.length_to)
+
+    def length_to(self, aim: Aim, positions: Floats, radius: float) -> Floats | None:
+        """The lengths of paths to a place [m]; None for points, to which nobody follows a field."""
+        if aim.number <= NO_GOAL:
+            return None
+        self._keep_up()
+        self._add_plans([aim.number])
+        return self._plans[aim.number].field.length_from(positions)
 
     def unreachable(self) -> dict[str, Unreachable]:
         """For each goal with a field, the places from which no path leads to it."""
@@ -274,7 +316,8 @@ class FieldPlanner(Planner):
         world, raster = self._known()
         self._require_memory(len(new), raster)
         numbers = [numbers_of(goal, world) for goal in new]
-        cells = [goal_cells(each, world, raster, strict=True) for each in numbers]
+        # A place that somebody believes to be walled in is no error.
+        cells = [goal_cells(each, world, raster, strict=not self._is_believed) for each in numbers]
         fields = self._solved(raster, cells)
         for goal, each, field in zip(new, numbers, fields, strict=True):
             self._plans[goal] = self._plan(each, spec_of(each, world), field)

@@ -21,21 +21,22 @@ from numpy.typing import NDArray
 
 from tropel._kernels.philox import random_key
 from tropel.agents.state import Floats
-from tropel.contracts import Moment, Rows
-from tropel.planning.roadmap.chart import Chart, Path, near_any
+from tropel.contracts import Moment
+from tropel.planning.roadmap.chart import Chart, Path
 from tropel.planning.roadmap.graph import FOUND, RUNNING
-from tropel.planning.roadmap.moving import Seen, Span, edges_swept, find_repair, see, sweepers_of, watch_paths
+from tropel.planning.roadmap.moving import Seen, Span, edges_swept, find_repair, see, sweepers_of
 from tropel.planning.roadmap.parameters import AdaptiveRoadmapParameters
 from tropel.planning.roadmap.planner import RoadmapPlanner
 from tropel.planning.roadmap.rejoining import Rejoining, Repair, begin_rejoining, go_on_rejoining
 from tropel.planning.roadmap.shortening import Going
-from tropel.planning.roadmap.space import Moving
+from tropel.planning.roadmap.space import NO_CLOSER, Moving, MovingDiscs
+from tropel.planning.roadmap.sweeps import near_any
 from tropel.planning.roadmap.travellers import NO_NUMBERS, Traveller
 
 #: What moves may be early or late by this much [s] when a path is tested, and when one is made.
 _SLACK, _WIDER = 0.1, 0.3
-#: Without prediction, a path that is made keeps clear of where something that moves may be after this time [s].
-_UNPREDICTED = 0.02
+#: Without prediction, a path that is made keeps clear of where something that moves goes within this time [s].
+_UNPREDICTED = 0.2
 #: A path that is blocked within this time is not walked on [s].
 _TOO_NEAR = 0.6
 #: Marks are looked at again after this time [s].
@@ -64,6 +65,7 @@ class AdaptiveRoadmap(RoadmapPlanner):
 
     parameters: AdaptiveRoadmapParameters
     hold = Span(0.0, _TOO_NEAR, _SLACK)
+    slack = _SLACK
 
     def __init__(self, **parameters: Any) -> None:
         super().__init__(self.read_parameters(parameters))
@@ -71,9 +73,14 @@ class AdaptiveRoadmap(RoadmapPlanner):
     def read_parameters(self, given: dict[str, Any]) -> AdaptiveRoadmapParameters:
         return AdaptiveRoadmapParameters(**given)
 
+    @property
+    def horizon(self) -> float:
+        return self.parameters.horizon
+
     def _begin(self, dim: int, seed: int) -> None:
         super()._begin(dim, seed)
-        self._seen: dict[float, tuple[tuple[int, int], Seen]] = {}
+        self._key = random_key(seed, "rejoining")
+        self._seen: dict[float, tuple[MovingDiscs, Seen]] = {}
 
     def patience_of(self, chance: Floats) -> Floats:
         # Two that block each other must not lose their patience at the same time.
@@ -86,36 +93,13 @@ class AdaptiveRoadmap(RoadmapPlanner):
     # In each step -----------------------------------------------------------------------------------------------
 
     def _seen_by(self, radius: float) -> Seen:
-        space = self.space_of(radius)
-        known, now = self._seen.get(radius), space.moving_version()
-        if known is None or known[0] != now:
-            known = (now, see(space.moving(), predict=self.parameters.predict, wider=_UNPREDICTED))
-            self._seen[radius] = known
+        discs, known = self.space_of(radius).moving(), self._seen.get(radius)
+        if known is None or known[0] is not discs:
+            known = self._seen[radius] = (discs, see(discs, predict=self.parameters.predict, ahead=_UNPREDICTED))
         return known[1]
 
     def seen(self, radius: float) -> Moving:
         return self._seen_by(radius).tested
-
-    def _work(self, moment: Moment, parties: list[tuple[float, Rows, Rows]]) -> None:
-        travellers = self._travellers
-        travellers.used[:] = 0
-        for radius, rows, slots in parties:
-            if self._watch(moment, radius, rows, slots):
-                called = np.flatnonzero(travellers.calls[slots])
-                for k in called[np.argsort(slots[called])].tolist():
-                    self.attend(moment, int(rows[k]), int(slots[k]))
-                    travellers.note(int(slots[k]))
-
-    def _watch(self, moment: Moment, radius: float, rows: Rows, slots: Rows) -> int:
-        """Find the first blocked leg of each path, and whoever has something to do; returns how many."""
-        state, travellers = moment.state, self._travellers
-        called, tests = watch_paths(
-            rows, slots, state.position, state.desired_speed, radius, _SLACK, travellers.way, travellers.count,
-            travellers.index, travellers.weight, travellers.allowed, travellers.due, moment.step, self.seen(radius),
-            self.parameters.horizon, travellers.leg, travellers.when, travellers.calls,
-        )  # fmt: skip
-        self.spent["path tests"] += tests
-        return int(called)
 
     def attend(self, moment: Moment, row: int, slot: int) -> None:
         travellers, step = self._travellers, moment.step
@@ -152,17 +136,19 @@ class AdaptiveRoadmap(RoadmapPlanner):
         return edges_swept(edges, graph.edges, graph.nodes, person.radius, Span(0.0, until, _SLACK),
                            self.seen(person.radius))  # fmt: skip
 
-    def _mark(self, person: Traveller, until: float) -> None:
+    def _mark(self, moment: Moment, person: Traveller, until: float) -> None:
         """Mark the edges that the path was found through and that something is on within a span of time [s]."""
         assert person.path is not None
         edges = self.chart_of(person).graph.edges_along(person.path.nodes)
-        found = edges[self._swept(person, edges, until)]
+        found = edges[self._swept(person, edges, until)] if len(edges) else edges
         if len(found):
-            person.marked = np.unique(np.concatenate([person.marked, found]))
+            if not len(person.marked):
+                person.review = moment.step + math.ceil(_REVIEW / moment.dt)
+            person.marked = np.union1d(person.marked, found)
 
     def _lift_marks(self, moment: Moment, person: Traveller) -> None:
         """Lift the marks of edges that nothing is on any more."""
-        if len(person.marked):
+        if len(person.marked) and person.review <= moment.step:
             person.review = moment.step + math.ceil(_REVIEW / moment.dt)
             still = self._swept(person, person.marked, 0.5 * self.parameters.horizon)
             if not still.all():
@@ -184,17 +170,16 @@ class AdaptiveRoadmap(RoadmapPlanner):
     def _begin_rejoining(self, moment: Moment, row: int, slot: int) -> None:
         """Begin an RRT from the point before the blocked leg to the first point behind it that is not occupied."""
         travellers, state = self._travellers, moment.state
-        person, way = travellers.people[slot], travellers.way[slot]
-        index, leg = int(travellers.index[slot]), int(travellers.leg[slot])
-        here = state.position[row]
-        speed = max(float(state.desired_speed[row]), 1e-9)
-        to, since, until = find_repair(here[0], here[1], float(here[2]) if self.dim == 3 else 0.0, speed, person.radius,
-                                       _WIDER, way, int(travellers.count[slot]), index, leg,
-                                       self._seen_by(person.radius).avoided, self.parameters.horizon)  # fmt: skip
-        self._mark(person, until)
-        ends = np.stack([here if leg == index else way[leg - 1], way[to]])
-        solid = self.solid_of(person.radius, self.shut_for(person))
-        room = self.space_of(person.radius).room_at(ends, solid)
+        person = travellers.people[slot]
+        leg, here, ends, room = int(travellers.leg[slot]), state.position[row], np.empty((2, self.dim)), np.empty(2)
+        to, since, until = find_repair(
+            here[0], here[1], here[2] if self.dim == 3 else 0.0, max(float(state.desired_speed[row]), 1e-9),
+            person.radius, _WIDER, travellers.way[slot], travellers.count[slot], travellers.index[slot], leg,
+            self._seen_by(person.radius).avoided, self.horizon, *self.solid_of(person.radius, self.shut_for(person)),
+            ends, room,
+        )  # fmt: skip
+        room[room < person.radius] *= NO_CLOSER
+        self._mark(moment, person, until)
         person.rejoining = begin_rejoining(ends, room, radius=person.radius, number=moment.step, leg=leg, to=to,
                                            since=since)  # fmt: skip
         self.spent["rejoinings"] += 1
@@ -210,11 +195,10 @@ class AdaptiveRoadmap(RoadmapPlanner):
         going = Going(
             radius=person.radius, first=rejoining.first, last=rejoining.last,
             speed=max(float(moment.state.desired_speed[row]), 1e-9), slack=_WIDER,
-            passed=(moment.step - rejoining.number) * moment.dt, horizon=self.parameters.horizon,
+            passed=(moment.step - rejoining.number) * moment.dt, horizon=self.horizon,
         )  # fmt: skip
         repair = Repair(going, solid, self._seen_by(person.radius).avoided)
-        key = random_key(moment.seed, "rejoining")
-        status, tests = go_on_rejoining(rejoining, repair, key=key, agent=person.id, most=budget)
+        status, tests = go_on_rejoining(rejoining, repair, key=self._key, agent=person.id, most=budget)
         self.spent["rejoin tests"] += tests
         if status == FOUND:
             self._splice(slot)
@@ -239,21 +223,15 @@ class AdaptiveRoadmap(RoadmapPlanner):
         travellers.give(slot, made, reach=float(travellers.reach[slot]), index=index)
 
     def _ask_around(self, moment: Moment, slot: int) -> None:
-        """The ends could not be joined: keep clear of what is between them, and ask for another path.
-
-        Nodes are added around the place, of which the roadmap has too few.
-        """
+        """The ends could not be joined: keep clear of what is between them, and ask for another path."""
         person = self._travellers.people[slot]
-        rejoining, chart = person.rejoining, self.chart_of(person)
+        rejoining = person.rejoining
         assert rejoining is not None
-        ends = rejoining.trees.place[:2]
         self._keep_clear(moment, person, rejoining)
         person.rejoining = None
         person.ask(moment.step + math.ceil(_TRY_AGAIN / moment.dt) * (person.failures > 0))
         person.around = True
         person.failures += 1
-        within = max(float(np.linalg.norm(ends[1] - ends[0])), 6.0 * person.radius)
-        self._add_nodes(chart, _ADDED, around=ends.mean(axis=0), within=within)
 
     def _add_nodes(self, chart: Chart, count: int, *, around: Floats | None = None, within: float = 0.0) -> bool:
         """Begin to add nodes to a chart, unless it has many already; returns whether they are being added."""
@@ -269,8 +247,9 @@ class AdaptiveRoadmap(RoadmapPlanner):
         moving, since = self.seen(person.radius), float(rejoining.trees.time[0])
         span = Span(since, since + 0.5 * self.parameters.horizon, _SLACK)
         rows = sweepers_of(begin, end, person.radius, span, moving)
-        places = moving.position[rows] + span.time * moving.velocity[rows]
-        wide = moving.radius[rows] + _SLACK * np.linalg.norm(moving.velocity[rows], axis=1) + person.radius
+        which = moving.rows[rows]
+        places = moving.position[which] + moving.predicted * span.time * moving.velocity[which]
+        wide = moving.radius[which] + _SLACK * moving.speeds(rows) + person.radius
         until = np.full(len(rows), moment.step + math.ceil(_IN_THE_WAY / moment.dt))
         person.jams = np.vstack([person.jams, np.column_stack([places, wide, until])])
 
@@ -299,7 +278,7 @@ class AdaptiveRoadmap(RoadmapPlanner):
         if leg < 0:
             return True
         moving, span = self.seen(radius), Span(0.0, float(travellers.when[slot]) + _WAIT, _SLACK)
-        return bool((moving.speed[sweepers_of(points[leg], points[leg + 1], radius, span, moving)] > 0.0).all())
+        return bool((moving.speeds(sweepers_of(points[leg], points[leg + 1], radius, span, moving)) > 0.0).all())
 
     def no_path(self, moment: Moment, slot: int, chart: Chart) -> None:
         """Add nodes to the roadmap, which may lack a way around; after some of that, keep the old path if there is one.
@@ -308,13 +287,20 @@ class AdaptiveRoadmap(RoadmapPlanner):
         """
         person = self._travellers.people[slot]
         person.retry = moment.step + math.ceil(_TRY_AGAIN / moment.dt) * min(person.failures, 10)
-        count = max(chart.built // 4, _ADDED)
-        if len(person.jams) and person.failures <= _MORE_NODES and self._add_nodes(chart, count):
+        if len(person.jams) and person.failures <= _MORE_NODES and self._add_around_jams(slot, chart):
             person.retry = moment.step
         elif len(person.jams):
             person.jams, person.retry = person.jams[:0], moment.step  # there is no way around them
         elif person.path is not None:
             person.asks = False
+
+    def _add_around_jams(self, slot: int, chart: Chart) -> bool:
+        """Add nodes where the roadmap seems to have too few: around what blocks the path, or else everywhere."""
+        person = self._travellers.people[slot]
+        if self._travellers.leg[slot] < 0 or person.failures > 2:
+            return self._add_nodes(chart, max(chart.built // 4, _ADDED))
+        *place, wide, _ = person.jams[-1].tolist()
+        return self._add_nodes(chart, _ADDED, around=np.array(place), within=wide + 6.0 * person.radius)
 
     # Traps ------------------------------------------------------------------------------------------------------
 

@@ -20,7 +20,7 @@ from tropel.planning.roadmap.graph import FOUND, RUNNING, Graph, Search, begin_s
 from tropel.planning.roadmap.places import GoalPlace
 from tropel.planning.roadmap.shortening import Going, Shortening
 from tropel.planning.roadmap.space import FreeSpace, no_motion
-from tropel.planning.roadmap.sweeps import Solid, sweeps_blocked_each
+from tropel.planning.roadmap.sweeps import Solid, near_any, sweeps_blocked_each
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -57,18 +57,6 @@ class Path:
     def length(self) -> float:
         """[m]"""
         return float(np.linalg.norm(np.diff(self.points, axis=0), axis=1).sum())
-
-
-def near_any(begin: Floats, end: Floats, jams: Floats) -> NDArray[np.bool_]:
-    """Which segments (E, dim) come nearer to a place than its radius; `jams` has a row of place and radius for each."""
-    near = np.zeros(len(begin), dtype=np.bool_)
-    along = end - begin
-    for jam in jams:
-        place, radius = jam[: begin.shape[1]], jam[begin.shape[1]]
-        share = ((place - begin) * along).sum(axis=1) / np.maximum((along**2).sum(axis=1), 1e-300)
-        nearest = begin + np.clip(share, 0.0, 1.0)[:, None] * along
-        near |= np.linalg.norm(nearest - place, axis=1) < radius
-    return near
 
 
 def _leavable(jams: Floats, point: Floats) -> Floats:
@@ -275,6 +263,19 @@ class Chart:
         if isinstance(begun, Path):
             return begun
         return self.found(begun, solid) if self.go_on(begun, solid, UNLIMITED)[0] == FOUND else None
+
+    def straight_path(self, start: Floats, place: GoalPlace, solid: Solid) -> Path | None:
+        """The straight path to a place; None if something is in between."""
+        return self._straight(start, place, solid)[0]
+
+    def links_from(self, point: Floats, solid: Solid) -> tuple[Ints, Floats]:
+        """The nodes that a body at a point can be joined to, and how far they are [m]."""
+        room = min(self.space.radius, float(self.space.clearance(point[None], solid)[0]))
+        return self._links(point, room, solid, np.empty((0, self.space.dim + 2)))[:2]
+
+    def links_to(self, point: Floats, solid: Solid) -> tuple[Ints, Floats]:
+        """The same for a place of a goal."""
+        return self._links_of_goal(point, solid)[:2]
 
     def _straight(self, start: Floats, place: GoalPlace, solid: Solid) -> tuple[Path | None, int]:
         room = min(self.space.radius, float(self.space.clearance(start[None], solid)[0]))

@@ -2,8 +2,8 @@
 
 A traveller is on a leg of its path over a span of time. An obstacle is where its velocity takes it at each moment of
 that span, up to a horizon; in the frame of the obstacle the traveller then goes along another segment, so the closest
-approach has a closed form. Without prediction, obstacles count where they are now, as in the thesis: `Seen` then has
-them without velocity, and a path that is made keeps farther away from them than one that is only tested.
+approach has a closed form. Without prediction, obstacles count where they are now, as in the thesis. A path that is
+made also keeps clear of where they go next: otherwise what crosses it would block it again in the very next step.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from tropel._kernels.compile import kernel, parallel_kernel
 from tropel.planning.roadmap.space import Moving, MovingDiscs
-from tropel.planning.roadmap.sweeps import gap_to_point2, height_of
+from tropel.planning.roadmap.sweeps import free_radius, gap_to_point2, height_of
 
 Floats = NDArray[np.float64]
 
@@ -29,26 +29,28 @@ class Seen(NamedTuple):
     avoided: Moving  #: when paths are made
 
 
+def see(discs: MovingDiscs, *, predict: bool, ahead: float) -> Seen:
+    """What moves, with prediction or without; then paths that are made keep clear of where it goes in `ahead` [s]."""
+    return Seen(Moving(*discs, float(predict), 0.0), Moving(*discs, float(predict), 0.0 if predict else float(ahead)))
+
+
 @kernel
-def _see(rows, position, velocity, radius, predict, wider, tested, avoided):
-    for k in range(rows.size):
-        speed2 = 0.0
-        for axis in range(position.shape[1]):
-            tested.position[k, axis] = position[rows[k], axis]
-            tested.velocity[k, axis] = velocity[rows[k], axis] if predict else 0.0
-            speed2 += velocity[rows[k], axis] ** 2
-        tested.radius[k] = radius[rows[k]]
-        tested.speed[k] = math.sqrt(speed2) if predict else 0.0
-        avoided.radius[k] = radius[rows[k]] + (0.0 if predict else wider * math.sqrt(speed2))
+def _reach_of(moving, i, slack):
+    """The radius of something that moves, which may be early or late by `slack` seconds."""
+    if moving.predicted == 0.0 or slack == 0.0:
+        return moving.radius[i]
+    speed2 = 0.0
+    for axis in range(moving.velocity.shape[1]):
+        speed2 += moving.velocity[i, axis] ** 2
+    return moving.radius[i] + slack * math.sqrt(speed2)
 
 
-def see(discs: MovingDiscs, *, predict: bool, wider: float) -> Seen:
-    """What moves, with prediction or without; then paths that are made keep clear of `wider` seconds of motion more."""
-    count, dim = len(discs.rows), discs.position.shape[1]
-    tested = Moving(np.empty((count, dim)), np.empty((count, dim)), np.empty(count), np.empty(count))
-    avoided = tested._replace(radius=np.empty(count))
-    _see(*discs, predict, float(wider), tested, avoided)
-    return Seen(tested, avoided)
+@kernel
+def _at(moving, i, time):
+    """Where something that moves will be at a time."""
+    x = moving.position[i, 0] + time * moving.velocity[i, 0]
+    y = moving.position[i, 1] + time * moving.velocity[i, 1]
+    return x, y, height_of(moving.position, i) + time * height_of(moving.velocity, i)
 
 
 @kernel
@@ -84,17 +86,17 @@ class Span(NamedTuple):
 @kernel
 def _sweeps_near(ax, ay, az, bx, by, bz, radius, span, moving, m):
     """Whether something that moves comes nearer to the segment a–b than `radius` in a span of time."""
-    px, py, pz = moving.position[m, 0], moving.position[m, 1], height_of(moving.position, m)
-    vx, vy, vz = moving.velocity[m, 0], moving.velocity[m, 1], height_of(moving.velocity, m)
-    apart = radius + moving.radius[m] + span.slack * moving.speed[m]
-    return gap_between2(ax, ay, az, bx, by, bz, px + span.since * vx, py + span.since * vy, pz + span.since * vz,
-                        px + span.time * vx, py + span.time * vy, pz + span.time * vz) < apart * apart  # fmt: skip
+    i = moving.rows[m]
+    px, py, pz = _at(moving, i, span.since * moving.predicted)
+    qx, qy, qz = _at(moving, i, span.time * moving.predicted + moving.ahead)
+    apart = radius + _reach_of(moving, i, span.slack)
+    return gap_between2(ax, ay, az, bx, by, bz, px, py, pz, qx, qy, qz) < apart * apart
 
 
 @kernel
 def segment_swept(ax, ay, az, bx, by, bz, radius, span, moving):
     """Whether anything that moves comes nearer to the segment a–b than `radius` in a span of time."""
-    for m in range(moving.radius.size):  # noqa: SIM110
+    for m in range(moving.rows.size):  # noqa: SIM110
         if _sweeps_near(ax, ay, az, bx, by, bz, radius, span, moving, m):
             return True
     return False
@@ -122,13 +124,13 @@ def edges_swept(
 
 @kernel
 def _find_sweepers(ax, ay, az, bx, by, bz, radius, span, moving, out):
-    for m in range(moving.radius.size):
+    for m in range(moving.rows.size):
         out[m] = _sweeps_near(ax, ay, az, bx, by, bz, radius, span, moving, m)
 
 
 def sweepers_of(begin: Floats, end: Floats, radius: float, span: Span, moving: Moving) -> NDArray[np.int64]:
     """Which of the things that move come too near to a segment in a span of time."""
-    out = np.empty(len(moving.radius), dtype=np.bool_)
+    out = np.empty(len(moving.rows), dtype=np.bool_)
     ends = (*begin.tolist(), 0.0)[:3] + (*end.tolist(), 0.0)[:3]
     _find_sweepers(*ends, float(radius), span, moving, out)
     return np.flatnonzero(out)
@@ -138,16 +140,22 @@ def sweepers_of(begin: Floats, end: Floats, radius: float, span: Span, moving: M
 def leg_blocked(ax, ay, az, bx, by, bz, t0, t1, radius, slack, moving):
     """When a traveller that goes from a to b between t0 and t1 is blocked; infinite if it is not."""
     first = math.inf
-    for m in range(moving.radius.size):
-        px, py, pz = moving.position[m, 0], moving.position[m, 1], height_of(moving.position, m)
-        vx, vy, vz = moving.velocity[m, 0], moving.velocity[m, 1], height_of(moving.velocity, m)
-        apart = radius + moving.radius[m] + slack * moving.speed[m]
-        # In the frame of the obstacle.
-        sx, sy, sz = ax - px - t0 * vx, ay - py - t0 * vy, az - pz - t0 * vz
-        ex, ey, ez = bx - px - t1 * vx, by - py - t1 * vy, bz - pz - t1 * vz
+    for m in range(moving.rows.size):
+        i = moving.rows[m]
+        apart = radius + _reach_of(moving, i, slack)
+        px, py, pz = _at(moving, i, t0 * moving.predicted)
+        qx, qy, qz = _at(moving, i, t1 * moving.predicted + moving.ahead)
         if t0 == 0.0:
             # Whoever is too near already is blocked only by coming nearer.
-            apart = min(apart, 0.999 * math.sqrt(sx * sx + sy * sy + sz * sz))
+            rx, ry, rz = (qx, qy, qz) if moving.ahead > 0.0 else (px, py, pz)
+            apart = min(apart, 0.999 * math.sqrt(gap_to_point2(px, py, pz, rx, ry, rz, ax, ay, az)))
+        if moving.ahead > 0.0:
+            if gap_between2(ax, ay, az, bx, by, bz, px, py, pz, qx, qy, qz) < apart * apart:
+                return t0
+            continue
+        # In the frame of the obstacle.
+        sx, sy, sz = ax - px, ay - py, az - pz
+        ex, ey, ez = bx - qx, by - qy, bz - qz
         if gap_to_point2(sx, sy, sz, ex, ey, ez, 0.0, 0.0, 0.0) < apart * apart:
             first = min(first, _time_of_contact(sx, sy, sz, ex, ey, ez, apart, t0, t1))
     return first
@@ -172,6 +180,8 @@ def _first_blocked(x, y, z, speed, radius, slack, points, count, index, moving, 
     time = 0.0
     ax, ay, az = x, y, z
     tests = 0
+    if moving.rows.size == 0:
+        return -1, math.inf, tests
     for k in range(index, count):
         bx, by, bz = points[k, 0], points[k, 1], height_of(points, k)
         took = math.sqrt((bx - ax) ** 2 + (by - ay) ** 2 + (bz - az) ** 2) / speed
@@ -190,42 +200,59 @@ def _first_blocked(x, y, z, speed, radius, slack, points, count, index, moving, 
 
 
 @kernel
-def find_repair(x, y, z, speed, radius, slack, points, count, index, leg, moving, horizon):
+def find_repair(x, y, z, speed, radius, slack, points, count, index, leg, moving, horizon, walls, discs, sides, ends,
+                room):  # fmt: skip
     """Where the repair of a blocked leg ends: at the first point behind it that nothing is at when the traveller comes.
 
-    Returns its number, and when the traveller is at the beginning and at the end of the leg [s from now].
+    Writes where the repair begins and ends, and the radius up to `radius` with which a body can be there. Returns the
+    number of the point where it ends, and when the traveller is at the beginning and at the end of the leg [s from
+    now].
     """
     time = since = until = 0.0
+    to = count - 1
     ax, ay, az = x, y, z
     for k in range(index, count):
         bx, by, bz = points[k, 0], points[k, 1], height_of(points, k)
         end = time + math.sqrt((bx - ax) ** 2 + (by - ay) ** 2 + (bz - az) ** 2) / speed
         if k == leg:
             since, until = min(time, horizon), min(end, time + horizon)
+            ends[0, 0], ends[0, 1] = ax, ay
+            if ends.shape[1] == 3:
+                ends[0, 2] = az
         if k >= leg:
             span = Span(min(time, horizon), min(end, time + horizon), slack)
             if k == count - 1 or not segment_swept(bx, by, bz, bx, by, bz, radius, span, moving):
-                return k, since, until
+                to = k
+                break
         ax, ay, az, time = bx, by, bz, end
-    return count - 1, since, until
+    for axis in range(ends.shape[1]):
+        ends[1, axis] = points[to, axis]
+    for k in range(2):
+        room[k] = free_radius(ends[k, 0], ends[k, 1], height_of(ends, k), radius, walls, discs, sides)
+    return to, since, until
+
+
+@kernel
+def watch_path(i, t, position, speed, radius, slack, known, step, moving, horizon):
+    """Write the first blocked leg of a path, when it is blocked [s from now], and whether its traveller has something
+    to do: its path is blocked, its subgoal has taken too long, or it is due. Returns how many legs were tested."""
+    known.leg[t], known.when[t], tests = _first_blocked(
+        position[i, 0], position[i, 1], height_of(position, i), max(speed[i], 1e-9), radius, slack, known.way[t],
+        known.count[t], known.index[t], moving, horizon,
+    )  # fmt: skip
+    late = known.allowed[t] > 0.0 and known.weight[t] > known.allowed[t] and known.count[t] > 0
+    known.calls[t] = known.leg[t] >= 0 or late or known.due[t] <= step
+    return tests
 
 
 @parallel_kernel
-def watch_paths(rows, slots, position, speed, radius, slack, way, count, index, weight, allowed, due, step, moving,
-                horizon, leg, when, calls):  # fmt: skip
-    """Write for each of `slots` the first blocked leg of its path, when it is blocked [s from now], and whether its
-    traveller has something to do: its path is blocked, its subgoal has taken too long, or it is due.
+def watch_paths(rows, slots, position, speed, radius, slack, known, step, moving, horizon):
+    """Do so for the paths of many, which are rows of `known` (`Slots`).
 
     Returns how many have something to do, and how many legs were tested.
     """
     called, tests = 0, 0
     for k in numba.prange(rows.size):
-        i, t = rows[k], slots[k]
-        leg[t], when[t], more = _first_blocked(position[i, 0], position[i, 1], height_of(position, i),
-                                               max(speed[i], 1e-9), radius, slack, way[t], count[t], index[t],
-                                               moving, horizon)  # fmt: skip
-        late = allowed[t] > 0.0 and weight[t] > allowed[t] and count[t] > 0
-        calls[t] = leg[t] >= 0 or late or due[t] <= step
-        called += calls[t]
-        tests += more
+        tests += watch_path(rows[k], slots[k], position, speed, radius, slack, known, step, moving, horizon)
+        called += known.calls[slots[k]]
     return called, tests

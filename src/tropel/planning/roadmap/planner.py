@@ -2,7 +2,7 @@
 
 Work is counted in units, one for each segment tested, node expanded or dart thrown. A traveller has a budget of units
 per step, the same on every machine; what is left goes on in the next step. Before the first step there is no budget.
-In most steps nobody has anything to plan: then two or three kernels do everything.
+In most steps nobody has anything to plan: then one kernel does everything.
 """
 
 from __future__ import annotations
@@ -15,7 +15,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tropel._kernels.compile import SMALL_RUN
 from tropel._kernels.philox import random_key, uniforms
+from tropel.agents.goals import Aim
 from tropel.agents.state import AgentState, Floats
 from tropel.contracts import Guidance, Moment, Rows
 from tropel.contracts.offers import RoadmapPath
@@ -23,10 +25,11 @@ from tropel.errors import CheckpointError, PathError
 from tropel.foundation.arguments import LARGEST_LENGTH
 from tropel.planning.roadmap.chart import LEAST_BUDGET, UNLIMITED, Chart, Path
 from tropel.planning.roadmap.chart_keeper import ChartKeeper
-from tropel.planning.roadmap.following import LOST, find_led, follow_paths
+from tropel.planning.roadmap.distance import lengths_to
+from tropel.planning.roadmap.following import CALLED, LOST, NEWS, find_led, follow_paths, walk_on
 from tropel.planning.roadmap.goals import GoalBook
 from tropel.planning.roadmap.graph import FOUND, RUNNING
-from tropel.planning.roadmap.moving import Span
+from tropel.planning.roadmap.moving import Span, watch_paths
 from tropel.planning.roadmap.parameters import RoadmapParameters
 from tropel.planning.roadmap.places import GoalPlace
 from tropel.planning.roadmap.shown import edges_of, nodes_of, offered_roadmaps, paths_of
@@ -47,6 +50,8 @@ class RoadmapPlanner(ChartKeeper):
 
     #: When a path that is about to be blocked is not walked on.
     hold = Span(0.0, 0.0, 0.0)
+    #: What moves may be early or late by this much when a path is tested [s].
+    slack = 0.0
 
     def __init__(self, parameters: RoadmapParameters) -> None:
         self.parameters = parameters
@@ -58,6 +63,7 @@ class RoadmapPlanner(ChartKeeper):
         self._travellers = Travellers(dim)
         self._goals = GoalBook()
         self._shut: NDArray[np.bool_] = np.empty(0, dtype=np.bool_)
+        self._believed: NDArray[np.bool_] | None = None  #: doors that each slot believes shut, if knowledge is limited
         self._blocking = b""  #: of all walls and doors when doors were last looked at
         self._version = -1  #: of the state when agents that are gone were last looked for
         self._alike = False  #: whether all travellers keep the same radius free
@@ -82,13 +88,21 @@ class RoadmapPlanner(ChartKeeper):
         self.spent.clear()
         self._world = moment.world
         self._shut = self._doors_shut()
+        self._believed = None
         rows, slots = self._led(moment)
         for row, slot in zip(rows.tolist(), slots.tolist(), strict=True):
             self._plan_first(moment, row, slot)
 
+    @property
+    def horizon(self) -> float:
+        """Paths are tested as far as they are walked in this time [s]."""
+        return 0.0
+
     def direct(self, moment: Moment, out: Guidance) -> None:
         """Write a unit vector towards the next point of each member's path."""
         self._world = moment.world
+        if self._walks_on(moment, out.directions):
+            return
         rows, slots = self._led(moment)
         if len(rows) < len(moment.members):
             out.directions[moment.members] = 0.0
@@ -96,15 +110,49 @@ class RoadmapPlanner(ChartKeeper):
             parties = self._parties(rows, slots)
             self._work(moment, parties)
             for radius, some, own in parties:
-                self._follow(moment, radius, some, own, out.directions)
+                for shut, part in self._by_belief(own):
+                    self._follow(moment, radius, some[part], own[part], out.directions, shut)
+
+    def _walks_on(self, moment: Moment, directions: Floats) -> bool:
+        """Do the step in one call, but for those that have something to plan; returns whether it was done.
+
+        Only in small crowds: on more threads, those calls are faster that come one after the other.
+        """
+        members, travellers = moment.members, self._travellers
+        if not (self._alike and len(travellers) and len(members) < SMALL_RUN):
+            return False
+        if moment.beliefs is not None or not self._is_quiet(moment):
+            return False
+        radius, slots, column = float(travellers.wide[0]), np.empty(len(members), dtype=np.int64), moment.state.columns
+        ended, lost, tests = walk_on(
+            members, moment.waiting, column["id"], column["goal"], column["goal_point"], column["radius"],
+            column["position"], column["sense_radius"], column["desired_speed"], radius, self.slack, travellers.columns,
+            moment.step, float(moment.dt), self.hold, *self.solid_of(radius, self._shut), self.seen(radius),
+            self.horizon, slots, directions,
+        )  # fmt: skip
+        if ended == NEWS:
+            return False
+        self.spent["path tests"] += tests
+        if ended == CALLED:
+            led = slots >= 0
+            self._attend_called(moment, members[led], slots[led])
+            self._follow(moment, radius, members[led], slots[led], directions)
+        elif lost:
+            self._look_again(moment, slots[slots >= 0])
+        return True
+
+    def _is_quiet(self, moment: Moment) -> bool:
+        """Whether there is nothing to look at that kernels do not see."""
+        same = self._version == moment.state.version and self._blocking == moment.world.blocking.tobytes()
+        return same and not self._goals.have_changed(moment.world)
 
     def _led(self, moment: Moment) -> tuple[Rows, Rows]:
         """The rows of members that want to get somewhere and have started, and their slots."""
         state, world, travellers = moment.state, moment.world, self._travellers
         rows, slots = np.empty_like(moment.members), np.empty_like(moment.members)
         count, news, self._alike = find_led(
-            moment.members, moment.waiting, state.id, state.goal, state.goal_point, state.radius, travellers.id,
-            travellers.goal, travellers.point, travellers.body, travellers.wide, rows, slots,
+            moment.members, moment.waiting, state.id, state.goal, state.goal_point, state.radius, travellers.columns,
+            rows, slots,
         )  # fmt: skip
         rows, slots = rows[:count], slots[:count]
         # None of this happens in most steps.
@@ -113,9 +161,31 @@ class RoadmapPlanner(ChartKeeper):
         if self._blocking != (blocking := world.blocking.tobytes()):
             self._blocking = blocking
             self._look_at_doors(moment, rows, slots)
+        if moment.beliefs is not None:
+            self._look_at_beliefs(moment, rows, slots, moment.beliefs.shut_doors(rows))
         if news or self._goals.have_changed(world):
             self._look_at_goals(moment, rows, slots)
         return rows, slots
+
+    def _look_at_beliefs(self, moment: Moment, rows: Rows, slots: Rows, shut: NDArray[np.bool_]) -> None:
+        """Travellers plan with the doors that they believe shut."""
+        people = self._travellers.people
+        self._believed = np.zeros((len(people), shut.shape[1]), dtype=np.bool_)
+        for row, slot, own in zip(rows.tolist(), slots.tolist(), shut, strict=True):
+            person, self._believed[slot] = people[slot], own
+            if len(person.shut) != len(own):
+                person.shut = own.copy()
+            elif (person.shut != own).any():
+                person.shut = own.copy()
+                self.doors_changed(moment, row, person)
+                self._travellers.note(slot)
+
+    def _by_belief(self, slots: Rows) -> list[tuple[NDArray[np.bool_], Any]]:
+        """The doors that are shut for some of these slots, and which of the slots that are."""
+        if self._believed is None:
+            return [(self._shut, slice(None))]
+        kinds, which = np.unique(self._believed[slots], axis=0, return_inverse=True)
+        return [(shut, np.flatnonzero(which.ravel() == number)) for number, shut in enumerate(kinds)]
 
     def _keep_up(self, moment: Moment, rows: Rows) -> Rows:
         """Know everybody that is led, forget agents that are gone, and return the slots."""
@@ -157,10 +227,16 @@ class RoadmapPlanner(ChartKeeper):
     def _doors_shut(self) -> NDArray[np.bool_]:
         return np.array([not door.open for door in self.world.doors.values()], dtype=np.bool_)
 
+    def shut_now(self) -> NDArray[np.bool_]:
+        """The doors that are shut in this step, in the order of the world's doors."""
+        return self._doors_shut()
+
     def _look_at_doors(self, moment: Moment, rows: Rows, slots: Rows) -> None:
         shut = self._doors_shut()
         if not np.array_equal(shut, self._shut):
             self._shut = shut
+            if moment.beliefs is not None:
+                return  # nobody is told
             for row, slot in zip(rows.tolist(), slots.tolist(), strict=True):
                 self.doors_changed(moment, row, self._travellers.people[slot])
                 self._travellers.note(slot)
@@ -251,11 +327,25 @@ class RoadmapPlanner(ChartKeeper):
         """Let everybody that has something to plan do so, in the order of ids, each within its budget."""
         travellers = self._travellers
         travellers.used[:] = 0
-        for _, rows, slots in parties:
-            due = np.flatnonzero(travellers.due[slots] <= moment.step)
-            for k in due[np.argsort(slots[due])].tolist():
-                self.attend(moment, int(rows[k]), int(slots[k]))
-                travellers.note(int(slots[k]))
+        for radius, rows, slots in parties:
+            if self._watch(moment, radius, rows, slots):
+                self._attend_called(moment, rows, slots)
+
+    def _attend_called(self, moment: Moment, rows: Rows, slots: Rows) -> None:
+        called = np.flatnonzero(self._travellers.calls[slots])
+        for k in called[np.argsort(slots[called])].tolist():
+            self.attend(moment, int(rows[k]), int(slots[k]))
+            self._travellers.note(int(slots[k]))
+
+    def _watch(self, moment: Moment, radius: float, rows: Rows, slots: Rows) -> int:
+        """Find the first blocked leg of each path, and whoever has something to do; returns how many."""
+        state = moment.state
+        called, tests = watch_paths(
+            rows, slots, state.position, state.desired_speed, radius, self.slack, self._travellers.columns, moment.step,
+            self.seen(radius), self.horizon,
+        )  # fmt: skip
+        self.spent["path tests"] += tests
+        return int(called)
 
     def attend(self, moment: Moment, row: int, slot: int) -> None:
         """A traveller has something to do."""
@@ -274,7 +364,7 @@ class RoadmapPlanner(ChartKeeper):
 
     def shut_for(self, person: Traveller) -> NDArray[np.bool_]:
         """The doors that a traveller thinks are shut."""
-        return self._shut
+        return self._shut if self._believed is None else person.shut
 
     def plan(self, moment: Moment, row: int, slot: int, budget: int) -> int:
         """Work on a traveller's path with at most so many units; returns how many it were."""
@@ -336,15 +426,23 @@ class RoadmapPlanner(ChartKeeper):
 
     # Following --------------------------------------------------------------------------------------------------
 
-    def _follow(self, moment: Moment, radius: float, rows: Rows, slots: Rows, directions: Floats) -> None:
-        state, travellers = moment.state, self._travellers
+    def _follow(
+        self, moment: Moment, radius: float, rows: Rows, slots: Rows, directions: Floats,
+        shut: NDArray[np.bool_] | None = None,
+    ) -> None:  # fmt: skip
+        state = moment.state
         lost = follow_paths(
-            rows, slots, state.position, state.sense_radius, state.desired_speed, radius, travellers.reach,
-            travellers.way, travellers.count, travellers.index, travellers.weight, travellers.allowed,
-            travellers.patience, travellers.when, float(moment.dt), self.hold, *self.solid_of(radius, self._shut),
-            self.seen(radius), travellers.status, directions,
+            rows, slots, state.position, state.sense_radius, state.desired_speed, radius, self._travellers.columns,
+            float(moment.dt), self.hold, *self.solid_of(radius, self._shut if shut is None else shut),
+            self.seen(radius), directions,
         )  # fmt: skip
-        for slot in slots[travellers.status[slots] == LOST].tolist() if lost else ():
+        if lost:
+            self._look_again(moment, slots)
+
+    def _look_again(self, moment: Moment, slots: Rows) -> None:
+        """Whoever has lost its path soon asks for another one."""
+        travellers = self._travellers
+        for slot in slots[travellers.status[slots] == LOST].tolist():
             person = travellers.people[slot]
             if not person.asks:
                 person.asks, person.retry = True, moment.step + math.ceil(_LOOK_AGAIN / moment.dt)
@@ -358,6 +456,9 @@ class RoadmapPlanner(ChartKeeper):
 
     def offers(self) -> tuple[object, ...]:
         return offered_roadmaps(self)
+
+    def length_to(self, aim: Aim, positions: Floats, radius: float) -> Floats | None:
+        return lengths_to(self, aim, positions, radius)
 
     def shown_nodes(self) -> Floats:
         return nodes_of(self)

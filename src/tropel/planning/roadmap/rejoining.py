@@ -95,7 +95,7 @@ def begin_rejoining(
     `room` has the radius that a body keeps free at each of the two.
     """
     begin, end = ends
-    length = float(np.linalg.norm(end - begin))
+    length = math.dist(begin.tolist(), end.tolist())
     around = max(0.75 * length, 6.0 * radius)
     place = np.zeros((_MOST_NODES, len(begin)))
     place[0], place[1] = begin, end

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from tropel.contracts.distances import OfferedDistance
 from tropel.contracts.offers import OfferedRoadmap, RoadmapPath
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ def offered_roadmaps(planner: RoadmapPlanner) -> tuple[object, ...]:
         OfferedRoadmap(
             nodes=planner.shown_nodes, edges=planner.shown_edges, paths=planner.shown_paths, gross=planner.shown_gross
         ),
+        OfferedDistance(length=planner.length_to),
     )
 
 

@@ -26,20 +26,11 @@ Known = dict[str, tuple[tuple[float, ...], float]]
 #: How far cells list things, in radii of the body and in shares of the world's longer side.
 _REACH_IN_RADII, _REACH_IN_WORLDS = 3.0, 1.0 / 24.0
 #: A body closer to a wall than its radius may leave it along any path that comes no closer [share of the distance].
-_NO_CLOSER = 0.999
-
-
-class Moving(NamedTuple):
-    """Discs that move, or may: where they are, how fast, how large. Inputs of kernels."""
-
-    position: Floats  #: (M, dim)
-    velocity: Floats  #: (M, dim)
-    radius: Floats  #: (M,)
-    speed: Floats  #: (M,)
+NO_CLOSER = 0.999
 
 
 class MovingDiscs(NamedTuple):
-    """Which discs move, among all."""
+    """Which discs move, or may, among all."""
 
     rows: NDArray[np.int64]  #: (M,)
     position: Floats  #: (N, dim)
@@ -47,10 +38,26 @@ class MovingDiscs(NamedTuple):
     radius: Floats  #: (N,)
 
 
+class Moving(NamedTuple):
+    """Discs that move as a planner sees them. Inputs of kernels, which read the arrays of the world."""
+
+    rows: NDArray[np.int64]  #: (M,)
+    position: Floats  #: (N, dim)
+    velocity: Floats
+    radius: Floats  #: (N,)
+    predicted: float  #: 1 if they are expected to go on, 0 if they count where they are
+    ahead: float  #: if they are not, they count all along the way that they go in this time [s]
+
+    def speeds(self, which: NDArray[np.int64]) -> Floats:
+        """How fast some of them are expected to go [m/s]."""
+        speed: Floats = self.predicted * np.linalg.norm(self.velocity[self.rows[which]], axis=1)
+        return speed
+
+
 @functools.cache
 def no_motion(dim: int) -> Moving:
     """Nothing moves."""
-    return Moving(np.empty((0, dim)), np.empty((0, dim)), np.empty(0), np.empty(0))
+    return Moving(np.empty(0, dtype=np.int64), np.empty((0, dim)), np.empty((0, dim)), np.empty(0), 0.0, 0.0)
 
 
 @dataclass(eq=False, kw_only=True)
@@ -66,6 +73,7 @@ class FreeSpace:
     known: Known  #: place and radius of the obstacles that stand still, by name
     part: tuple[Floats, Floats] | None = None  #: corners of the part that samples are drawn from
     _movers: tuple[int, NDArray[np.int64]] | None = field(default=None, repr=False)  #: valid for an arrangement
+    _discs: tuple[tuple[int, int], MovingDiscs] | None = field(default=None, repr=False)  #: and for those of hazards
 
     @classmethod
     def of(
@@ -155,12 +163,8 @@ class FreeSpace:
 
         With `solid`, shut doors count as it says.
         """
-        return np.where(self.inside(points), self.room_at(points, self.solid if solid is None else solid), 0.0)
-
-    def room_at(self, points: Floats, solid: Solid) -> Floats:
-        """The same for points that are surely inside the world."""
-        gap = free_radii(points, self.radius, solid)
-        return np.where(gap < self.radius, _NO_CLOSER * gap, gap)
+        gap = free_radii(points, self.radius, self.solid if solid is None else solid)
+        return np.where(self.inside(points), np.where(gap < self.radius, NO_CLOSER * gap, gap), 0.0)
 
     def _rows_that_move(self) -> NDArray[np.int64]:
         """Rows of the obstacles that do not stand where the space knows them to."""
@@ -176,7 +180,20 @@ class FreeSpace:
         return self._movers[1]
 
     def moving(self) -> MovingDiscs:
-        """Everything that does not count as standing still: obstacles that move or came later, and hazards."""
+        """Everything that does not count as standing still: obstacles that move or came later, and hazards.
+
+        The same object as before unless something has come, gone or been put elsewhere: obstacles move in place.
+        """
+        obstacles, hazards = self.world.obstacles, self.world.hazards
+        now = (obstacles.arrangement, 0) if not len(hazards) else (obstacles.version, hazards.version)
+        if self._discs is None or self._discs[0] != now or (not len(hazards) and self._is_stale(self._discs[1])):
+            self._discs = (now, self._all_discs())
+        return self._discs[1]
+
+    def _is_stale(self, discs: MovingDiscs) -> bool:
+        return discs.position is not self.world.obstacles.position
+
+    def _all_discs(self) -> MovingDiscs:
         obstacles, hazards = self.world.obstacles, self.world.hazards
         rows, places = self._rows_that_move(), (obstacles.position, obstacles.velocity, obstacles.radius)
         if not len(hazards):
@@ -184,10 +201,6 @@ class FreeSpace:
         more = (hazards.position, hazards.velocity, hazards.inner)
         both = [np.concatenate(pair) for pair in zip(places, more, strict=True)]
         return MovingDiscs(np.append(rows, len(obstacles.radius) + np.arange(len(hazards))), *both)
-
-    def moving_version(self) -> tuple[int, int]:
-        """Another one whenever something has moved."""
-        return self.world.obstacles.version, self.world.hazards.version
 
 
 def _solid(world: World, radius: float, known: Known) -> Solid:

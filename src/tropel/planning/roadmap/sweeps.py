@@ -292,3 +292,24 @@ def sweeps_blocked_each(
     if len(begin):
         _find_blocked_each(np.ascontiguousarray(begin), np.ascontiguousarray(end), radius, *solid, out)
     return out
+
+
+@kernel
+def _find_near_any(begin, end, places, dim, out):
+    for e in range(begin.shape[0]):
+        near = False
+        for j in range(places.shape[0]):
+            pz = places[j, 2] if dim == 3 else 0.0
+            gap2 = gap_to_point2(begin[e, 0], begin[e, 1], height_of(begin, e), end[e, 0], end[e, 1], height_of(end, e),
+                                 places[j, 0], places[j, 1], pz)  # fmt: skip
+            near = near or gap2 < places[j, dim] ** 2
+        out[e] = near
+
+
+def near_any(begin: NDArray[np.float64], end: NDArray[np.float64], places: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Which segments (E, dim) come nearer to a place than its radius; `places` has rows of a place, its radius, and
+    whatever else."""
+    out = np.empty(len(begin), dtype=np.bool_)
+    _find_near_any(np.ascontiguousarray(begin), np.ascontiguousarray(end), np.ascontiguousarray(places),
+                   begin.shape[1], out)  # fmt: skip
+    return out

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from operator import attrgetter
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -105,6 +106,32 @@ class Traveller:
         return made
 
 
+class Slots(NamedTuple):
+    """The arrays of `Travellers`, for kernels."""
+
+    id: Ints
+    way: Floats
+    count: Ints  # type: ignore[assignment]
+    index: Ints  # type: ignore[assignment]
+    weight: Floats
+    allowed: Floats
+    patience: Floats
+    reach: Floats
+    goal: Ints
+    point: Floats
+    body: Floats
+    wide: Floats
+    due: Ints
+    leg: Ints
+    when: Floats
+    used: Ints
+    calls: NDArray[np.bool_]
+    status: Ints
+
+
+_columns_of = attrgetter(*Slots._fields)
+
+
 class Travellers:
     """All travellers by id, and the arrays that kernels read, with a row (a slot) for each."""
 
@@ -133,6 +160,11 @@ class Travellers:
 
     def __len__(self) -> int:
         return len(self.people)
+
+    @property
+    def columns(self) -> Slots:
+        """For kernels: the arrays as they are now. Some are replaced when travellers come or go or paths get longer."""
+        return Slots._make(_columns_of(self))
 
     def slots(self, ids: Ints) -> Ints:
         """The slot of each id, all of which are travellers."""

@@ -247,9 +247,14 @@ class Rooms(AdaptiveRoadmap):
 
     # In each step -----------------------------------------------------------------------------------------------
 
+    def _is_quiet(self, moment: Moment) -> bool:
+        travellers = self._travellers
+        sees = self.parameters.doors == "seen" and len(self.world.doors) > 0
+        return not sees and super()._is_quiet(moment) and not (travellers.index == travellers.count - 1).any()
+
     def _work(self, moment: Moment, parties: list[tuple[float, Rows, Rows]]) -> None:
         for _, rows, slots in parties:
-            if self.parameters.doors == "seen" and len(self.world.doors):
+            if self.parameters.doors == "seen" and self._believed is None and len(self.world.doors):
                 for row, slot in zip(rows.tolist(), slots.tolist(), strict=True):
                     self._see_doors(moment, row, self._travellers.people[slot])
                     self._travellers.note(slot)
@@ -281,7 +286,7 @@ class Rooms(AdaptiveRoadmap):
         return not sweeps_blocked_each(here[None], there[None], np.zeros(1), solid)[0]
 
     def shut_for(self, person: Traveller) -> NDArray[np.bool_]:
-        if self.parameters.doors == "known":
+        if self.parameters.doors == "known" or self._believed is not None:
             return super().shut_for(person)
         if len(person.shut) != len(self.world.doors):
             person.shut = np.zeros(len(self.world.doors), dtype=np.bool_)
@@ -308,7 +313,7 @@ class Rooms(AdaptiveRoadmap):
 
     def doors_changed(self, moment: Moment, row: int, person: Traveller) -> None:
         """Only the gross level changes: whoever's next portal stays the same keeps its path."""
-        if self.parameters.doors == "known":
+        if self.parameters.doors == "known" or self._believed is not None:
             person.checks, person.gross = True, None
 
     def _path_crosses_shut_door(self, person: Traveller, slot: int) -> bool:

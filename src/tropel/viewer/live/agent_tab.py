@@ -9,7 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tropel.agents.goals import goal_name
+from tropel.agents.squads.columns import ATTACK, MEMBER, NO_ROLE, ORDERS, ROLES
 from tropel.agents.state import CORE_COLUMNS, NO_GOAL
+from tropel.contracts.in_view import rows_in_view
 from tropel.contracts.offers import OfferedField, offered
 from tropel.pictures import style
 from tropel.viewer.colours import plain
@@ -51,6 +53,7 @@ class Portrait:
     leads: int = 0  #: how many agents follow it
     follows: int | None = None  #: the id of its leader
     doing: tuple[tuple[str, str], ...] = ()  #: its stage, for how long, and the next one
+    knows: tuple[tuple[str, str], ...] = ()  #: what it knows of doors, hazards and so on, if its knowledge is limited
 
 
 def portrait(sim: Simulation, agent: int) -> Portrait | None:
@@ -60,7 +63,7 @@ def portrait(sim: Simulation, agent: int) -> Portrait | None:
     if not len(rows):
         return None
     row = int(rows[0])
-    near = sim.environment.known_to(row, agents, sim.world)
+    near = rows_in_view(row, sim.environment.known_to(row, agents, sim.world), agents, sim.world)
     away = np.linalg.norm(nearest_images(agents.position[near] - agents.position[row], sim.world.period), axis=1)
     return Portrait(
         id=agent,
@@ -75,7 +78,8 @@ def portrait(sim: Simulation, agent: int) -> Portrait | None:
         direction=planned_direction(sim, row),
         leads=_followers(sim, row),
         follows=_leader_of(sim, row),
-        doing=tuple(_doing(sim, row)),
+        doing=(*_in_squad(sim, row), *_doing(sim, row), *_named_states(sim, row)),
+        knows=tuple(_knows(sim, row)),
     )
 
 
@@ -110,16 +114,72 @@ def _doing(sim: Simulation, row: int) -> list[tuple[str, str]]:
         stages, repeat = agendas[number].stages, agendas[number].repeat
         is_last = place + 1 == len(stages) and not repeat
         found.append(("next", "nothing" if is_last else str(stages[(place + 1) % len(stages)])))
+    return found + _task_of(sim, row)
+
+
+def _task_of(sim: Simulation, row: int) -> list[tuple[str, str]]:
+    """The task of an agent, and how far it is; nothing if it has none."""
+    board = sim.population.tasks
+    part = None if board is None else board.present.get(int(sim.agents.id[row]))
+    if board is None or part is None:
+        return []
+    posted = board.posted[part.task]
+    there = "on the way" if part.arrived < 0 else f"there since {part.arrived * sim.dt:.1f} s"
+    done = f"{posted.worked * sim.dt:.1f} of {posted.task.work:g} s"
+    team = [other for other in board.present.values() if other.task == part.task]
+    arrived = sum(other.arrived >= 0 for other in team)
+    return [
+        ("task", f"{posted.name}, {there}"),
+        ("work done", done),
+        ("team", f"{arrived} of {posted.task.agents} there, {len(team) - arrived} on the way"),
+    ]
+
+
+def _named_states(sim: Simulation, row: int) -> list[tuple[str, str]]:
+    """States of an agent that have names, such as its mood."""
+    return [(column, names[int(sim.agents.columns[column][row])]) for column, names in sim.layers.named_states.items()]
+
+
+def _in_squad(sim: Simulation, row: int) -> list[tuple[str, str]]:
+    """The role of an agent in its squad, its order, and the mission; nothing for agents in no squad."""
+    agents = sim.agents
+    role = int(agents.columns["role"][row]) if "role" in agents.columns else NO_ROLE
+    if role == NO_ROLE:
+        return []
+    squad = sim.squads[sim.groups[int(agents.group[row])]]
+    mission = squad.mission + (" (by order; the mission goes on afterwards)" if squad.interrupted else "")
+    order = int(agents.columns["order"][row])
+    found = [("role", ROLES[role]), ("mission", mission), ("stance", squad.stance)]
+    if role == MEMBER or order == ATTACK:
+        found.append(("order", ORDERS[order]))
+    return [*found, ("searches", squad.room)] if squad.room else found
+
+
+def _knows(sim: Simulation, row: int) -> list[tuple[str, str]]:
+    """What an agent knows of things that change, since when and from whom; what it does not know is left out."""
+    if sim.layers.knowledge is None:
+        return []
+    found = []
+    for fact in sim.layers.knowledge.facts_of_row(row) or ():
+        if fact.state == "unknown":
+            continue
+        own = fact.source == int(sim.agents.id[row])
+        told = "seen" if own else f"from agent {fact.source}" if isinstance(fact.source, int) else f"from {fact.source}"
+        when = "" if fact.time is None else f" {max(sim.time - fact.time, 0.0):.1f} s ago"
+        found.append((f"knows {fact.thing}", f"{fact.state}, {told}{when}"))
+    if len(found) > _MOST_LISTED:
+        found = [*found[:_MOST_LISTED], ("knows", f"{len(found) - _MOST_LISTED} more things")]
     return found
 
 
 def _columns(sim: Simulation, row: int) -> dict[str, tuple[float, str]]:
     """The values in force for an agent: its own, or those of its model where it has none; not those of other models."""
     agents, number = sim.agents, int(sim.agents.group[row])
-    own = (sim.environment, sim.layers.planners[number], sim.layers.models[number])
+    deciding = [decision for decision, groups in sim.layers.decisions if number in groups]
+    own = (sim.environment, sim.layers.planners[number], *deciding, sim.layers.models[number])
     shown: dict[str, tuple[float, str]] = {}
     for column in (*CORE_COLUMNS, *(column for layer in own for column in layer.all_columns)):
-        if column.name in _NOT_SHOWN or column.vector or column.width:
+        if column.name in _NOT_SHOWN or column.name in sim.layers.named_states or column.vector or column.width:
             continue
         value = float(agents.columns[column.name][row])
         if np.isnan(value) and column.name in {each.name for each in own[-1].declares.columns}:
@@ -230,6 +290,7 @@ def described(seen: Portrait) -> str:
         ("speed", f"{seen.speed:.2f} m/s"),
         ("goal", plain(seen.goal)),
         *((name, plain(text)) for name, text in seen.doing),
+        *((plain(name), plain(text)) for name, text in seen.knows),
         *([("follows", f"agent {seen.follows}")] if seen.follows is not None else []),
         *([("leads", f"{seen.leads} agent{'s' * (seen.leads != 1)}")] if seen.leads else []),
         ("position", ", ".join(f"{c:.2f}" for c in seen.position) + " m"),

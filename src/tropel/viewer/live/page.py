@@ -144,7 +144,7 @@ class Page:
         self.things = ThingsDrawing(self.server, self.scene, draggable=self.panel.tools.let_drag)
         camera.frame_pages(self.server, self.scene)
         # Before the first step, which may take a minute if kernels have to be compiled.
-        self._draw(frame_of(live.sim), "")
+        self._draw(frame_of(live.sim), {})
         self._thread = threading.Thread(target=self._draw_frames, name="tropel page", daemon=True)
 
     @property
@@ -263,23 +263,24 @@ class Page:
                 watch.due = now + watch.seconds
             choice = self.colour
 
-            def look(sim: Simulation) -> tuple[Frame, str, list[Any]]:
+            def look(sim: Simulation) -> tuple[Frame, dict[str, Any], list[Any]]:
                 frame = frame_of(sim, value=colours.values_of(choice, sim))
-                return frame, colours.unit_of(choice, sim), [watch.look(sim) for watch in due]
+                meaning = {"unit": colours.unit_of(choice, sim), "names": colours.names_of(choice, sim)}
+                return frame, meaning, [watch.look(sim) for watch in due]
 
-            frame, unit, seen = self.live.ask(look, seconds=2.0)
+            frame, meaning, seen = self.live.ask(look, seconds=2.0)
             for watch in due:
                 watch.step = frame.step
             with self.server.atomic():
-                self._draw(frame, unit)
+                self._draw(frame, meaning)
                 for watch, what in zip(due, seen, strict=True):
                     watch.show(what)
             self.frames_drawn += 1
             self.pulse.frame_sent()
             return frame
 
-    def _draw(self, frame: Frame, unit: str) -> None:
-        coloured, scale = colours.colours_of(frame, groups=len(self.scene.groups), unit=unit)
+    def _draw(self, frame: Frame, meaning: dict[str, Any]) -> None:
+        coloured, scale = colours.colours_of(frame, groups=len(self.scene.groups), **meaning)
         with self.server.atomic():
             self.things.draw(frame)
             self.agents.draw(frame, coloured)

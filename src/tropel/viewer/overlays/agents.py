@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from tropel.contracts.in_view import rows_in_view
 from tropel.pictures import style
 from tropel.viewer.frame import in_space
 from tropel.viewer.overlays.overlay import Canvas, Overlay
@@ -51,7 +52,7 @@ def links_of(sim: Simulation, selected: int | None) -> Links | None:
     row = found[0]
     if not sim.layers.models[int(agents.group[row])].declares.senses:
         return None
-    rows = sim.environment.known_to(row, agents, sim.world)
+    rows = rows_in_view(row, sim.environment.known_to(row, agents, sim.world), agents, sim.world)
     straight = agents.position[rows] - agents.position[row]
     there = agents.position[rows] + (nearest_images(straight, sim.world.period) - straight)
     reach = float(agents.sense_radius[row])

@@ -97,9 +97,11 @@ def _own() -> list[Overlay]:
     from tropel.viewer.overlays.bottlenecks import BOTTLENECKS
     from tropel.viewer.overlays.cells import CONGESTION, DENSITY, OCCUPANCY
     from tropel.viewer.overlays.field import ARROWS, COLOURS
+    from tropel.viewer.overlays.knowledge import KNOWLEDGE
     from tropel.viewer.overlays.roadmap import DOOR_GRAPH, PATHS, ROADMAP
+    from tropel.viewer.overlays.searched import SEARCHED
     from tropel.viewer.overlays.triangulation import NEAR_SET, TRIANGULATION
 
-    ground = [COLOURS, DENSITY, OCCUPANCY, CONGESTION]
+    ground = [COLOURS, DENSITY, OCCUPANCY, CONGESTION, SEARCHED]
     plans = [ARROWS, BOTTLENECKS, ROADMAP, PATHS, DOOR_GRAPH]
-    return [*ground, *plans, TRIANGULATION, NEAR_SET, LINKS, TRAILS]
+    return [*ground, *plans, TRIANGULATION, NEAR_SET, LINKS, TRAILS, KNOWLEDGE]

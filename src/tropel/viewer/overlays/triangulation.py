@@ -18,6 +18,7 @@ from tropel.viewer.frame import in_space
 from tropel.viewer.overlays.agents import dashed_ring
 from tropel.viewer.overlays.overlay import Canvas, Overlay
 from tropel.viewer.shapes3d import instance_colours, rgb_array
+from tropel.viewer.world_drawing import wall_height
 
 if TYPE_CHECKING:
     from tropel.simulation import Simulation
@@ -26,8 +27,9 @@ Floats = NDArray[np.float64]
 
 #: More edges than this would be a grey sheet, and slow to send.
 MOST_EDGES = 30_000
-#: Seen from above, walls and near sets lie over bodies, edges below them [m].
-_ABOVE = 0.9
+#: Near sets lie just above the edges, below the bodies, and walls just above the walls of the world [m]: higher up, a
+#: camera in the middle would show them aside of what they belong to.
+_ABOVE = 0.01
 _WALLS, _CROSSING, _KNOWN = style.CLOSED_DOOR, style.OPEN_DOOR, style.EXIT
 
 
@@ -58,7 +60,7 @@ def look_at_triangulation(sim: Simulation, selected: int | None) -> Triangulated
 
 def draw_triangulation(canvas: Canvas, seen: Triangulated) -> None:
     _lines(canvas, "edges", seen.edges, style.FAINT_INK, height=canvas.height, thickness=1.0)
-    _lines(canvas, "walls", seen.walls, _WALLS, height=_ABOVE, thickness=2.5)
+    _lines(canvas, "walls", seen.walls, _WALLS, height=wall_height(canvas.world) + _ABOVE, thickness=2.5)
 
 
 def look_at_near_set(sim: Simulation, selected: int | None) -> Neighbourhood | None:
@@ -68,10 +70,10 @@ def look_at_near_set(sim: Simulation, selected: int | None) -> Neighbourhood | N
 
 
 def draw_near_set(canvas: Canvas, seen: Neighbourhood) -> None:
-    here = np.broadcast_to(seen.here, seen.known.shape)
-    _lines(canvas, "known", np.stack([here, seen.known], axis=1), _KNOWN, height=_ABOVE, thickness=1.4)
-    _lines(canvas, "crossing", seen.crossing, _CROSSING, height=_ABOVE, thickness=2.0)
-    ring = dashed_ring(np.array([*seen.here, _ABOVE], dtype=np.float32), seen.reach)
+    here, height = np.broadcast_to(seen.here, seen.known.shape), canvas.height + _ABOVE
+    _lines(canvas, "known", np.stack([here, seen.known], axis=1), _KNOWN, height=height, thickness=1.8)
+    _lines(canvas, "crossing", seen.crossing, _CROSSING, height=height, thickness=2.0)
+    ring = dashed_ring(np.array([*seen.here, height], dtype=np.float32), seen.reach)
     colours = np.broadcast_to(instance_colours(rgb_array([style.INK])), (len(ring), 2, 3))
     canvas.scene.add_line_segments(f"{canvas.path}/ring", ring, colors=colours, thickness=1.4, thickness_units="screen")
 

@@ -1,0 +1,1 @@
+"""Emotions that spread from person to person, and change courage and speed."""
