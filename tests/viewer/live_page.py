@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
-from tropel.viewer.camera import first_pose, plan_pose
+from tropel.viewer.camera import Pose, first_pose, plan_pose, take
 from tropel.viewer.live.view import View
 
 #: Never set: waiting for it leaves the other threads the processor.
@@ -63,9 +63,21 @@ def settled(window: Any) -> np.ndarray:
 def framed(view: View, window: Any) -> np.ndarray:
     """What the window shows when its camera has been set for the last time (`camera.Framed`)."""
     eventually(lambda: not any(isinstance(thread, Timer) for thread in enumerate_threads()))
+    client, framing = _framing(view, window)
+    eventually(lambda: np.allclose(client.camera.position, framing.position, atol=0.002 * framing.position[2]))
+    return settled(window)
+
+
+def frame_anew(view: View, window: Any) -> None:
+    """Set the camera as it was at first: a mouse that drags without having got hold of anything turns it."""
+    client, framing = _framing(view, window)
+    if not np.allclose(client.camera.position, framing.position, atol=1e-6 * framing.position[2]):
+        take(client, framing)
+        framed(view, window)
+
+
+def _framing(view: View, window: Any) -> tuple[Any, Pose]:
     area = window.locator("canvas").first.bounding_box()
     (client,) = view.page.server.get_clients().values()
     scene = view.page.scene
-    framing = plan_pose(scene, aspect=area["width"] / area["height"]) if scene.dim == 2 else first_pose(scene)
-    eventually(lambda: np.allclose(client.camera.position, framing.position, atol=0.002 * framing.position[2]))
-    return settled(window)
+    return client, plan_pose(scene, aspect=area["width"] / area["height"]) if scene.dim == 2 else first_pose(scene)
